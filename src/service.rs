@@ -30,7 +30,7 @@ use crate::config::{
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     AppService, IDEMPOTENCY_KEY_LIFETIME, MemoryBudget, Notifier, Publisher, ReleaseKeySource, Store, StoreError,
-    WorkerConfig, Workers, WorkersHandle, seal_datasets,
+    WorkerConfig, Workers, WorkersHandle, encrypt_datasets,
 };
 use crate::microdata::formats::IngestLimits;
 use crate::store::OpenStore;
@@ -175,7 +175,7 @@ impl ProcessContext {
         let fingerprint = *vault.fingerprint();
         store.wraps_under(fingerprint);
         let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
-        let sealed = seal_datasets(shared.as_ref(), &vault).await?;
+        let sealed = encrypt_datasets(shared.as_ref(), &vault).await?;
         if sealed > 0 {
             tracing::info!(datasets = sealed, "datasets from before anything was sealed are sealed now");
         }

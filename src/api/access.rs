@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::App;
 use crate::identity::{Caller, Issuer, Scope, Token};
-use crate::jobs::refused;
+use crate::jobs::unauthenticated;
 use crate::problem::{Kind, Problem};
 
 /// What callers prove themselves with; with nothing where there is no authentication.
@@ -104,7 +104,7 @@ pub(super) fn access(method: &str, path: &str) -> Option<RouteAccess> {
 }
 
 /// Makes a request's caller known to its handler, or refuses it.
-pub(super) async fn authorized(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(super) async fn authorize(State(app): State<App>, mut request: Request, next: Next) -> Response {
     // GET handlers answer HEAD too
     let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
@@ -112,17 +112,17 @@ pub(super) async fn authorized(State(app): State<App>, mut request: Request, nex
         return next.run(request).await;
     };
     let sent = bearer(request.headers()).is_some();
-    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, asked)) {
+    match caller(&app, request.headers()).await.and_then(|caller| check_scope(caller, asked)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => challenged(problem, asked.scopes(), sent),
+        Err(problem) => with_challenge(problem, asked.scopes(), sent),
     }
 }
 
 /// A refusal that says how to do better (RFC 6750).
-fn challenged(problem: Problem, needed: &[Scope], sent: bool) -> Response {
+fn with_challenge(problem: Problem, needed: &[Scope], sent: bool) -> Response {
     let error = match problem.kind {
         Kind::Unauthenticated if sent => ", error=\"invalid_token\"".to_owned(),
         Kind::Unauthenticated => String::new(),
@@ -149,11 +149,11 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     };
     match (&app.accepts.issuer, Token::is_meant(token)) {
         (_, true) if app.accepts.keys => {
-            let token = Token::parse(token).ok_or_else(refused)?;
-            app.desk.caller(&token).await?.ok_or_else(refused)
+            let token = Token::parse(token).ok_or_else(unauthenticated)?;
+            app.desk.caller(&token).await?.ok_or_else(unauthenticated)
         }
         (Some(issuer), false) => by_issuer(app, Arc::clone(issuer), token.to_owned()).await,
-        _ => Err(refused()),
+        _ => Err(unauthenticated()),
     }
 }
 
@@ -164,11 +164,11 @@ async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Call
     let judged = judged.map_err(|_| Problem::new(Kind::Internal, "the token could not be judged"))?;
     judged.map_err(|reason| {
         tracing::debug!(%reason, "a token was refused");
-        refused()
+        unauthenticated()
     })
 }
 
-fn judged(caller: Caller, asked: RouteAccess) -> Result<Caller, Problem> {
+fn check_scope(caller: Caller, asked: RouteAccess) -> Result<Caller, Problem> {
     let scopes = asked.scopes();
     if scopes.iter().any(|scope| caller.may(*scope)) {
         return Ok(caller);

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::App;
 use super::access::Authenticated;
 use super::extract::IdPath;
-use super::parts::{known, tell, unchanged};
-use super::places::held;
+use super::parts::{etag_matches, not_modified, set_etag};
+use super::places::hold_permit;
 use super::{releases, stream};
 use crate::jobs::{StoreError, problem_of};
 use crate::problem::Problem;
@@ -37,8 +37,8 @@ pub(super) async fn get(
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     // another version may pack the same files in other bytes
     let etag = format!("\"{digest}-zip-{}\"", env!("CARGO_PKG_VERSION"));
-    if known(&headers, &etag) {
-        return Ok(unchanged(etag));
+    if etag_matches(&headers, &etag) {
+        return Ok(not_modified(etag));
     }
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
@@ -51,6 +51,6 @@ pub(super) async fn get(
         (header::ETAG, etag.as_str()),
         (header::CONTENT_DISPOSITION, attachment.as_str()),
     ];
-    tell(&mut response, stated);
-    Ok(held(response, place))
+    set_etag(&mut response, stated);
+    Ok(hold_permit(response, place))
 }

@@ -35,7 +35,7 @@ struct AdminState {
 }
 
 /// `/metrics`, `/healthz` and `/readyz`.
-pub fn aside(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
+pub fn admin_router(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
     let routes: Vec<_> = ACCESS.iter().map(|&(method, route, _)| (method, route)).collect();
     meter::begin(&routes, METHODS, &InputFormat::ALL.map(InputFormat::media_type));
     let aside = AdminState { readiness, clock, recorder, asked: Arc::default() };
@@ -45,7 +45,7 @@ pub fn aside(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
         .route("/readyz", get(readyz))
         .fallback(|| async { no_such_path() })
         .with_state(aside)
-        .layer(middleware::from_fn(headers::hygienic))
+        .layer(middleware::from_fn(headers::security_headers))
 }
 
 async fn readyz(State(aside): State<AdminState>) -> Result<Json<Health>, Problem> {

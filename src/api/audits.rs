@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::access::Authenticated;
 use super::extract::{IdPath, JsonDocument};
-use super::verifications::{StoredParts, computed, refused, shelved};
+use super::verifications::{StoredParts, engine_problem, open_stored_parts, run_blocking};
 use super::{App, originals};
 use crate::engine::{self, AttackReport};
 use crate::problem::Problem;
@@ -81,31 +81,31 @@ pub(super) async fn create(
     let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
     if attack.uses_original() {
-        return originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
+        return originals::attack_on_original(&app, &caller, id, (attack, rule)).await.map(Json);
     }
-    let (manifest, shelf) = shelved(&app, &caller, id).await?;
+    let (manifest, shelf) = open_stored_parts(&app, &caller, id).await?;
     if attack == spec::Attack::Join {
         if !engine::entered(&manifest).is_empty() {
-            return originals::join(&app, &caller, id, rule).await.map(Json);
+            return originals::join_attack(&app, &caller, id, rule).await.map(Json);
         }
         let mut shelves = vec![shelf];
         for earlier in engine::against(&manifest)?.iter().filter_map(|id| Uuid::try_parse(id).ok()) {
-            shelves.push(shelved(&app, &caller, earlier).await?.1);
+            shelves.push(open_stored_parts(&app, &caller, earlier).await?.1);
         }
-        let attacked = computed(move |control| {
+        let attacked = run_blocking(move |control| {
             let (joinable, _room) = StoredParts::joinable(&shelves, control)?;
             joinable.attack(rule.as_deref(), control)
         });
         return attacked.await.map(Json);
     }
-    let attacked = computed(move |control| {
+    let attacked = run_blocking(move |control| {
         if attack == Attack::Corruption {
             return shelf.corruption(options.corrupted, rule.as_deref(), control);
         }
         let (material, _room) = shelf.read(control)?;
-        let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
+        let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         if attack.of_decompositions() {
-            return engine::conclude(&material, &manifest, (attack, options), &rules, control);
+            return engine::inference_attack(&material, &manifest, (attack, options), &rules, control);
         }
         engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
     });

@@ -134,7 +134,7 @@ impl FromRequest<App> for DocumentOrCsv {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        match essence(request.headers()).as_deref() {
+        match content_type_essence(request.headers()).as_deref() {
             Some("text/csv") => document_bytes(request.into_body(), &app.bounds).await.map(Self::Csv),
             _ if !is_json(request.headers()) => {
                 Err(Problem::new(Kind::UnsupportedMediaType, "send application/json or text/csv"))
@@ -194,11 +194,11 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    essence(headers).is_none_or(|essence| essence == "application/json" || essence.ends_with("+json"))
+    content_type_essence(headers).is_none_or(|essence| essence == "application/json" || essence.ends_with("+json"))
 }
 
 /// The media type of a body without its parameters, where one is stated.
-fn essence(headers: &HeaderMap) -> Option<String> {
+fn content_type_essence(headers: &HeaderMap) -> Option<String> {
     let stated = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
     Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }

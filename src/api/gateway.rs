@@ -179,7 +179,7 @@ pub(super) struct ClientAddress(pub(super) Option<IpAddr>);
 struct PrefixMismatch;
 
 /// Answers paths without the prefix as paths that do not exist.
-pub(super) async fn inside(request: Request, next: Next) -> Response {
+pub(super) async fn strip_path_prefix(request: Request, next: Next) -> Response {
     if request.extensions().get::<PrefixMismatch>().is_some() {
         return super::no_such_path().into_response();
     }

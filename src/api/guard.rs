@@ -21,7 +21,7 @@ pub(super) struct OriginPolicy {
 }
 
 /// Refuses other `Host` names and foreign origins.
-pub(super) async fn from_where(State(served): State<OriginPolicy>, request: Request, next: Next) -> Response {
+pub(super) async fn check_origin(State(served): State<OriginPolicy>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(ToString::to_string);
     match judge(&served, authority.as_deref(), request.headers()) {
         Err(problem) => problem.into_response(),

@@ -14,7 +14,7 @@ const CSP_SWAGGER_UI: &str = "default-src 'none'; script-src 'self'; style-src '
 
 /// Says what browsers and caches may do with an answer. Data are stored by nobody; what has an `ETag` may be kept by its
 /// caller, who asks each time whether it still is served: a release can be withdrawn.
-pub(super) async fn hygienic(request: Request, next: Next) -> Response {
+pub(super) async fn security_headers(request: Request, next: Next) -> Response {
     let documentation = request.uri().path().starts_with("/docs");
     let mut response = next.run(request).await;
     let kept = response.headers().contains_key(header::ETAG) && !response.status().is_client_error();

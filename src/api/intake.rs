@@ -130,7 +130,7 @@ impl ReadDeadline {
 }
 
 /// A way for a body to a blocking thread: where it is fed, what was received so far, and where it is read.
-pub(super) fn intake(limit: u64, hashed: bool) -> (BodySender, SharedByteCounter, BodyReader) {
+pub(super) fn body_channel(limit: u64, hashed: bool) -> (BodySender, SharedByteCounter, BodyReader) {
     let (sender, receiver) = mpsc::channel(4);
     let meter = SharedByteCounter(Arc::new(Mutex::new(ByteCounter { bytes: 0, hash: hashed.then(Sha256::new) })));
     let reader = BodyReader { receiver, current: Bytes::new(), ended: false, meter: meter.clone(), limit };
@@ -210,7 +210,7 @@ impl Read for BodyReader {
 }
 
 /// A media type without its parameters, in lower case.
-pub(super) fn essence(stated: Option<&HeaderValue>) -> Option<String> {
+pub(super) fn media_type_essence(stated: Option<&HeaderValue>) -> Option<String> {
     let stated = stated?.to_str().unwrap_or_default();
     Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }

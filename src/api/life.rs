@@ -24,7 +24,7 @@ pub(super) struct Reason {
     reason: String,
 }
 
-async fn act(
+async fn apply_transition(
     app: &App,
     caller: &Caller,
     id: Uuid,
@@ -52,7 +52,7 @@ pub(super) async fn approve(
     IdPath(id): IdPath,
     document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, ReleaseAction::Approve, document).await
+    apply_transition(&app, &caller, id, ReleaseAction::Approve, document).await
 }
 
 /// Gives up a held release
@@ -68,7 +68,7 @@ pub(super) async fn reject(
     IdPath(id): IdPath,
     document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, ReleaseAction::Reject, document).await
+    apply_transition(&app, &caller, id, ReleaseAction::Reject, document).await
 }
 
 /// Ends the serving of a published release
@@ -84,7 +84,7 @@ pub(super) async fn withdraw(
     IdPath(id): IdPath,
     document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, ReleaseAction::Withdraw, document).await
+    apply_transition(&app, &caller, id, ReleaseAction::Withdraw, document).await
 }
 
 /// What became of a release, oldest first

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 
 use super::listing;
-use super::parts::{Format, PartQuery, chunk_at, etag, foreign, known, tell, unchanged};
-use super::places::held;
-use super::stream::{PartPosition, blocking, cut, fault, unpacked};
+use super::parts::{Format, PartQuery, chunk_at, cursor_problem, etag, etag_matches, not_modified, set_etag};
+use super::places::hold_permit;
+use super::stream::{PartPosition, blocking, cut, storage_problem, unpacked};
 use super::{App, releases};
 use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
 use crate::identity::Caller;
@@ -40,11 +40,11 @@ pub(super) async fn get(
         Format::Json => {
             let (first, limit) = (query.first()?, u64::from(listing::limit(query.limit)?));
             let etag = etag(&part, &format!("{suffix}-{first}-{limit}"));
-            if known(headers, &etag) {
-                return Ok(synthetic(unchanged(etag)));
+            if etag_matches(headers, &etag) {
+                return Ok(synthetic(not_modified(etag)));
             }
             let mut response = page(app, &release, &table, &part, first, limit).await?;
-            tell(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
+            set_etag(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
             return Ok(synthetic(response));
         }
         Format::Streamed(streamed) => streamed,
@@ -52,25 +52,25 @@ pub(super) async fn get(
     query.is_whole()?;
     // another version may write the same rows in other bytes
     let etag = etag(&part, &format!("{suffix}-{}", env!("CARGO_PKG_VERSION")));
-    if known(headers, &etag) {
-        return Ok(synthetic(unchanged(etag)));
+    if etag_matches(headers, &etag) {
+        return Ok(synthetic(not_modified(etag)));
     }
     let place = app.bounds.downloads.take()?;
     let scales = scales(app, &release, &table, &part, streamed).await?;
-    let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| fault(&error))?;
+    let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
-    let view = LinkedViewStream::of(app, &release, &table, 1).map_err(|error| fault(&error))?;
+    let view = LinkedViewStream::of(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
     let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
     let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
     let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    tell(&mut response, stated);
-    Ok(held(synthetic(response), place))
+    set_etag(&mut response, stated);
+    Ok(hold_permit(synthetic(response), place))
 }
 
 fn synthetic(mut response: Response) -> Response {
-    tell(&mut response, [(LINKAGE, SYNTHETIC)]);
+    set_etag(&mut response, [(LINKAGE, SYNTHETIC)]);
     response
 }
 
@@ -174,7 +174,7 @@ async fn scales(
     format: PartFormat,
 ) -> Result<Option<DecimalScales>, Problem> {
     let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
-    let mut view = LinkedViewStream::of(app, release, table, 1).map_err(|error| fault(&error))?;
+    let mut view = LinkedViewStream::of(app, release, table, 1).map_err(|error| storage_problem(&error))?;
     let mut first = true;
     loop {
         let rows;
@@ -202,10 +202,10 @@ async fn page(
     limit: u64,
 ) -> Result<Response, Problem> {
     if first > 0 && first >= part.rows {
-        return Err(foreign());
+        return Err(cursor_problem());
     }
     let (begin, from) = begins(app, release, table, first).await?;
-    let mut view = LinkedViewStream::of(app, release, table, from).map_err(|error| fault(&error))?;
+    let mut view = LinkedViewStream::of(app, release, table, from).map_err(|error| storage_problem(&error))?;
     // what stands before the bucket is not fetched
     for (place, of) in view.places.iter_mut().zip(&table.parts) {
         place.skip_to(&chunk_at(app, release, of, begin).await?);
@@ -238,13 +238,13 @@ async fn page(
 
 /// The first row of the bucket that row `first` is in, and the bucket's label. Rows stand in the order of labels in every part.
 async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first: u64) -> Result<(u64, u32), Problem> {
-    let part = table.parts.first().ok_or_else(foreign)?;
+    let part = table.parts.first().ok_or_else(cursor_problem)?;
     let corrupt = |what: &str| problem_of(&StoreError::corrupt(what.to_owned()));
     let (mut row, mut label) = (first, None);
     loop {
         let chunk = chunk_at(app, release, part, row).await?;
         let csv = unpacked(&chunk).map_err(|error| problem_of(&error))?;
-        let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| fault(&error))?;
+        let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| storage_problem(&error))?;
         let at = usize::try_from(row - chunk.first_row).unwrap_or(usize::MAX);
         let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part lacks rows"))?;
         let wanted = *label.get_or_insert(here);

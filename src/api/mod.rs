@@ -54,7 +54,7 @@ use crate::microdata::formats::IngestLimits;
 use crate::problem::{Kind, Problem};
 
 pub use access::AuthMethods;
-pub use aside::aside;
+pub use aside::admin_router;
 pub use gateway::{Gateway, Prefix};
 pub use health::Readiness;
 pub use openapi::document as openapi_document;
@@ -98,19 +98,19 @@ pub fn router(app: App) -> Router {
     let gateway = app.gateway.clone();
     let guarded = guard::OriginPolicy { any_host: app.accepts.something(), gateway: gateway.clone() };
     let routes = routes
-        .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
+        .layer(middleware::from_fn_with_state(app.clone(), access::authorize))
         .with_state(app)
         .merge(docs::routes(document))
         .fallback(|| async { no_such_path() })
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
         })
-        .layer(middleware::from_fn_with_state(guarded, guard::from_where))
-        .layer(middleware::from_fn(gateway::inside))
-        .layer(CatchPanicLayer::custom(respond::panicked))
-        .layer(middleware::from_fn_with_state(requests, places::admitted))
-        .layer(middleware::from_fn(headers::hygienic))
-        .layer(middleware::from_fn(watch::watched))
+        .layer(middleware::from_fn_with_state(guarded, guard::check_origin))
+        .layer(middleware::from_fn(gateway::strip_path_prefix))
+        .layer(CatchPanicLayer::custom(respond::panic_response))
+        .layer(middleware::from_fn_with_state(requests, places::limit_concurrency))
+        .layer(middleware::from_fn(headers::security_headers))
+        .layer(middleware::from_fn(watch::trace_request))
         // whatever shows headers shows no token
         .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]));
     gateway.before(routes)

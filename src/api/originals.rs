@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::verifications::{StoredParts, computed, refused, shelved};
+use super::verifications::{StoredParts, engine_problem, open_stored_parts, run_blocking};
 use super::{App, releases};
 use crate::engine::{self, AttackReport};
 use crate::identity::{Caller, Scope};
@@ -13,7 +13,7 @@ use crate::spec::Attack;
 ///
 /// # Errors
 /// `forbidden` without the scope, `gone` without the original, or what stops the attack.
-pub(super) async fn attack(
+pub(super) async fn attack_on_original(
     app: &App,
     caller: &Caller,
     id: Uuid,
@@ -22,8 +22,8 @@ pub(super) async fn attack(
     must_see(caller, "the original")?;
     let (release, _) = releases::read(app, caller, id).await?;
     let original = app.desk.original(caller, &release).await?;
-    let (manifest, shelf) = shelved(app, caller, id).await?;
-    let attacked = computed(move |control| {
+    let (manifest, shelf) = open_stored_parts(app, caller, id).await?;
+    let attacked = run_blocking(move |control| {
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
         let stated = match attack {
@@ -31,7 +31,7 @@ pub(super) async fn attack(
             _ => engine::stated_by,
         };
         let (material, _room) = shelf.read_as(stated, control)?;
-        let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
+        let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         let material = material.beside(file);
         match attack {
             Attack::Membership => engine::membership(&manifest, &material, control),
@@ -46,17 +46,22 @@ pub(super) async fn attack(
 ///
 /// # Errors
 /// `forbidden` without the scope, `gone` where a release or the rows of a table are, or what stops the attack.
-pub(super) async fn join(app: &App, caller: &Caller, id: Uuid, rule: Option<String>) -> Result<AttackReport, Problem> {
+pub(super) async fn join_attack(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    rule: Option<String>,
+) -> Result<AttackReport, Problem> {
     must_see(caller, "the rows of tables that were entered")?;
     let (release, manifest) = releases::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
     let entered = ids(engine::entered(&manifest));
     let rows = app.desk.entered(caller, &release, &entered).await?;
-    let mut shelves = vec![shelved(app, caller, id).await?.1];
+    let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
     for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
-        shelves.push(shelved(app, caller, earlier).await?.1);
+        shelves.push(open_stored_parts(app, caller, earlier).await?.1);
     }
-    let attacked = computed(move |control| {
+    let attacked = run_blocking(move |control| {
         let (mut joinable, _room) = StoredParts::joinable(&shelves, control)?;
         let (tables, _held) = rows.read(control)?;
         tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;

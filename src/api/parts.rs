@@ -12,8 +12,8 @@ use super::access::Authenticated;
 use super::extract::{PartPath, QueryParameters, no_such_part};
 use super::linked;
 use super::listing;
-use super::places::held;
-use super::stream::{self, fault, unpacked};
+use super::places::hold_permit;
+use super::stream::{self, storage_problem, unpacked};
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
@@ -39,7 +39,7 @@ pub(super) struct PartQuery {
 impl PartQuery {
     /// The row that a page begins with.
     pub(super) fn first(&self) -> Result<u64, Problem> {
-        self.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| foreign())
+        self.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| cursor_problem())
     }
 
     /// What is streamed comes whole.
@@ -121,11 +121,11 @@ pub(super) async fn get(
             let page =
                 format!("{suffix}{view}-{}-{}", query.cursor.as_deref().unwrap_or("0"), listing::limit(query.limit)?);
             let etag = etag(&part, &page);
-            if known(&headers, &etag) {
-                return Ok(unchanged(etag));
+            if etag_matches(&headers, &etag) {
+                return Ok(not_modified(etag));
             }
             let mut response = page_of(&app, &release, &part, counts, &query).await?;
-            tell(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
+            set_etag(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
             return Ok(response);
         }
         Format::Streamed(streamed) => streamed,
@@ -139,20 +139,21 @@ pub(super) async fn get(
             (etag(&part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
         }
     };
-    if known(&headers, &etag) {
-        return Ok(unchanged(etag));
+    if etag_matches(&headers, &etag) {
+        return Ok(not_modified(etag));
     }
     let place = app.bounds.downloads.take()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
     let scales = stream::scales(&app, &release, &part, streamed).await?;
-    let rendering = Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| fault(&error))?;
+    let rendering =
+        Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let body = stream::part(app, release, &part, rendering.ok_or_else(no_such_part)?);
     let mut response = Response::new(Body::from_stream(body));
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    tell(&mut response, stated);
-    Ok(held(response, place))
+    set_etag(&mut response, stated);
+    Ok(hold_permit(response, place))
 }
 
 pub(super) fn etag(part: &ManifestPart, representation: &str) -> String {
@@ -160,19 +161,19 @@ pub(super) fn etag(part: &ManifestPart, representation: &str) -> String {
 }
 
 /// Whether the client has what bears `etag`.
-pub(super) fn known(headers: &HeaderMap, etag: &str) -> bool {
+pub(super) fn etag_matches(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut candidates = known.split(',').map(str::trim);
     candidates.any(|candidate| candidate.strip_prefix("W/").unwrap_or(candidate) == etag || candidate == "*")
 }
 
 /// 304
-pub(super) fn unchanged(etag: String) -> Response {
+pub(super) fn not_modified(etag: String) -> Response {
     (StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response()
 }
 
 /// Sets headers.
-pub(super) fn tell<const N: usize>(response: &mut Response, stated: [(HeaderName, &str); N]) {
+pub(super) fn set_etag<const N: usize>(response: &mut Response, stated: [(HeaderName, &str); N]) {
     for (name, value) in stated {
         if let Ok(value) = HeaderValue::from_str(value) {
             response.headers_mut().insert(name, value);
@@ -203,7 +204,7 @@ pub(super) async fn chunk_at(
     }
 }
 
-pub(super) fn foreign() -> Problem {
+pub(super) fn cursor_problem() -> Problem {
     Problem::new(Kind::MalformedRequest, "cursor is not one of this list")
 }
 
@@ -218,7 +219,7 @@ async fn page_of(
     let limit = u64::from(listing::limit(query.limit)?);
     let first = query.first()?;
     if first > 0 && first >= part.rows {
-        return Err(foreign());
+        return Err(cursor_problem());
     }
     if counts {
         counts_page(app, release, part, first, limit).await
@@ -259,13 +260,13 @@ async fn counts_page(
     first: u64,
     limit: u64,
 ) -> Result<Response, Problem> {
-    let shown = counted(part).ok_or_else(foreign)?;
+    let shown = counted(part).ok_or_else(cursor_problem)?;
     let mut page = CountsPage::new(part, first, limit);
     while let Some(row) = page.wanted().filter(|row| *row < part.rows) {
         let found = chunk_at(app, release, part, row).await?;
         let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
-        let looked = page.chunk(&csv, found.first_row).map_err(|error| fault(&error))?;
-        looked.map_err(|RowCursorError| foreign())?;
+        let looked = page.chunk(&csv, found.first_row).map_err(|error| storage_problem(&error))?;
+        looked.map_err(|RowCursorError| cursor_problem())?;
     }
     let (csv, written, next) = page.finish();
     let rows = PartRows::new(&shown);

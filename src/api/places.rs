@@ -77,13 +77,17 @@ pub struct ConcurrencyLimits {
 }
 
 /// Lets a request in when there is a place for it, which it has until its answer has been taken to the end.
-pub(super) async fn admitted(State(places): State<ConcurrencyLimit>, request: Request, next: Next) -> Response {
+pub(super) async fn limit_concurrency(
+    State(places): State<ConcurrencyLimit>,
+    request: Request,
+    next: Next,
+) -> Response {
     // who looks after the service must see how it is also when it is full
     if matches!(request.uri().path(), "/healthz" | "/readyz") {
         return next.run(request).await;
     }
     match places.take() {
-        Ok(place) => held(next.run(request).await, place),
+        Ok(place) => hold_permit(next.run(request).await, place),
         Err(problem) => {
             drain(request.into_body().into_data_stream()).await;
             problem.into_response()
@@ -92,7 +96,7 @@ pub(super) async fn admitted(State(places): State<ConcurrencyLimit>, request: Re
 }
 
 /// An answer that has a place until it has been taken to the end, or its client has gone.
-pub(super) fn held(response: Response, place: OwnedSemaphorePermit) -> Response {
+pub(super) fn hold_permit(response: Response, place: OwnedSemaphorePermit) -> Response {
     response.map(|body| Body::new(PermitBody { body, _place: place }))
 }
 

@@ -41,6 +41,6 @@ pub(super) struct ProblemInstance {
 }
 
 /// A panic in a handler. Its payload is not looked at.
-pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response<Body> {
+pub(super) fn panic_response(_: Box<dyn Any + Send + 'static>) -> Response<Body> {
     Problem::new(Kind::Internal, "the request stopped unexpectedly").into_response()
 }

@@ -15,7 +15,7 @@ use super::extract::{JsonDocument, NamePath};
 use crate::jobs::Statement;
 use crate::problem::{Kind, Problem};
 use crate::report::{Series, SeriesDisclosure};
-use crate::spec::in_path;
+use crate::spec::path_segment;
 
 /// What was published of a series
 ///
@@ -100,7 +100,7 @@ pub(super) async fn state(
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
     let _place = app.plans.take()?;
     let entered = app.desk.state(&caller, &name, statement).await?;
-    let location = format!("/v1/series/{}", in_path(&name));
+    let location = format!("/v1/series/{}", path_segment(&name));
     let series = app.desk.series(&caller, name).await?;
     let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Entered { disclosures })))

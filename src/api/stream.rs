@@ -19,7 +19,7 @@ pub(super) fn unpacked(chunk: &PartChunkRecord) -> Result<Vec<u8>, StoreError> {
 }
 
 /// What a failed rendering is answered: what is stored is not what was written.
-pub(super) fn fault(error: &io::Error) -> Problem {
+pub(super) fn storage_problem(error: &io::Error) -> Problem {
     problem_of(&StoreError::corrupt(error.to_string()))
 }
 

@@ -18,7 +18,8 @@ use super::access::Authenticated;
 use super::datasets::Dataset;
 use super::extract::{QueryParameters, drain, idempotency_key};
 use super::intake::{
-    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, encoding, essence, intake, stated_digest,
+    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, body_channel, encoding, media_type_essence,
+    stated_digest,
 };
 use crate::identity::Caller;
 use crate::jobs::{
@@ -168,7 +169,7 @@ const NOT_A_FORM_DETAIL: &str = "the body is not the form that Content-Type stat
 /// What query and headers say of the body; of a form, how its file is packed is said inside.
 fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, Problem> {
     let key = idempotency_key(headers)?;
-    let essence = essence(headers.get(header::CONTENT_TYPE));
+    let essence = media_type_essence(headers.get(header::CONTENT_TYPE));
     if essence.as_deref() != Some("multipart/form-data") {
         let format = essence.map_or(Some(InputFormat::Csv), |essence| InputFormat::of_media_type(&essence));
         let format = format.ok_or_else(unsupported)?;
@@ -216,7 +217,7 @@ impl UploadTask {
         request.format = packed.format;
         request.encoding = packed.encoding;
         let hashed = packed.digest.is_some() || begun.is_some();
-        let (feeder, meter, reader) = intake(app.max_upload_bytes, hashed);
+        let (feeder, meter, reader) = body_channel(app.max_upload_bytes, hashed);
         let (desk, handle) = (app.desk.clone(), Handle::current());
         let body = UploadSource { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
         let (span, format) = (Span::current(), packed.format);
@@ -319,7 +320,8 @@ async fn from_form(
     if file.name() != Some("file") {
         return Err(one_file());
     }
-    let stated = essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+    let stated =
+        media_type_essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
     let (name, packing) = match file.file_name().unwrap_or_default() {
         name if name.ends_with(".gz") => (&name[..name.len() - 3], Some(Encoding::Gzip)),
         name if name.ends_with(".zst") => (&name[..name.len() - 4], Some(Encoding::Zstd)),

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::access::Authenticated;
 use super::extract::JsonDocument;
-use super::intake::{BodyEnd, ReadDeadline, encoding, essence, intake, stated_digest};
+use super::intake::{BodyEnd, ReadDeadline, body_channel, encoding, media_type_essence, stated_digest};
 use super::{App, DRAIN_TIMEOUT, MAX_DRAINED_BYTES, releases};
 use crate::control::Control;
 use crate::engine::{self, EngineError, ReadFile, Verification, VerificationMaterial};
@@ -73,7 +73,7 @@ pub(super) async fn create(
             return Err(problem);
         }
     };
-    if essence(request.headers().get(header::CONTENT_TYPE)).as_deref() != Some("multipart/form-data") {
+    if media_type_essence(request.headers().get(header::CONTENT_TYPE)).as_deref() != Some("multipart/form-data") {
         let JsonDocument(document) = JsonDocument::from_request(request, &app).await?;
         return match spec::read_verification(&document).map_err(Problem::of_faults)? {
             VerificationSubject::Release(release) => of_release(&app, &caller, release, document).await,
@@ -220,7 +220,7 @@ impl VerificationFormReader {
         (left, mut room): (u64, FileMemory),
         pace: &mut ReadDeadline,
     ) -> (Result<ReadFile, Problem>, FileMemory, u64) {
-        let (feeder, meter, body) = intake(left, packing.digest.is_some());
+        let (feeder, meter, body) = body_channel(left, packing.digest.is_some());
         let (limits, spool, span) = (app.limits.clone(), Arc::clone(&app.spool), Span::current());
         let received = meter.clone();
         let thread = tokio::task::spawn_blocking(move || {
@@ -284,8 +284,9 @@ impl FileEncoding {
             name => (name.len(), None),
         };
         let (length, packing) = unpacked(&stated.file);
-        let by_type =
-            || essence(part.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+        let by_type = || {
+            media_type_essence(part.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it))
+        };
         let by_name = || InputFormat::of_file_name(&stated.file[..length]);
         Ok(Self {
             format: stated.format.or_else(by_type).or_else(by_name).unwrap_or_default(),
@@ -312,9 +313,9 @@ async fn from_form(
         return Err(Problem::of_faults(absent));
     }
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
-    computed(move |control| {
-        let material = VerificationMaterial::of(&tables, files, original).map_err(refused)?;
-        let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
+    run_blocking(move |control| {
+        let material = VerificationMaterial::of(&tables, files, original).map_err(engine_problem)?;
+        let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &asked, control)
     })
     .await
@@ -322,12 +323,12 @@ async fn from_form(
 }
 
 /// Every fault, found while it was computed.
-pub(super) fn refused(faults: Vec<Fault>) -> EngineError {
+pub(super) fn engine_problem(faults: Vec<Fault>) -> EngineError {
     EngineError::Refused(Problem::of_faults(faults))
 }
 
 /// Computes on a blocking thread, until the caller has gone.
-pub(super) async fn computed<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, Problem> {
     let (control, span) = (Control::default(), Span::current());
@@ -352,11 +353,11 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
         let detail = format!("the key has not the scope {scope}, without which no release is read");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
-    let (manifest, shelf) = shelved(app, caller, release).await?;
-    let found = computed(move |control| {
+    let (manifest, shelf) = open_stored_parts(app, caller, release).await?;
+    let found = run_blocking(move |control| {
         let (material, _room) = shelf.read(control)?;
         let material = material.told_by(&manifest);
-        let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
+        let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &asked, control)
     });
     found.await.map(Json)
@@ -370,7 +371,11 @@ pub(super) struct StoredParts {
 }
 
 /// Finds a release that the caller may read, and notes that its rows are about to be.
-pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Manifest, StoredParts), Problem> {
+pub(super) async fn open_stored_parts(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+) -> Result<(Manifest, StoredParts), Problem> {
     let (release, manifest) = releases::read(app, caller, id).await?;
     releases::open(app, caller, &release).await?;
     let store = Arc::clone(&app.desk.store);
@@ -441,7 +446,7 @@ impl StoredParts {
             let read = room.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(EngineError::Refused)?);
         }
-        Ok((VerificationMaterial::of(&tables, files, false).map_err(refused)?, room))
+        Ok((VerificationMaterial::of(&tables, files, false).map_err(engine_problem)?, room))
     }
 }
 
@@ -460,7 +465,7 @@ mod tests {
         let (ended, ends) = oneshot::channel();
         let given_up = Arc::new(AtomicBool::new(false));
         let also = Arc::clone(&given_up);
-        let caller = tokio::spawn(computed(move |control| {
+        let caller = tokio::spawn(run_blocking(move |control| {
             let _ = begun.send(());
             let stopped = loop {
                 match control.check() {

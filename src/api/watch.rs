@@ -23,7 +23,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const UNMATCHED_ROUTE: &str = "unmatched";
 
 /// Watches a request from its head to the end of its answer's body.
-pub(super) async fn watched(mut request: Request, next: Next) -> Response {
+pub(super) async fn trace_request(mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let method = known(request.method());
     let path = request.extensions().get::<MatchedPath>();

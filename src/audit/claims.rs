@@ -140,7 +140,7 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Chec
         }
         TableProtection::Unsealed if decomposed::DecompositionClaim::of(evidence).is_some() => {}
         // what it keeps is held against its joins
-        TableProtection::Unsealed if sequential::of(evidence).is_some() => {}
+        TableProtection::Unsealed if sequential::sequential_details(evidence).is_some() => {}
         TableProtection::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
         TableProtection::Sealed(seals) => {
             // all columns of a sliced table may be one

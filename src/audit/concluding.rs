@@ -113,7 +113,7 @@ fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
 }
 
 /// What the parts show; `None` when they are not those of a decomposition.
-fn shown(given: &DecompositionView<'_>, numbers: &mut ValueInterner) -> Option<ObservedDecomposition> {
+fn observe_tables(given: &DecompositionView<'_>, numbers: &mut ValueInterner) -> Option<ObservedDecomposition> {
     let find = |table: &'_ ExternalTable, attr: Attr, listed: bool| {
         let holds =
             |part: &&ExternalPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
@@ -149,21 +149,21 @@ fn shown(given: &DecompositionView<'_>, numbers: &mut ValueInterner) -> Option<O
 }
 
 /// What the parts show, values as numbers.
-pub(super) fn shown_by(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
-    shown(given, &mut ValueInterner::default())
+pub(super) fn observe(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
+    observe_tables(given, &mut ValueInterner::default())
 }
 
 /// Concludes what can be concluded.
 ///
 /// # Errors
 /// [`AttackError`]
-pub fn conclude(
+pub fn infer_values(
     given: &DecompositionView<'_>,
     question: InferenceQuestion,
     control: &Control,
 ) -> Result<InferenceReport, AttackError> {
     let mut numbers = ValueInterner::default();
-    let shown = shown(given, &mut numbers).ok_or(AttackError::NotExact)?;
+    let shown = observe_tables(given, &mut numbers).ok_or(AttackError::NotExact)?;
     let possible = match shown.possible(control) {
         Ok(possible) => possible,
         Err(InferenceError::Cancelled) => return Err(AttackError::Cancelled),
@@ -172,7 +172,7 @@ pub fn conclude(
             return Err(AttackError::TooMany { what: "pairs of buckets and joint values", limit, found });
         }
     };
-    let mut all = asked(given, question, &shown, &possible, control)?;
+    let mut all = questions_answered(given, question, &shown, &possible, control)?;
     all.retain(|told| given.asked.contains(given.others[told.attribute].0));
     let posterior = |told: &InferableValue| match (told.kind, told.values.len() as u64) {
         (BreachKind::Forced, _) => told.share,
@@ -197,7 +197,7 @@ pub fn conclude(
     Ok(InferenceReport { total: all.len() as u64, first: first.collect(), possible: true })
 }
 
-fn asked(
+fn questions_answered(
     given: &DecompositionView<'_>,
     question: InferenceQuestion,
     shown: &ObservedDecomposition,

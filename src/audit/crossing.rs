@@ -60,7 +60,7 @@ pub struct NegativeAssociationFinding {
 ///
 /// # Errors
 /// [`AttackError`]; `NotExact` also without an original, and when the table was not made from it.
-pub fn cross_out(
+pub fn find_negative_associations(
     submission: &Submission<'_>,
     asked: &[(usize, usize)],
     control: &Control,
@@ -399,7 +399,7 @@ mod tests {
             thresholds: &[],
             exact: AttrSet::EMPTY,
         };
-        cross_out(&submission, &[(0, 0)], &Control::default())
+        find_negative_associations(&submission, &[(0, 0)], &Control::default())
     }
 
     /// Forty of each; p never has x, q all three alike.

@@ -16,7 +16,7 @@ use crate::publication::RowMeaning;
 type BucketSizeMap<'a> = AHashMap<Option<&'a [u8]>, u64>;
 
 /// Checks the tables beside the rules, and counts their rows and buckets.
-pub(super) fn check(
+pub(super) fn check_consistency(
     submission: &Submission<'_>,
     together: Option<&JointDecomposition<'_>>,
     findings: &mut CheckLog,
@@ -158,7 +158,7 @@ fn shared(
 fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart, findings: &mut CheckLog) {
     for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
         let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
-        let strange = generalized::strangers(tree, cells.domain.iter());
+        let strange = generalized::unknown_labels(tree, cells.domain.iter());
         if strange > 0 {
             let (name, table) = (submission.list(AttrSet::one(*attr)), &table.name);
             let detail =
@@ -206,7 +206,7 @@ fn covered(
     for (attr, shape) in &part.cells {
         let (Some(cells), Some(of)) = (part.column(*attr), original.column(*attr)) else { continue };
         let name = submission.list(AttrSet::one(*attr));
-        let detail = match generalized::unplaced_of(*shape, submission.tree(*attr), cells, of) {
+        let detail = match generalized::uncovered_rows_of(*shape, submission.tree(*attr), cells, of) {
             Some(0) => continue,
             Some(short) => format!("{place}: for the values of {name} in {short} rows there are not enough cells"),
             None if *shape == CellShape::Node && submission.tree(*attr).is_none() => {

@@ -273,7 +273,7 @@ pub(super) fn content(
         let (column, name) = (column.0, evidence.name(column.0.attribute));
         let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
         let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
-        let strange = strangers(&stated.tree, cells.iter().map(Option::as_deref));
+        let strange = unknown_labels(&stated.tree, cells.iter().map(Option::as_deref));
         if strange > 0 {
             findings.fail(
                 CheckName::Dictionary,
@@ -396,7 +396,7 @@ fn unlinked(
         };
         let mut held = vec![0_u64; says.len()];
         column.codes.iter().for_each(|cell| held[cell as usize] += 1);
-        let short = unplaced(says, ground, &held, &original.counts());
+        let short = uncovered_rows(says, ground, &held, &original.counts());
         if short > 0 {
             let name = evidence.name(column.attribute);
             let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
@@ -410,23 +410,28 @@ fn unlinked(
 }
 
 /// How many of these cells are no nodes of a tree.
-pub(super) fn strangers<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
+pub(super) fn unknown_labels<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
     let labels: AHashSet<Option<&[u8]>> =
         (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
     cells.filter(|cell| !labels.contains(cell)).count()
 }
 
 /// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
-pub(super) fn unplaced_of(shape: CellShape, tree: Option<&Taxonomy>, cells: &Column, original: &Column) -> Option<u64> {
+pub(super) fn uncovered_rows_of(
+    shape: CellShape,
+    tree: Option<&Taxonomy>,
+    cells: &Column,
+    original: &Column,
+) -> Option<u64> {
     let ground = CellDomain::of(shape, tree, &original.domain)?;
     let says =
         cells.domain.iter().map(|cell| CellMeaning::read(&ground, cell)).collect::<Option<Vec<CellMeaning>>>()?;
-    Some(unplaced(&says, &ground, &cells.counts(), &original.counts()))
+    Some(uncovered_rows(&says, &ground, &cells.counts(), &original.counts()))
 }
 
 /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,
 /// `counts` how many have a value. Exact for intervals and nodes; for sets each value is looked at by itself.
-fn unplaced(says: &[CellMeaning], ground: &CellDomain<'_>, held: &[u64], counts: &[u64]) -> u64 {
+fn uncovered_rows(says: &[CellMeaning], ground: &CellDomain<'_>, held: &[u64], counts: &[u64]) -> u64 {
     if let Some(above) = &ground.above {
         let nodes = says.iter().zip(held).filter_map(|(says, &held)| match says {
             CellMeaning::Below(node) => Some((*node, held)),

@@ -13,7 +13,7 @@ use super::fit;
 use super::given::{ExternalPart, ExternalTable};
 use super::groups::{ClassMeasures, ExternalClasses, ViolatingClasses};
 use super::overlapping::{self, BucketDisclosure};
-use super::rules::followed;
+use super::rules::follow_dependencies;
 use super::thresholds::ThresholdBounds;
 use super::together::JointDecomposition;
 use super::tree::{DeclaredValues, TaxonomyPaths};
@@ -129,12 +129,12 @@ pub struct ExternalTableFigures {
 ///
 /// # Errors
 /// When cancelled.
-pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<EvaluationReport, Cancelled> {
+pub fn evaluate(submission: &Submission<'_>, control: &Control) -> Result<EvaluationReport, Cancelled> {
     let mut findings = CheckLog::default();
     let mut remarks = Vec::new();
     let together = JointDecomposition::of(submission, &mut findings, &mut remarks, control)?;
-    let mut tables = fit::check(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
-    let unlike = |table: &ExternalTable| if table.overlaps() { overlapping::agree(table).err() } else { None };
+    let mut tables = fit::check_consistency(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
+    let unlike = |table: &ExternalTable| if table.overlaps() { overlapping::parts_agree(table).err() } else { None };
     let mut bench = Evaluator {
         submission,
         together,
@@ -207,7 +207,7 @@ impl Evaluator<'_> {
     /// A rule holds, and so does what follows from it.
     fn rule(&mut self, rule: &SubmittedRule) -> Result<RuleOutcome, Cancelled> {
         let mut judged = self.protected(rule.known, rule.protects, rule.guarantee)?;
-        let follows = match followed(rule, self.submission.dependencies) {
+        let follows = match follow_dependencies(rule, self.submission.dependencies) {
             Ok(follows) => follows,
             Err(detail) => {
                 let (held, detail) = (None, Some(detail.to_owned()));
@@ -427,7 +427,7 @@ impl Evaluator<'_> {
     ) -> Result<BucketDisclosure, Cancelled> {
         match &self.unlike[table] {
             Some(why) => Ok(BucketDisclosure::Unknown(why.clone())),
-            None => overlapping::told(self.submission, table, (entered, target), g, self.control),
+            None => overlapping::bucket_disclosure(self.submission, table, (entered, target), g, self.control),
         }
     }
 

@@ -55,16 +55,16 @@ mod sliced;
 #[cfg(test)]
 mod tests;
 
-pub use concluding::{DecompositionView, InferenceQuestion, InferenceReport, InferredValue, conclude};
-pub use crossing::{NegativeAssociationFinding, NegativeAssociationReport, cross_out};
+pub use concluding::{DecompositionView, InferenceQuestion, InferenceReport, InferredValue, infer_values};
+pub use crossing::{NegativeAssociationFinding, NegativeAssociationReport, find_negative_associations};
 pub use given::{CellText, ExternalPart, ExternalTable};
 pub use groups::{ClassMeasures, ViolatingClass, ViolatingClasses};
-pub use judge::{EvaluationReport, ExternalEnforcement, ExternalTableFigures, RuleOutcome, Submission, judge};
+pub use judge::{EvaluationReport, ExternalEnforcement, ExternalTableFigures, RuleOutcome, Submission, evaluate};
 pub use measure::BucketMeasure;
 pub use membership::{MembershipError, MembershipReport, TupleEstimate, members};
-pub use proxy::{ProxyFinding, tell};
+pub use proxy::{ProxyFinding, infer_by_proxy};
 pub use sequential::{JoinError, JoinMeasures, ObservedRelease, ReleaseJoin};
-pub use worlds::{AttackError, PossibleWorldsReport, PosteriorFinding, expose};
+pub use worlds::{AttackError, PossibleWorldsReport, PosteriorFinding, count_worlds};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -134,7 +134,7 @@ impl Evidence<'_> {
         let bound = |thresholds: &DigestedThresholds| {
             Arc::new(ThresholdBounds::of(thresholds, self.kind(attr), values.clone()))
         };
-        let bounds = thresholds::of(self, attr).iter().map(bound).collect();
+        let bounds = thresholds::declared_for(self, attr).iter().map(bound).collect();
         DeclaredValues { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }
 
@@ -312,10 +312,10 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
-    if let Some(sequence) = sequential::of(evidence) {
+    if let Some(sequence) = sequential::sequential_details(evidence) {
         sequential::check(evidence, sequence, control, &mut findings)?;
     }
-    thresholds::check(evidence, &tables.figures, &mut findings);
+    thresholds::check_thresholds(evidence, &tables.figures, &mut findings);
     rules::check(evidence, (tables.counts, tables.stated), tables.combined, &mut findings);
     // what is claimed of the rows of the original cannot be checked without them
     let unchecked = |check| match check {
@@ -326,7 +326,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
         }
         _ => false,
     };
-    let required = match sequential::of(evidence) {
+    let required = match sequential::sequential_details(evidence) {
         None => false,
         Some(sequence) => {
             sequential::is_beside(evidence, sequence) || findings.0.contains_key(&CheckName::Requirements)

@@ -55,7 +55,7 @@ impl ExternalTable {
 }
 
 /// Whether the parts of a table have the same rows of what they share, bucket by bucket; what they share is exact. Else why not.
-pub(super) fn agree(table: &ExternalTable) -> Result<(), String> {
+pub(super) fn parts_agree(table: &ExternalTable) -> Result<(), String> {
     let (name, repeated) = (&table.name, table.repeated());
     let sharing = || table.parts.iter().filter(|part| part.attributes().meets(repeated));
     if sharing().any(|part| part.meaning != RowMeaning::Tuples || part.opaque().meets(repeated)) {
@@ -90,7 +90,7 @@ fn read(
                 false => numbered.push((*attr, of_rows)),
             }
         }
-        if let Some(value) = as_one(protected) {
+        if let Some(value) = merged_label(protected) {
             numbered.push((first, value));
         }
         columns.push((numbered, bucket.codes.iter().map(|code| of_code[code as usize]).collect()));
@@ -99,7 +99,7 @@ fn read(
 }
 
 /// Several values of each row as one; those of a single attribute as they are.
-fn as_one(mut values: Vec<Vec<u32>>) -> Option<Vec<u32>> {
+fn merged_label(mut values: Vec<Vec<u32>>) -> Option<Vec<u32>> {
     if values.len() < 2 {
         return values.pop();
     }
@@ -122,7 +122,7 @@ struct JoinedParts {
 }
 
 /// What a table tells of `target`, of which several attributes stand in one part, by bucket, whoever knows `known`. The parts agree.
-pub(super) fn told(
+pub(super) fn bucket_disclosure(
     submission: &Submission<'_>,
     table: usize,
     (known, target): (AttrSet, AttrSet),
@@ -138,7 +138,7 @@ pub(super) fn told(
     if with.len() > MAX_PROTECTED_PARTS {
         return unknown(&format!("{} parts have what is protected, and {MAX_PROTECTED_PARTS} may", with.len()));
     }
-    let tied = tied(submission, table);
+    let tied = shares_buckets(submission, table);
     let mut choices: Vec<JoinedParts> = Vec::new();
     for mask in 1_u32..1 << with.len() {
         let chosen: Vec<usize> =
@@ -214,7 +214,7 @@ pub(super) fn told(
 
 /// Whether other tables share attributes with a table, or known dependencies reach from one of its parts to another: rows that are
 /// independent in it are then tied.
-fn tied(submission: &Submission<'_>, table: usize) -> bool {
+fn shares_buckets(submission: &Submission<'_>, table: usize) -> bool {
     let given = &submission.tables[table];
     let (all, others) = (given.attributes(), submission.tables.iter().enumerate().filter(|(at, _)| *at != table));
     let determined = submission.dependencies.iter().fold(AttrSet::EMPTY, |all, (from, to)| all.union(*from).union(*to));
@@ -242,7 +242,7 @@ fn needed(attributes: &[AttrSet], chosen: &[usize], known: AttrSet, target: Attr
 }
 
 /// The parts, with the `root` among them, that tell who knows `asked` something of what is among it.
-pub(super) fn telling(attributes: &[AttrSet], root: usize, asked: AttrSet) -> Vec<usize> {
+pub(super) fn revealing_parts(attributes: &[AttrSet], root: usize, asked: AttrSet) -> Vec<usize> {
     // what goes first is left where two tell the same
     let others = (0..attributes.len()).filter(|part| *part != root);
     without_ends(attributes, std::iter::once(root).chain(others).collect(), asked)

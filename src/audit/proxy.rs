@@ -55,7 +55,7 @@ pub struct ProxyFinding {
 ///
 /// # Errors
 /// [`AttackError`]; `NotExact` also without an original.
-pub fn tell(
+pub fn infer_by_proxy(
     submission: &Submission<'_>,
     hash: &dyn Fn(usize) -> u64,
     control: &Control,
@@ -494,7 +494,7 @@ mod tests {
             exact: AttrSet::EMPTY,
         };
         let hash = |row: usize| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        tell(&submission, &hash, &Control::default()).unwrap()
+        infer_by_proxy(&submission, &hash, &Control::default()).unwrap()
     }
 
     #[test]
@@ -521,6 +521,6 @@ mod tests {
             thresholds: &[],
             exact: AttrSet::EMPTY,
         };
-        assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(AttackError::NotExact)));
+        assert!(matches!(infer_by_proxy(&submission, &|_| 0, &Control::default()), Err(AttackError::NotExact)));
     }
 }

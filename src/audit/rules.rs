@@ -152,7 +152,7 @@ impl RuleSearch<'_> {
     }
 
     fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
-        followed(rule, self.evidence.dependencies).map_err(str::to_owned)
+        follow_dependencies(rule, self.evidence.dependencies).map_err(str::to_owned)
     }
 
     /// A rule holds: one of the attributes it protects, or of the combinations, is eligible and not told (versatile publishing,
@@ -321,7 +321,7 @@ fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
 
 /// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what is
 /// protected, but for what is known of it.
-pub(super) fn followed(
+pub(super) fn follow_dependencies(
     rule: &SubmittedRule,
     dependencies: &[(AttrSet, AttrSet)],
 ) -> Result<Vec<AttrSet>, &'static str> {

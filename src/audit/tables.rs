@@ -146,7 +146,7 @@ fn table(
             figures.rows = part.rows as u64;
         }
         let place = format!("table {}, part {}", table.name, claimed.name);
-        let sequential = super::sequential::of(evidence).is_some();
+        let sequential = super::sequential::sequential_details(evidence).is_some();
         if generalized && !sequential {
             generalized::label(table, &mut part);
         }

@@ -79,7 +79,7 @@ impl ThresholdBounds {
 }
 
 /// All thresholds that a release states of an attribute.
-pub(super) fn of(evidence: &Evidence<'_>, attr: Attr) -> Vec<DigestedThresholds> {
+pub(super) fn declared_for(evidence: &Evidence<'_>, attr: Attr) -> Vec<DigestedThresholds> {
     let stated = evidence.thresholds.iter().filter(|stated| stated.attribute == attr);
     let mut found: Vec<DigestedThresholds> = stated.map(|stated| stated.thresholds.clone()).collect();
     if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.particulars {
@@ -129,7 +129,7 @@ pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
 
 /// What is said of buckets by size: the thresholds are those that were submitted, the setting is the one that the parts show, and
 /// so is the loss.
-pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut CheckLog) {
+pub(super) fn check_thresholds(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut CheckLog) {
     let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
         let known: HashSet<(Attr, Guarantee)> =
             evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();

@@ -96,7 +96,7 @@ impl<'a> JointDecomposition<'a> {
         let noisy = sensitive.minus(submission.exact);
         let given =
             DecompositionView { buckets: table, joint: other, primary, others: &listed, asked: sensitive, noisy };
-        let Some(shown) = concluding::shown_by(&given) else { return Ok(None) };
+        let Some(shown) = concluding::observe(&given) else { return Ok(None) };
         let possible = match shown.possible(control) {
             Ok(possible) => Some(possible),
             Err(InferenceError::Cancelled) => return Err(Cancelled),

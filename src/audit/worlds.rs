@@ -115,7 +115,7 @@ struct WorldSearch<'a> {
 ///
 /// # Errors
 /// [`AttackError`].
-pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<PossibleWorldsReport, AttackError> {
+pub fn count_worlds(submission: &Submission<'_>, control: &Control) -> Result<PossibleWorldsReport, AttackError> {
     let tables = submission.tables;
     let parts = || tables.iter().flat_map(|table| &table.parts);
     if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.cells.is_empty()) {
@@ -149,7 +149,7 @@ pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Possible
     if search.overflowed {
         return Err(AttackError::TooMany { what: "worlds", limit: u64::MAX, found: u64::MAX });
     }
-    Ok(judged(submission, &search, &values))
+    Ok(check_worlds(submission, &search, &values))
 }
 
 /// The values of an attribute, over all parts.
@@ -276,7 +276,7 @@ fn stated(
     submission.stated(Attr::from(attr), kind, cells.map(|cell| cell.value.as_deref()))
 }
 
-fn judged(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &[ValueIndex]) -> PossibleWorldsReport {
+fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &[ValueIndex]) -> PossibleWorldsReport {
     let mut exposed = PossibleWorldsReport {
         possible: search.posteriors.iter().any(|of| !of.is_empty()),
         ..PossibleWorldsReport::default()

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::CommandOutcome;
 use crate::control::{Control, Phase};
-use crate::engine::with_strange;
+use crate::engine::annotate_with_unknown;
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, IngestError, IngestLimits, InputFormat, TableReader};
@@ -118,8 +118,9 @@ pub(super) fn job(
         Some(specification) if specification.used.len() == built.len() => {
             let names = specification.names.clone();
             let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
-            let (table, strange) = crate::engine::on_terrain(&specification, table);
-            let faults = [with_strange(faults, strange), crate::engine::check(&specification, &table)].concat();
+            let (table, strange) = crate::engine::annotate(&specification, table);
+            let faults =
+                [annotate_with_unknown(faults, strange), crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
                 return Ok(InputJob { specification, table, persons: persons.fault });
             }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::EngineError;
 use super::earlier::JoinAttackResult;
 use super::membership::MembershipSummary;
-use super::verification::named;
+use super::verification::attribute_list;
 use crate::audit::{self, AttackError, ProxyFinding, Submission};
 use crate::control::Control;
 use crate::problem::{Fault, Kind, Problem};
@@ -115,7 +115,7 @@ fn by_proxy(
         let detail = "proxy learns from half of the original and is judged on the other half: send the original too";
         return Err(EngineError::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
     }
-    let mut told = audit::tell(submission, hash, control).map_err(|uncounted| match uncounted {
+    let mut told = audit::infer_by_proxy(submission, hash, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
             let detail = format!("the attack would weigh too many {what}");
@@ -163,7 +163,7 @@ pub(super) const MAX_REPORTED_RESULTS: usize = 10;
 
 /// `exact_posteriors`: by counting all worlds.
 fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackReport, bool), EngineError> {
-    let exposed = audit::expose(submission, control).map_err(|uncounted| match uncounted {
+    let exposed = audit::count_worlds(submission, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
             let detail =
@@ -181,8 +181,8 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackRepor
         table: None,
         attribute: None,
         bucket: None,
-        known: named(submission.names, &exposure.known),
-        sensitive: named(submission.names, &exposure.sensitive),
+        known: attribute_list(submission.names, &exposure.known),
+        sensitive: attribute_list(submission.names, &exposure.sensitive),
         posterior: ratio(exposure.posterior),
     });
     let attacked = AttackReport {

@@ -17,7 +17,7 @@ use crate::spec::{Attack, AttackOptions};
 ///
 /// # Errors
 /// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played on it.
-pub fn conclude(
+pub fn inference_attack(
     material: &VerificationMaterial,
     manifest: &Manifest,
     (attack, options): (Attack, AttackOptions),
@@ -49,7 +49,7 @@ pub fn conclude(
     let others: Vec<(Attr, u64)> =
         said.l.iter().filter(|(attr, _)| **attr != said.primary).map(|(attr, l)| (*attr, *l)).collect();
     let given = DecompositionView { buckets, joint, primary: said.primary, others: &others, asked, noisy: said.noisy };
-    let found = audit::conclude(&given, question, control).map_err(|uncounted| match uncounted {
+    let found = audit::infer_values(&given, question, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
             let detail = format!("the attack would look at too many {what}");

@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use super::EngineError;
 use super::attack::{AttackFinding, AttackFindings, AttackReport};
-use super::query::unread;
+use super::query::model_problem;
 use super::verification::rules_of;
 use crate::control::{Control, Phase};
 use crate::microdata::{Attr, AttrSet, AttributeType};
@@ -84,7 +84,8 @@ impl Corruption {
             let of = self.asked.iter().filter(|(at, ..)| *at == table);
             of.map(|(_, attr, ..)| AttrSet::one(*attr)).reduce(AttrSet::union)
         };
-        let cells = PublishedRows::read(&self.publication, wanted, &self.kinds, parts, control).map_err(unread)?;
+        let cells =
+            PublishedRows::read(&self.publication, wanted, &self.kinds, parts, control).map_err(model_problem)?;
         let (mut found, mut worst): (Vec<AttackFinding>, Option<(u64, u64)>) = (Vec::new(), None);
         let larger =
             |a: (u64, u64), b: (u64, u64)| u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1);

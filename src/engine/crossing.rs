@@ -5,7 +5,7 @@ use serde_json::Map;
 
 use super::EngineError;
 use super::attack::{AttackFinding, AttackFindings, AttackReport, NEEDS_ORIGINAL};
-use super::verification::{VerificationMaterial, in_json, named};
+use super::verification::{VerificationMaterial, attribute_list, in_json};
 use crate::audit::{self, AttackError, NegativeAssociationFinding, Submission};
 use crate::control::{Control, Phase};
 use crate::microdata::AttrSet;
@@ -64,14 +64,15 @@ pub fn negative_association(
         thresholds: &thresholds,
         exact: AttrSet::EMPTY,
     };
-    let crossed = audit::cross_out(&submission, &asked, control).map_err(|uncounted| match uncounted {
-        AttackError::Cancelled => EngineError::Cancelled,
-        AttackError::TooMany { what, limit, found } => {
-            let detail = format!("the attack would look at too many {what}");
-            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
-        }
-        AttackError::NotExact | AttackError::Circle => EngineError::bug("a release is not made from its original"),
-    })?;
+    let crossed =
+        audit::find_negative_associations(&submission, &asked, control).map_err(|uncounted| match uncounted {
+            AttackError::Cancelled => EngineError::Cancelled,
+            AttackError::TooMany { what, limit, found } => {
+                let detail = format!("the attack would look at too many {what}");
+                EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            }
+            AttackError::NotExact | AttackError::Circle => EngineError::bug("a release is not made from its original"),
+        })?;
     let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
     let finding = |crossing: &NegativeAssociationFinding| {
         let rule = &rules[crossing.rule];
@@ -81,8 +82,8 @@ pub fn negative_association(
             table: Some(submission.tables[crossing.table].name.clone()),
             attribute: None,
             bucket: Some(in_json(&crossing.bucket)),
-            known: named(names, &crossing.known),
-            sensitive: named::<Map<_, _>>(names, &sensitive.collect::<Vec<_>>()),
+            known: attribute_list(names, &crossing.known),
+            sensitive: attribute_list::<Map<_, _>>(names, &sensitive.collect::<Vec<_>>()),
             posterior: ratio(crossing.posterior),
         }
     };

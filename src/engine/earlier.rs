@@ -206,7 +206,7 @@ impl JoinableRelease {
         for (requirement, on) in of_rule(sequence, rule) {
             for stated in on {
                 control.check()?;
-                let found = join.measure(requirement, &stated.releases, control).map_err(unjoined)?;
+                let found = join.measure(requirement, &stated.releases, control).map_err(join_problem)?;
                 let posterior = posterior(&requirement.measure, &found);
                 if worst.is_none_or(|worst| {
                     u128::from(posterior.count) * u128::from(worst.of)
@@ -306,7 +306,7 @@ fn linking(members: &[JoinMember], known: &[Dependency]) -> Option<(usize, Depen
         kept = fewer;
     }
     kept.iter().find_map(|dependency| {
-        let group = tied(all_of(dependency), &kept);
+        let group = dependency_closure(all_of(dependency), &kept);
         let apart = |one: &JoinMember, other: &JoinMember| {
             let (own, others) = (one.all.intersection(group), other.all.intersection(group));
             !own.is_empty() && !others.is_empty() && !own.is_subset(other.exact) && !others.is_subset(one.exact)
@@ -322,10 +322,10 @@ fn all_of(dependency: &Dependency) -> AttrSet {
 }
 
 /// Some attributes, and those that dependencies tie to them, over others of them where need be.
-fn tied(attributes: AttrSet, dependencies: &[Dependency]) -> AttrSet {
+fn dependency_closure(attributes: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     let all = dependencies.iter().map(all_of).filter(|all| all.meets(attributes));
     let wider = all.fold(attributes, AttrSet::union);
-    if wider == attributes { attributes } else { tied(wider, dependencies) }
+    if wider == attributes { attributes } else { dependency_closure(wider, dependencies) }
 }
 
 type StatedResult = (XyRequirement, Vec<crate::publication::JoinResult>);
@@ -388,12 +388,12 @@ fn on_join(
     }
 }
 
-fn unjoined(why: JoinError) -> EngineError {
+fn join_problem(why: JoinError) -> EngineError {
     match why {
         JoinError::Cancelled(cancelled) => cancelled.into(),
         JoinError::TooMany => {
             let detail = "the attack would count too many tuples of rows that differ in what is asked";
-            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", ReleaseJoin::MOST_STEPS))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", ReleaseJoin::MAX_JOIN_STEPS))
         }
         JoinError::Unknown | JoinError::Empty => {
             EngineError::bug("a release says of its join what its parts do not have")

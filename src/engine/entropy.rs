@@ -3,7 +3,7 @@
 use std::io;
 
 use super::EngineError;
-use super::query::unread;
+use super::query::model_problem;
 use crate::control::Control;
 use crate::microdata::AttributeType;
 use crate::model::{ModelError, ModelShape, model_entropy};
@@ -23,7 +23,7 @@ pub(super) fn of_parts(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<(f64, &'static str), EngineError> {
-    read(publication, kinds, parts, control).map_err(unread)
+    read(publication, kinds, parts, control).map_err(model_problem)
 }
 
 /// Whether the figure of a manifest is the one that follows from the parts. Where nothing is stated, nothing is wrong.
@@ -45,7 +45,7 @@ pub(super) fn holds(
     match read(publication, kinds, parts, control) {
         Ok((found, how)) => Ok((nats - found).abs() <= ENTROPY_TOLERANCE * (1.0 + found.abs()) && method == how),
         Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-        Err(error) => Err(unread(error)),
+        Err(error) => Err(model_problem(error)),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::publish::Design;
 use crate::report::SpecificationNotice;
 
 /// Adds the proxies of the attributes that the submitted rules protect, and what exposes them, to a plan.
-pub(super) fn look(
+pub(super) fn add_exposure(
     plan: &mut Plan,
     design: &Design,
     table: &Table,

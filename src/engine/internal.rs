@@ -1,6 +1,6 @@
 //! The internal report of a release: what the original says of it.
 
-use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
+use super::query::{boxes_of, decomposition_of, model_of, model_problem, read_of};
 use super::{EngineError, ReleaseInput, notices_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
@@ -42,8 +42,8 @@ pub(super) fn report(
     if let (true, [table]) = (asked.kl, &publication.tables[..])
         && model::shares(table)
     {
-        let cells =
-            PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control).map_err(unread)?;
+        let cells = PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control)
+            .map_err(model_problem)?;
         let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
         report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
     }
@@ -55,7 +55,7 @@ pub(super) fn report(
     if let Some(boxed) = boxes_of(publication) {
         let trees = &order.specification.taxonomies;
         let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
-        let boxes = read.map_err(unread)?;
+        let boxes = read.map_err(model_problem)?;
         if asked.kl {
             let nats = utility::divergence_of_boxes(&boxes, table, control)?;
             report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
@@ -69,7 +69,7 @@ pub(super) fn report(
     }
     if let (Some(said), Some(asked)) = (decomposition_of(publication), asked.count_queries) {
         let wanted = read_of(said, table.attributes());
-        let cells = PublishedRows::read(publication, |of| wanted[of], &kinds, parts, control).map_err(unread)?;
+        let cells = PublishedRows::read(publication, |of| wanted[of], &kinds, parts, control).map_err(model_problem)?;
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let model = model_of(said, &cells)?;
@@ -78,7 +78,7 @@ pub(super) fn report(
         return Ok(report);
     }
     let all = |of: usize| Some(shape.published[of].attributes());
-    let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(unread)?;
+    let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(model_problem)?;
     if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
         report.kl = Some(KlReport::of(divergence.nats, divergence.made.word()));

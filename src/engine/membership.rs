@@ -94,7 +94,7 @@ pub fn membership(
         if !table.parts.iter().all(|part| part.bucketed && part.row_meaning == "tuples" && part.cells.is_empty()) {
             continue;
         }
-        let members = audit::members(given, &columns, protected, control).map_err(unlisted)?;
+        let members = audit::members(given, &columns, protected, control).map_err(membership_problem)?;
         let members = members.ok_or_else(|| EngineError::bug("a release is not made from its original"))?;
         found.push(MembershipSummary::of(table, &members));
     }
@@ -119,7 +119,7 @@ pub fn membership(
     })
 }
 
-fn unlisted(why: MembershipError) -> EngineError {
+fn membership_problem(why: MembershipError) -> EngineError {
     match why {
         MembershipError::Cancelled => EngineError::Cancelled,
         MembershipError::TooMany { limit, found } => {

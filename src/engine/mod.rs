@@ -42,12 +42,12 @@ use crate::publish::{
 use crate::random::RandomStreams;
 use crate::report::{ManifestDependencies, SpecificationNotice};
 use crate::spec::reader::child;
-use crate::spec::{DeclaredDependency, MethodSpec, Specification, at_values};
+use crate::spec::{DeclaredDependency, MethodSpec, Specification, values_pointer};
 
 use beyond::ExtendedTable;
 
 pub use attack::{AttackFinding, AttackFindings, AttackReport};
-pub use concluding::conclude;
+pub use concluding::inference_attack;
 pub use corruption::Corruption;
 pub use crossing::negative_association;
 pub use earlier::{JoinAttackMeasure, JoinAttackResult, JoinableRelease, against, earlier_of, entered, tuples_of};
@@ -55,12 +55,12 @@ pub use entered::{ExternalTableRows, JoinContext, entered_of};
 pub use linked::{BucketJoiner, LinkedViewError, labels as bucket_labels, linked_part};
 pub use measures::{AchievedMeasures, RecursiveC, TableMeasures};
 pub use membership::{MembershipClass, MembershipSummary, TupleCount, membership};
-pub use need::{ColumnSize, memory, memory_to_choose, memory_to_join, memory_to_look, memory_to_measure};
+pub use need::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
 pub use plan::{ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
 pub use profile::{AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile};
 pub use query::{ErrorModelName, QueryAnswer, QuerySet};
 pub use release::{ReleaseInput, VerifiedRelease, release};
-pub use terrain::{on_terrain, with_strange};
+pub use terrain::{annotate, annotate_with_unknown};
 pub use verification::{
     BrokenClass, BrokenClasses, ReadFile, ReserveMemory, Verification, VerificationMaterial, VerifiedRule,
     VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, stated_with_counterfeits,
@@ -159,7 +159,7 @@ struct PreparedRelease {
 }
 
 /// What the ledger holds in the attributes of a job, and behind them those that its dependencies name.
-fn united(specification: &Specification, earlier: &EarlierDisclosures) -> Result<LedgerUnion, PlanError> {
+fn ledger_union(specification: &Specification, earlier: &EarlierDisclosures) -> Result<LedgerUnion, PlanError> {
     let names = [specification.names.as_slice(), &specification.dropped_names].concat();
     let mut union = LedgerUnion::new(&names, earlier).map_err(|TooManyAttributesError(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
@@ -188,7 +188,7 @@ fn prepare(
         let (own, known) = (AttrSet::first(specification.names.len()), [dependencies.all.as_slice(), &beyond].concat());
         earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
     }
-    let (earlier, standing_rules) = beside(specification, &union);
+    let (earlier, standing_rules) = disclosures_beside(specification, &union);
     let input = PlanInput {
         counts,
         published_names: &specification.published_names,
@@ -210,7 +210,10 @@ fn prepare(
 }
 
 /// What a design is made beside.
-fn beside<'a>(specification: &Specification, union: &'a LedgerUnion) -> (&'a [TableSchema], &'a [PrivacyRule]) {
+fn disclosures_beside<'a>(
+    specification: &Specification,
+    union: &'a LedgerUnion,
+) -> (&'a [TableSchema], &'a [PrivacyRule]) {
     match specification.unproven {
         Some(_) => (&[], &[]),
         None => (&union.schemas, &union.rules),
@@ -247,7 +250,7 @@ fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
 pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
     let dependencies = KnownDependencies::declared(specification);
     let nothing = EarlierDisclosures::default();
-    let prepared = united(specification, &nothing).and_then(|union| {
+    let prepared = ledger_union(specification, &nothing).and_then(|union| {
         prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
     });
     match prepared {
@@ -263,19 +266,21 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
 /// The faults for which nothing is published; where values have to be looked at, they say where.
 fn feasible(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
     let Err(PlanRefusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
-    let faults = faults.into_iter().map(|fault| of_units(fault, &specification.unit)).collect();
+    let faults = faults.into_iter().map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
     let shown = |fault: Fault| match fault.kind {
-        Kind::ThresholdMissing | Kind::RuleIneligible => at_values(fault, &specification.names[attr.index()], dataset),
+        Kind::ThresholdMissing | Kind::RuleIneligible => {
+            values_pointer(fault, &specification.names[attr.index()], dataset)
+        }
         _ => fault,
     };
     Err(PlanRefusal(faults.into_iter().map(shown).collect()))
 }
 
 /// A fault of rows as one of persons, of whom a table has several.
-fn of_units(fault: Fault, unit: &Unit) -> Fault {
+fn guarantee_per_unit(fault: Fault, unit: &Unit) -> Fault {
     let rows = unit.rows();
     let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| rows > 1) else {
         return fault;
@@ -379,18 +384,18 @@ pub fn dry_run(
 ) -> Result<Plan, EngineError> {
     let dependencies = KnownDependencies::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
-    let (permuted, strange) = on_terrain(specification, permuted);
-    let mut faults = with_strange(faults, strange);
+    let (permuted, strange) = annotate(specification, permuted);
+    let mut faults = annotate_with_unknown(faults, strange);
     let rows = Some(PlanRows { table: &permuted, streams });
-    let union = united(specification, earlier).map_err(EngineError::from)?;
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let wide = ExtendedTable::of(specification, table, further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
-    let prepared = planned_or_refused(prepared, &mut faults)?;
-    let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
+    let prepared = plan_or_refuse(prepared, &mut faults)?;
+    let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
-    plan.warnings.extend(plan::strangers_of_rules(specification, &permuted));
-    exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
+    plan.warnings.extend(plan::unknown_values_of_rules(specification, &permuted));
+    exposure::add_exposure(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }
 
@@ -406,13 +411,13 @@ pub fn dry_run_from_counts(
     problem: &Problem,
 ) -> Result<Plan, EngineError> {
     let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
-    let union = united(specification, earlier).map_err(EngineError::from)?;
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
-    let prepared = planned_or_refused(prepared, &mut faults)?;
-    Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
+    let prepared = plan_or_refuse(prepared, &mut faults)?;
+    Ok(assess(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
-fn planned_or_refused(
+fn plan_or_refuse(
     prepared: Result<PreparedRelease, PlanError>,
     faults: &mut Vec<Fault>,
 ) -> Result<PreparedRelease, EngineError> {
@@ -434,7 +439,7 @@ fn secret_order(table: &Table, streams: &RandomStreams) -> Vec<u32> {
 }
 
 /// The plan of a design with everything that stands in its way.
-fn judged(
+fn assess(
     specification: &Specification,
     earlier: &EarlierDisclosures,
     prepared: &PreparedRelease,
@@ -463,14 +468,14 @@ fn judged(
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
-    warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
-    warnings.extend(plan::not_bounded_in_words(&prepared.design, &specification.published_names));
-    warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
-    warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
-    warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));
+    warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
+    warnings.extend(plan::describe_unbounded(&prepared.design, &specification.published_names));
+    warnings.extend(plan::describe_choice(&specification.method, &prepared.design.decision));
+    warnings.extend(prepared.design.planned().filter_map(plan::describe_unknown_values));
+    warnings.extend(prepared.design.planned().filter_map(plan::describe_inference));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
-        ..plan::in_words(&prepared.design, specification, composition, problems, warnings)
+        ..plan::to_report(&prepared.design, specification, composition, problems, warnings)
     }
 }
 
@@ -481,11 +486,11 @@ fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
         pointer: warning.pointer.clone(),
         detail: warning.detail.clone(),
     };
-    specification.warnings.iter().map(warning).chain(unsealed_by_choice(specification)).collect()
+    specification.warnings.iter().map(warning).chain(exclusive_by_choice(specification)).collect()
 }
 
 /// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
-fn unsealed_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
+fn exclusive_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
     let MethodSpec::Slicing(spec) = &specification.method else { return None };
     let notice = |name: &str, pointer: &str, detail: &str| {
         Some(SpecificationNotice {

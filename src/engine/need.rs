@@ -40,7 +40,7 @@ const fn width(codes: u64) -> u64 {
 /// columns to 1.8 million rows of 13, with up to three nearly distinct columns, it says 1.1 to 1.7 times what they took
 /// (`BENCHMARKS.md`).
 #[must_use]
-pub fn memory(rows: u64, columns: &[ColumnSize]) -> u64 {
+pub fn release_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let cells: u64 = columns.iter().map(|column| CELL_BYTES_PER_CODE_BYTE * width(column.codes)).sum();
     // a separator, and half a digit more than the mean for what is frequent and long
     let text: u64 = columns.iter().map(|column| (column.bytes / column.codes.max(1)).saturating_add(2)).sum();
@@ -81,10 +81,10 @@ const OVERLAPPING_CELL_BYTES: u64 = 240;
 /// For a row and a sensitive attribute of a decomposed table: its code, its place in a set, what is possible there.
 const DECOMPOSED_CELL_BYTES: u64 = 160;
 
-/// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
+/// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`release_memory`] says of the release. Not calibrated: the
 /// sum of what is held.
 #[must_use]
-pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
+pub fn choice_memory(rows: u64, method: &MethodSpec) -> u64 {
     let spec = match method {
         MethodSpec::Versatile(spec) => spec,
         MethodSpec::Generalize(spec) => {
@@ -115,10 +115,10 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
 /// For a row of columns that dependencies are looked for in: what it is numbered by.
 const DEPENDENCY_ROW_BYTES: u64 = 8;
 
-/// The bytes of memory that looking at columns takes that are not published, those of the release among them, beside what [`memory`] says
+/// The bytes of memory that looking at columns takes that are not published, those of the release among them, beside what [`release_memory`] says
 /// of the release.
 #[must_use]
-pub fn memory_to_look(rows: u64, columns: &[ColumnSize]) -> u64 {
+pub fn profile_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let cells: u64 = columns.iter().map(|column| width(column.codes)).sum();
     let values =
         columns.iter().map(|column| DISTINCT_VALUE_BYTES.saturating_mul(column.codes).saturating_add(column.bytes));
@@ -126,9 +126,9 @@ pub fn memory_to_look(rows: u64, columns: &[ColumnSize]) -> u64 {
 }
 
 /// The bytes of memory that joining a release of these columns with others takes, the new one as well as each earlier one, beside what
-/// [`memory`] says of the new one. Calibrated as that is.
+/// [`release_memory`] says of the new one. Calibrated as that is.
 #[must_use]
-pub fn memory_to_join(rows: u64, columns: &[ColumnSize]) -> u64 {
+pub fn join_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let cells: u64 = columns.iter().map(|column| SEQUENTIAL_CELL_BYTES + width(column.codes)).sum();
     let alike = columns.iter().fold(1, |alike: u64, column| alike.saturating_mul(column.codes)).min(rows);
     let values = columns.iter().map(|column| {
@@ -149,11 +149,11 @@ const QUERY_ROW_BYTES: u64 = 40;
 /// In all tables together an attribute stands so often.
 const TABLES_PER_ATTRIBUTE: u64 = 2;
 
-/// The bytes of memory that measuring the written parts takes, at its peak, beside what [`memory`] says of the release: the entropy
+/// The bytes of memory that measuring the written parts takes, at its peak, beside what [`release_memory`] says of the release: the entropy
 /// in the manifest reads one table at a time, the internal report all of them. Not calibrated: the sum of what is held. A model that
 /// is fitted because its tables form no tree has at most 2^22 cells, and is not counted: no method designs such tables.
 #[must_use]
-pub fn memory_to_measure(rows: u64, columns: &[ColumnSize], specification: &Specification) -> u64 {
+pub fn measurement_memory(rows: u64, columns: &[ColumnSize], specification: &Specification) -> u64 {
     let attributes = columns.len() as u64;
     let values =
         columns.iter().map(|column| DISTINCT_VALUE_BYTES.saturating_mul(column.codes).saturating_add(column.bytes));
@@ -182,20 +182,20 @@ mod tests {
     #[test]
     fn nothing_overflows() {
         let endless = ColumnSize { codes: u64::MAX, bytes: u64::MAX };
-        assert_eq!(memory(u64::MAX, &[endless; 3]), u64::MAX);
+        assert_eq!(release_memory(u64::MAX, &[endless; 3]), u64::MAX);
     }
 
     #[test]
     fn more_of_anything_needs_more() {
         let column = |codes, bytes| ColumnSize { codes, bytes };
-        let need = memory(1_000_000, &[column(100, 500); 2]);
+        let need = release_memory(1_000_000, &[column(100, 500); 2]);
         assert!((40 << 20..64 << 20).contains(&need), "{need}");
-        assert!(memory(2_000_000, &[column(100, 500); 2]) > need + (30 << 20));
-        assert!(memory(1_000_000, &[column(100, 500); 3]) > need);
-        assert!(memory(1_000_000, &[column(300, 500); 2]) > need);
-        assert!(memory(1_000_000, &[column(100, 500_000); 2]) > need);
-        let joined = memory_to_join(1_000_000, &[column(1_000, 5_000); 3]);
+        assert!(release_memory(2_000_000, &[column(100, 500); 2]) > need + (30 << 20));
+        assert!(release_memory(1_000_000, &[column(100, 500); 3]) > need);
+        assert!(release_memory(1_000_000, &[column(300, 500); 2]) > need);
+        assert!(release_memory(1_000_000, &[column(100, 500_000); 2]) > need);
+        let joined = join_memory(1_000_000, &[column(1_000, 5_000); 3]);
         assert!((18 << 20..40 << 20).contains(&joined), "{joined}");
-        assert!(memory_to_join(1_000_000, &[column(10, 50); 3]) + (14 << 20) < joined, "fewer rows that differ");
+        assert!(join_memory(1_000_000, &[column(10, 50); 3]) + (14 << 20) < joined, "fewer rows that differ");
     }
 }

@@ -14,7 +14,7 @@ use crate::publication::{
 };
 use crate::publish::bucketize::{PlannedBuckets, strangers};
 use crate::publish::{Decision, Design, DesignedRule};
-use crate::report::{ManifestDependencies, ManifestEnforcedBy, SpecificationNotice, particulars};
+use crate::report::{ManifestDependencies, ManifestEnforcedBy, SpecificationNotice, method_details};
 use crate::spec::{MethodSpec, Specification};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
@@ -144,7 +144,7 @@ pub(super) fn paths(design: &Design, rule: &PrivacyRule, violation: &GnfViolatio
 
 /// Puts a design into words. Feasibility, problems and composition are the caller's.
 #[must_use]
-pub(super) fn in_words(
+pub(super) fn to_report(
     design: &Design,
     specification: &Specification,
     composition: PlanComposition,
@@ -254,7 +254,7 @@ pub(super) fn in_words(
                 let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
                 Some(MethodDetails::Sequential(Box::new(cut.sequence.clone())))
             })
-            .and_then(|said| particulars(&said, &names)),
+            .and_then(|said| method_details(&said, &names)),
         composition,
         problems,
         warnings,
@@ -270,20 +270,20 @@ fn decomposition(design: &Design) -> Option<MethodDetails> {
 }
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
-pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
-    unused(planned.strangers, "/method/thresholds")
+pub(super) fn describe_unknown_values(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
+    unused_names(planned.strangers, "/method/thresholds")
 }
 
 /// The same of the thresholds that rules put on values of a table.
-pub(super) fn strangers_of_rules(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+pub(super) fn unknown_values_of_rules(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
     let of = |stated: &DeclaredThresholds| {
         let domain = &table.column(stated.attribute).domain;
-        unused(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
+        unused_names(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
     };
     specification.thresholds.iter().filter_map(of).collect()
 }
 
-fn unused(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
+fn unused_names(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
     (strangers > 0).then(|| SpecificationNotice {
         r#type: "threshold-unused".to_owned(),
         pointer: Some(pointer.to_owned()),
@@ -293,7 +293,7 @@ fn unused(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
 
 /// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
 /// concluded, and what is better there.
-pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
+pub(super) fn describe_unbounded(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
     let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
     let notice = |rule: &DesignedRule| {
@@ -308,12 +308,12 @@ pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Spe
         }
     };
     let mut notices: Vec<SpecificationNotice> = design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect();
-    notices.extend(concluded_in_words(design, names));
+    notices.extend(describe_inferred(design, names));
     notices
 }
 
 /// Of which attributes a value can be concluded, by whom, and what keeps it from them.
-fn concluded_in_words(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
+fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref());
     let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
         return Vec::new();
@@ -349,7 +349,7 @@ fn concluded_in_words(design: &Design, names: &[String]) -> Vec<SpecificationNot
 }
 
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
-pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
+pub(super) fn describe_inference(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
     (planned.seen_through > 0).then(|| SpecificationNotice {
         r#type: "counterfeits-unlikely".to_owned(),
         pointer: Some("/method/counterfeits".to_owned()),
@@ -361,7 +361,7 @@ pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<Specific
 }
 
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
-pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
+pub(super) fn describe_choice(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
     let (type_, detail) = match decision {
         Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
         Decision::ByData(Some(choice)) => {

@@ -31,7 +31,11 @@ pub(super) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
 }
 
 /// What the one who proposes tables should think about.
-pub(super) fn notices(specification: &Specification, design: &Design, union: &LedgerUnion) -> Vec<SpecificationNotice> {
+pub(super) fn redundant_tables(
+    specification: &Specification,
+    design: &Design,
+    union: &LedgerUnion,
+) -> Vec<SpecificationNotice> {
     let Some(tables) = &specification.schema else { return Vec::new() };
     let notice = |r#type: &str, pointer: String, detail: String| SpecificationNotice {
         r#type: r#type.to_owned(),
@@ -39,7 +43,7 @@ pub(super) fn notices(specification: &Specification, design: &Design, union: &Le
         detail,
     };
     let mut notices = Vec::new();
-    for index in publish::idle(design, &union.schemas, &union.rules) {
+    for index in publish::redundant(design, &union.schemas, &union.rules) {
         let detail = format!("{} guards no rule: its buckets protect nothing", TableName::at(index));
         notices.push(notice("idle-bucketization", format!("/schema/{index}/sensitive"), detail));
     }

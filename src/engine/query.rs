@@ -135,12 +135,12 @@ impl QuerySet {
         if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
             let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
-            let boxes = read.map_err(unread)?;
+            let boxes = read.map_err(model_problem)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();
         }
         let cells = PublishedRows::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
-        let cells = cells.map_err(unread)?;
+        let cells = cells.map_err(model_problem)?;
         if let Some(said) = decomposition_of(&self.publication) {
             return self.answer_of_decomposition(said, &cells, control);
         }
@@ -241,7 +241,7 @@ pub(super) fn boxes_of(publication: &Publication) -> Option<&PublishedTable> {
 }
 
 /// What it means when parts cannot be read.
-pub(super) fn unread(error: ModelError) -> EngineError {
+pub(super) fn model_problem(error: ModelError) -> EngineError {
     match error {
         ModelError::Cancelled(cancelled) => cancelled.into(),
         ModelError::Io(error) => {

@@ -2,8 +2,8 @@
 
 use super::write::{PartStore, write_part};
 use super::{
-    EngineError, ExtendedTable, KnownDependencies, PreparedRelease, beside, composition_problem, method_name, prepare,
-    standing_by_tables,
+    EngineError, ExtendedTable, KnownDependencies, PreparedRelease, composition_problem, disclosures_beside,
+    method_name, prepare, standing_by_tables,
 };
 use crate::audit::{self, BucketMeasure, CheckName, Evidence, Linkage, VerifierReport};
 use crate::control::{Control, Phase};
@@ -15,7 +15,7 @@ use crate::publish::{self, Decision, Design, DesignedTable, PlanInput, PlanRefus
 use crate::random::RandomStreams;
 use crate::report::{
     AuditSummary, BucketSizes, CheckResult, Generalization, InternalReport, Manifest, ManifestAchieved, ManifestRatio,
-    Provenance, SpecificationNotice, manifest, particulars,
+    Provenance, SpecificationNotice, manifest, method_details,
 };
 use crate::spec::Specification;
 
@@ -60,12 +60,12 @@ pub fn release(
     control.begin(Phase::Plan, 1)?;
     let dependencies = KnownDependencies::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let (permuted, strange) = super::on_terrain(specification, table.reordered(&secret_order));
+    let (permuted, strange) = super::annotate(specification, table.reordered(&secret_order));
     if !strange.is_empty() {
         return Err(PlanRefusal(strange).into());
     }
     let rows = Some(PlanRows { table: &permuted, streams: order.streams });
-    let union = super::united(specification, order.earlier)?;
+    let union = super::ledger_union(specification, order.earlier)?;
     let wide = ExtendedTable::of(specification, table, order.further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
@@ -117,7 +117,7 @@ pub fn release(
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
-    warnings.extend(super::plan::not_bounded_in_words(&prepared.design, &specification.published_names));
+    warnings.extend(super::plan::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let mut manifest = manifest(
@@ -146,7 +146,7 @@ pub fn release(
         Some(Generalization { levels_per_row: levels, values_per_row: values })
     });
     internal.classification = super::internal::classification(order, &prepared.design, control)?;
-    internal.warnings.extend(prepared.design.planned().filter_map(super::plan::seen_through_in_words));
+    internal.warnings.extend(prepared.design.planned().filter_map(super::plan::describe_inference));
     let mut disclosures = ledger::disclosures(
         &publication,
         &specification.names,
@@ -175,7 +175,7 @@ fn publish_and_write(
     let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    let (earlier, standing_rules) = beside(specification, &prepared.union);
+    let (earlier, standing_rules) = disclosures_beside(specification, &prepared.union);
     let input = PlanInput {
         counts: permuted,
         published_names: &specification.published_names,
@@ -307,7 +307,7 @@ pub(super) fn figures(
     manifest: &Manifest,
 ) -> bool {
     manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
-        && manifest.particulars == particulars(&publication.particulars, published_names)
+        && manifest.particulars == method_details(&publication.particulars, published_names)
         && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
 }
 
@@ -322,5 +322,5 @@ fn stated_choices(specification: &Specification) -> Vec<SpecificationNotice> {
             specification.published_names[attr.index()]
         ),
     });
-    stated.chain(super::unsealed_by_choice(specification)).collect()
+    stated.chain(super::exclusive_by_choice(specification)).collect()
 }

@@ -7,12 +7,12 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Protected, SubmittedRule};
 use crate::publish::bucketize::{ValueThreshold, shares};
 use crate::spec::reader::child;
-use crate::spec::{Specification, at_values, values_missing};
+use crate::spec::{Specification, values_missing, values_pointer};
 
 /// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
 /// occur, and for each taxonomy that has not all values as leaves.
 #[must_use]
-pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
+pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
     let dataset = specification.normalized["dataset"].as_str();
     let mut terrains: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -25,7 +25,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
         faults.extend(strange.map(|(at, _)| {
             let fault =
                 Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
-            at_values(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
+            values_pointer(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
         }));
         terrains.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
     }
@@ -46,7 +46,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
                         format!("{} leaves of the taxonomy are the same value of {name} as another", holes.twice);
                     let pointer = child(&child("/attributes", name), "taxonomy");
                     let fault = Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", holes.twice);
-                    faults.push(at_values(fault, name, dataset));
+                    faults.push(values_pointer(fault, name, dataset));
                 }
             }
         }
@@ -70,7 +70,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
             Err(missing) => {
                 let detail = format!("{missing} values of {name} have no threshold");
                 let fault = Fault::new(pointer, Kind::ThresholdMissing, detail).with("missing", missing);
-                faults.push(at_values(fault, name, dataset));
+                faults.push(values_pointer(fault, name, dataset));
             }
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn pointer_of<'s>(stated: &DeclaredThresholds, specification: &'s Spe
 
 /// The faults of a specification with those that its values show, which say the same more exactly.
 #[must_use]
-pub fn with_strange(mut faults: Vec<Fault>, strange: Vec<Fault>) -> Vec<Fault> {
+pub fn annotate_with_unknown(mut faults: Vec<Fault>, strange: Vec<Fault>) -> Vec<Fault> {
     faults.retain(|known| strange.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));
     faults.extend(strange);
     faults

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::measures::{AchievedMeasures, TableMeasures};
-use super::{ColumnSize, EngineError, memory};
+use super::{ColumnSize, EngineError, release_memory};
 use crate::audit::{
     self, CellText, EvaluationReport, ExternalEnforcement, ExternalPart, ExternalTable, RuleOutcome, Submission,
 };
@@ -89,7 +89,7 @@ fn gather(
             size.codes += column.values().len() as u64;
             size.bytes += column.values().size() as u64;
         }
-        take(memory(rows, &sizes))?;
+        take(release_memory(rows, &sizes))?;
     }
     Ok((builders, rows as usize))
 }
@@ -444,14 +444,14 @@ pub fn verify_tables(
         thresholds: &asked.thresholds,
         exact: material.exact,
     };
-    let verdict = audit::judge(&submission, control)?;
+    let verdict = audit::evaluate(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);
     for attack in &asked.attacks {
         let (attacked, any) = super::attack::play(*attack, &submission, &mixed, control)?;
         attacks.push(attacked);
         possible &= any;
     }
-    let mut found = in_words(&submission, &verdict, attacks);
+    let mut found = to_verification(&submission, &verdict, attacks);
     if !possible {
         found.verified = false;
         let columns = found.checks.iter_mut().find(|check| check.check == "columns" && check.passed);
@@ -463,7 +463,7 @@ pub fn verify_tables(
     Ok(found)
 }
 
-fn in_words(
+fn to_verification(
     submission: &Submission<'_>,
     verdict: &EvaluationReport,
     attacks: Vec<super::attack::AttackReport>,
@@ -523,7 +523,7 @@ fn in_words(
 
 fn broken(submission: &Submission<'_>, judged: &RuleOutcome) -> BrokenClasses {
     let first = judged.breaks.first.iter().map(|found| {
-        let class: BTreeMap<String, Value> = named(submission.names, &found.class);
+        let class: BTreeMap<String, Value> = attribute_list(submission.names, &found.class);
         BrokenClass {
             table: submission.tables[found.table].name.clone(),
             bucket: found.bucket.as_ref().map(in_json),
@@ -534,6 +534,6 @@ fn broken(submission: &Submission<'_>, judged: &RuleOutcome) -> BrokenClasses {
 }
 
 /// Cells by the names of their attributes.
-pub(super) fn named<C: FromIterator<(String, Value)>>(names: &[String], cells: &[(Attr, CellText)]) -> C {
+pub(super) fn attribute_list<C: FromIterator<(String, Value)>>(names: &[String], cells: &[(Attr, CellText)]) -> C {
     cells.iter().map(|(attr, cell)| (names[attr.index()].clone(), in_json(cell))).collect()
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use uuid::Uuid;
 
 use super::disclosures::SeriesRecord;
-use super::people::{FingerprintedDataset, RecordOverlap, in_common};
+use super::people::{FingerprintedDataset, RecordOverlap, record_overlap};
 use super::publish::earlier_of;
 use super::statements::Statement;
 use super::{DatasetRecord, KeyedHash, RecordIdentity, Store, StoreError, SubjectFingerprint, SubjectOverlap};
@@ -191,7 +191,7 @@ impl CompositionCheck<'_> {
                         seen.extend(theirs.columns.iter().map(|(name, _)| marks.canonical(*name)));
                         relation(&marks, own, theirs, in_common.get(&record.dataset).copied())
                     }
-                    _ => DatasetRelation::Clash(undecidable(
+                    _ => DatasetRelation::Clash(undecidable_conflict(
                         "a dataset of the series of which something was published has left nothing that its people could be known by",
                     )),
                 };
@@ -227,7 +227,7 @@ impl CompositionCheck<'_> {
     ) -> Result<HashMap<Uuid, u64>, StoreError> {
         let (same, others): (Vec<_>, Vec<_>) =
             others.filter(|(_, of)| of.by == own.by).partition(|(_, of)| of.set == own.set);
-        let common = in_common(self.store, &self.dataset.tenant, (record, own), &others).await?;
+        let common = record_overlap(self.store, &self.dataset.tenant, (record, own), &others).await?;
         let common = others.iter().zip(common).chain(same.iter().map(|same| (same, own.rows)));
         Ok(common.map(|((record, _), common)| (record.dataset, common)).collect())
     }
@@ -261,7 +261,7 @@ impl CompositionCheck<'_> {
 }
 
 /// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
-pub(super) fn further(columns: &[String], used: &[String], earlier: &EarlierDisclosures) -> Vec<usize> {
+pub(super) fn cross_release_columns(columns: &[String], used: &[String], earlier: &EarlierDisclosures) -> Vec<usize> {
     let identities = &earlier.identities;
     let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
     let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
@@ -276,7 +276,7 @@ fn relation(
     common: Option<u64>,
 ) -> DatasetRelation {
     let Some(common) = common else {
-        return DatasetRelation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable_conflict(
             "of two datasets of the series one has a record key and the other has not: upload both with the same one",
         ));
     };
@@ -286,7 +286,7 @@ fn relation(
     let key =
         |people: &SubjectFingerprint| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
     if by_keys && key(own) != key(theirs) {
-        return DatasetRelation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable_conflict(
             "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
         ));
     }
@@ -294,7 +294,7 @@ fn relation(
     if by_keys && counts.common == 0 {
         return match own.folded == theirs.folded {
             true => DatasetRelation::Disjoint,
-            false => DatasetRelation::Clash(undecidable(
+            false => DatasetRelation::Clash(undecidable_conflict(
                 "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
                  and none of its keys is written as one of these: nobody can tell whether they are of the same people",
             )),
@@ -314,13 +314,13 @@ fn relation(
         return DatasetRelation::Clash(CompositionConflict::Overlapping(counts));
     }
     if !by_keys && mine.keys().ne(others.keys()) {
-        return DatasetRelation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable_conflict(
             "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
              upload them with record_key",
         ));
     }
     if !by_keys && counts.common == 0 {
-        return DatasetRelation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable_conflict(
             "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
              the same people; upload both with record_key",
         ));
@@ -328,7 +328,7 @@ fn relation(
     DatasetRelation::Clash(CompositionConflict::Overlapping(counts))
 }
 
-fn undecidable(detail: &str) -> CompositionConflict {
+fn undecidable_conflict(detail: &str) -> CompositionConflict {
     CompositionConflict::Undecidable(detail.to_owned(), Vec::new())
 }
 

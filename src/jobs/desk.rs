@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use super::beside::{CompositionCheck, CompositionConflict, CompositionContext};
 use super::load::{
-    ColumnSources, LoadError, ProfileCounts, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
+    ColumnSources, LoadError, ProfileCounts, column_facts, earlier_releases_memory, extra_columns_memory, job_memory,
+    load, too_full,
 };
-use super::people::{MIN_SAMPLED_ROWS, RecordIdentity, comparable, uncompared_in_words};
-use super::publish::further_columns;
+use super::people::{MIN_SAMPLED_ROWS, RecordIdentity, comparable, describe_uncompared};
+use super::publish::extra_columns;
 use super::sequence;
 use super::worker::MemoryBudget;
 use super::{
@@ -95,7 +96,7 @@ impl AppService {
             }
             Actor::Subject { until, .. } => now < *until,
         };
-        works.then_some(()).ok_or_else(refused)
+        works.then_some(()).ok_or_else(unauthenticated)
     }
 
     /// What a caller does now, as the audit log will tell it.
@@ -165,7 +166,7 @@ impl AppService {
     /// # Errors
     /// The store's problem.
     pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
-        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
+        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(load_problem) }
     }
 
     /// What the original says of a release that is served.
@@ -183,7 +184,7 @@ impl AppService {
         let sealed = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
         let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
         let sealed = sealed.ok_or_else(absent)?;
-        let key = dataset.data_key(&self.vault).map_err(unloaded)?;
+        let key = dataset.data_key(&self.vault).map_err(load_problem)?;
         let report = key.open(CiphertextContext::InternalReport { release: release.id }, &sealed);
         let report = report.map_err(|error| failed(error.into()))?;
         let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
@@ -203,8 +204,8 @@ impl AppService {
         let document = on_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
-        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
-        let facts = facts_of(dataset.rows, &profiles, &self.limits);
+        let profiles = dataset.profiles(&self.vault).map_err(load_problem)?;
+        let facts = column_facts(dataset.rows, &profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let unit = dataset.unit();
         let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
@@ -233,11 +234,11 @@ impl AppService {
             let detail = format!("to publish without proof needs the scope {scope}");
             return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
         }
-        self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
+        self.budget.judge(job_memory(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
-            return Err(super::life::ended(&status, release));
+            return Err(super::life::release_ended_problem(&status, release));
         }
         let beside = self.beside(&dataset, &profiles, &specification).await?;
         if let Some(clash) = beside.clash.filter(|_| specification.unproven.is_none())
@@ -246,9 +247,9 @@ impl AppService {
             return Err(clash.problem());
         }
         let place = (self.store.as_ref(), self.vault.as_ref());
-        let named = sequence::named(place, &dataset, &beside.earlier, &specification).await?;
-        let against = memory_of_against(&dataset, &profiles, &specification, (&beside.earlier, &named));
-        self.budget.judge(memory_of(&dataset, &profiles, &specification).saturating_add(against))?;
+        let named = sequence::find_earlier_releases(place, &dataset, &beside.earlier, &specification).await?;
+        let against = earlier_releases_memory(&dataset, &profiles, &specification, (&beside.earlier, &named));
+        self.budget.judge(job_memory(&dataset, &profiles, &specification).saturating_add(against))?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -324,7 +325,7 @@ impl AppService {
                 .collect(),
         };
         if !uncompared.is_empty() {
-            let detail = uncompared_in_words(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
+            let detail = describe_uncompared(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
             warnings.push(warning("people-uncompared", detail));
         }
         Ok(warnings)
@@ -399,21 +400,21 @@ impl AppService {
         let clash = clash.filter(|_| reused.is_none());
         self.note(caller, AuditAction::Plan, dataset.id).await?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
         let unknown_people = self.people_warnings(&dataset).await?;
         let place = (self.store.as_ref(), self.vault.as_ref());
-        let named = sequence::named(place, &dataset, &earlier, &specification).await?;
-        let need = memory_of(&dataset, &profiles, &specification)
-            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further.1))
-            .saturating_add(memory_of_against(&dataset, &profiles, &specification, (&earlier, &named)));
+        let named = sequence::find_earlier_releases(place, &dataset, &earlier, &specification).await?;
+        let need = job_memory(&dataset, &profiles, &specification)
+            .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further.1))
+            .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
         let is_unproven = specification.unproven.is_some();
-        let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, &unknown_people);
+        let told = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             let planned = engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem);
-            return planned.map_err(unplanned).map(|mut plan| {
+            return planned.map_err(engine_problem_of).map(|mut plan| {
                 told(&mut plan);
                 plan
             });
@@ -429,7 +430,7 @@ impl AppService {
             let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
             let unread = |error| match error {
                 LoadError::Cancelled => EngineError::Cancelled,
-                other => EngineError::Refused(unloaded(other)),
+                other => EngineError::Refused(load_problem(other)),
             };
             let table = loaded.map_err(unread)?;
             let further = match further.1.is_empty() {
@@ -437,8 +438,14 @@ impl AppService {
                 false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
             };
             let place = (&handle, &store);
-            earlier.beside =
-                sequence::beside(place, sources, (&dataset, &profiles), &earlier, &specification, &control)?;
+            earlier.beside = sequence::read_earlier_releases(
+                place,
+                sources,
+                (&dataset, &profiles),
+                &earlier,
+                &specification,
+                &control,
+            )?;
             let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
@@ -458,12 +465,12 @@ impl AppService {
             }));
             plan
         });
-        planned.map_err(unplanned)
+        planned.map_err(engine_problem_of)
     }
 }
 
 /// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
-fn told(
+fn add_composition(
     plan: &mut Plan,
     clash: Option<&CompositionConflict>,
     is_unproven: bool,
@@ -481,7 +488,7 @@ fn told(
 }
 
 /// What is answered in place of a plan.
-fn unplanned(stopped: EngineError) -> Problem {
+fn engine_problem_of(stopped: EngineError) -> Problem {
     match stopped {
         EngineError::Refused(problem) => problem,
         EngineError::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
@@ -494,12 +501,12 @@ fn unplanned(stopped: EngineError) -> Problem {
 
 /// The one answer for whatever is wrong with a key or a token.
 #[must_use]
-pub fn refused() -> Problem {
+pub fn unauthenticated() -> Problem {
     Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
 }
 
 /// What a caller is answered when a dataset cannot be loaded.
-pub(super) fn unloaded(error: LoadError) -> Problem {
+pub(super) fn load_problem(error: LoadError) -> Problem {
     match error {
         LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
         LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),

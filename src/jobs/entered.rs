@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::load::{ColumnSources, LoadError, load, memory_of_columns};
-use super::people::{RECORD_BYTES, records, tied};
+use super::load::{ColumnSources, LoadError, columns_memory, load};
+use super::people::{RECORD_BYTES, match_records, records};
 use super::{DatasetRecord, Store};
 use crate::control::Control;
 use crate::engine::{self, ExternalTableRows};
@@ -130,7 +130,7 @@ impl ExternalRows {
 
     /// The bytes of memory that its rows take.
     pub(super) fn memory_of_rows(&self) -> u64 {
-        memory_of_columns(&self.dataset, &self.profiles, &self.places)
+        columns_memory(&self.dataset, &self.profiles, &self.places)
     }
 
     /// The attributes that have labels which are not of the cut that was stated, on a blocking thread.
@@ -160,7 +160,7 @@ impl ExternalRows {
     pub(super) fn memory(&self, rows: u64) -> u64 {
         let sizes = super::load::sizes_of(&self.dataset, &self.profiles, &self.places);
         let told = RECORD_BYTES.saturating_mul(rows.saturating_add(self.dataset.rows));
-        self.memory_of_rows().saturating_add(engine::memory_to_join(self.dataset.rows, &sizes)).saturating_add(told)
+        self.memory_of_rows().saturating_add(engine::join_memory(self.dataset.rows, &sizes)).saturating_add(told)
     }
 
     /// Its rows, under the names of its attributes, on a blocking thread. Whose they are is not told.
@@ -200,7 +200,7 @@ impl ExternalRows {
         };
         let own = records(handle, sources, dataset, &own, control)?;
         let theirs = records(handle, sources, &self.dataset, &theirs, control)?;
-        let (of_dataset, rows) = tied(&own, &theirs);
+        let (of_dataset, rows) = match_records(&own, &theirs);
         drop((own, theirs));
         let place = |name: &&String| profiles.iter().position(|profile| profile.name == **name);
         let shared = self.attributes.iter().filter(|name| joined.contains(name));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::desk::unloaded;
-use super::load::{ColumnSources, load, memory_of_columns};
+use super::desk::load_problem;
+use super::load::{ColumnSources, columns_memory, load};
 use super::{AppService, AuditAction, DatasetRecord};
 use crate::control::{Cancelled, Control};
 use crate::engine::{self, DependencyProfile};
@@ -98,7 +98,7 @@ impl AppService {
         used: Vec<usize>,
         look: impl FnOnce(&Table, &Control) -> Result<T, Cancelled> + Send + 'static,
     ) -> Result<T, Problem> {
-        let room = self.budget.take_now(memory_of_columns(&dataset, profiles, &used))?;
+        let room = self.budget.take_now(columns_memory(&dataset, profiles, &used))?;
         let names: Vec<String> = used.iter().map(|&at| profiles[at].name.clone()).collect();
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());
@@ -107,7 +107,7 @@ impl AppService {
         let looked = tokio::task::spawn_blocking(move || {
             let _room = room;
             let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
-            let table = load(&handle, sources, &dataset, (&names, &used), &control).map_err(unloaded)?;
+            let table = load(&handle, sources, &dataset, (&names, &used), &control).map_err(load_problem)?;
             look(&table, &control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
         });
         let looked = looked.await.map_err(|_panicked| Problem::new(Kind::Internal, "the work stopped unexpectedly"))?;

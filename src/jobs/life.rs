@@ -93,7 +93,7 @@ pub struct ReleaseEvent {
 
 /// Whether an approval is by another than every submitter. Who is nobody in particular, or was, may have been the same.
 #[must_use]
-pub fn by_another(actor: Option<&str>, submitters: &[Option<String>]) -> bool {
+pub fn approved_by_another(actor: Option<&str>, submitters: &[Option<String>]) -> bool {
     let other = |submitter: &Option<String>| submitter.is_some() && submitter.as_deref() != actor;
     actor.is_some() && !submitters.is_empty() && submitters.iter().all(other)
 }
@@ -136,7 +136,7 @@ impl ReleaseRecord {
 }
 
 /// Why a job with the key of a release that ended cannot run.
-pub(super) fn ended(status: &str, release: Uuid) -> Problem {
+pub(super) fn release_ended_problem(status: &str, release: Uuid) -> Problem {
     let detail = match status {
         "elsewhere" => {
             "an equal job has a release in another store; the ledger knows what it disclosed, but its parts are not here"

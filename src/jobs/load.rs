@@ -112,7 +112,7 @@ pub(super) fn column_of(
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &IngestLimits) -> Vec<ColumnFacts> {
+pub(super) fn column_facts(rows: u64, profiles: &[ColumnProfile], limits: &IngestLimits) -> Vec<ColumnFacts> {
     let facts =
         |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
     profiles.iter().map(facts).collect()
@@ -120,22 +120,22 @@ pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &IngestLim
 
 /// The bytes of memory that a release of a dataset takes.
 #[must_use]
-pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
+pub(super) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
     let columns = sizes_of(dataset, profiles, &specification.used);
-    engine::memory(dataset.rows, &columns)
-        .saturating_add(engine::memory_to_choose(dataset.rows, &specification.method))
-        .saturating_add(engine::memory_to_measure(dataset.rows, &columns, specification))
+    engine::release_memory(dataset.rows, &columns)
+        .saturating_add(engine::choice_memory(dataset.rows, &specification.method))
+        .saturating_add(engine::measurement_memory(dataset.rows, &columns, specification))
 }
 
 /// The bytes of memory that work on columns of a dataset takes, estimated as for a release of them.
 #[must_use]
-pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
-    engine::memory(dataset.rows, &sizes_of(dataset, profiles, used))
+pub(super) fn columns_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+    engine::release_memory(dataset.rows, &sizes_of(dataset, profiles, used))
 }
 
 /// The bytes of memory that looking at further columns takes, with those of the release: nothing where there are none.
 #[must_use]
-pub(super) fn memory_of_further(
+pub(super) fn extra_columns_memory(
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
     specification: &Specification,
@@ -144,12 +144,12 @@ pub(super) fn memory_of_further(
     if further.is_empty() {
         return 0;
     }
-    engine::memory_to_look(dataset.rows, &sizes_of(dataset, profiles, &[further, &specification.used].concat()))
+    engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, &[further, &specification.used].concat()))
 }
 
 /// The bytes of memory that joining a release with what it is made against takes, and what its exclusions are held against.
 #[must_use]
-pub(super) fn memory_of_against(
+pub(super) fn earlier_releases_memory(
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
     specification: &Specification,
@@ -163,7 +163,7 @@ pub(super) fn memory_of_against(
             names.iter().filter_map(|name| profiles.iter().position(|profile| profile.name == *name)).collect();
         let mut sizes = sizes_of(dataset, profiles, &places);
         sizes.resize(names.len(), unknown);
-        engine::memory_to_join(dataset.rows, &sizes)
+        engine::join_memory(dataset.rows, &sizes)
     };
     let attributes = |id: &Uuid| earlier.disclosures.iter().find(|(release, _)| release == id);
     let releases = named.iter().map(|named| match named {

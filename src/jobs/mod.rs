@@ -46,14 +46,14 @@ use uuid::Uuid;
 
 pub use crate::spec::METHODS;
 pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
-pub use desk::{AppService, ReleaseKeySource, refused};
+pub use desk::{AppService, ReleaseKeySource, unauthenticated};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, StatementRecord,
 };
 pub use error::{StoreError, problem_of};
 pub use inspect::ValueCount;
 pub use keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
-pub use life::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, by_another};
+pub use life::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, approved_by_another};
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
@@ -79,7 +79,7 @@ pub use releases::{
 };
 pub use repeat::{IDEMPOTENCY_KEY_LIFETIME, IdempotencyClaim, IdempotencyOutcome};
 pub use repeats::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
-pub use seal::seal_datasets;
+pub use seal::encrypt_datasets;
 pub use shelf::{PartStorage, decompress};
 pub use signals::Notifier;
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};

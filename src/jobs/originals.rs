@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::desk::unloaded;
+use super::desk::load_problem;
 use super::entered::{ExternalRows, ExternalRowsError};
-use super::load::{ColumnSources, LoadError, load, memory_of_columns};
+use super::load::{ColumnSources, LoadError, columns_memory, load};
 use super::publish::specification_of;
 use super::{
     AppService, AuditAction, DatasetRecord, MemoryBudget, MemoryPermit, ReleaseRecord, Statement, Store, StoreError,
@@ -48,7 +48,7 @@ impl AppService {
         let profiles = self.profiles(&dataset)?;
         let unread = |_| Problem::new(Kind::Internal, "the specification of the release cannot be understood");
         let specification = specification_of(&job, &dataset, &profiles, &self.limits).map_err(unread)?;
-        let need = memory_of_columns(&dataset, &profiles, &specification.used);
+        let need = columns_memory(&dataset, &profiles, &specification.used);
         let mut hasher = self.vault.content_hasher(&caller.tenant);
         hasher.update(b"halves of the rows of a release\0");
         hasher.update(release.id.as_bytes());
@@ -97,7 +97,7 @@ impl AppService {
         let mut tables = Vec::new();
         for id in ids {
             let found = ExternalRows::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
-            tables.push(found.map_err(unheld)?);
+            tables.push(found.map_err(external_rows_problem)?);
         }
         self.note(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(ExternalRowsSource {
@@ -123,7 +123,7 @@ impl ExternalRowsSource {
         let read = |table: &ExternalRows| {
             table.read(&self.handle, sources, control).map_err(|why| match why {
                 ExternalRowsError::Failed(LoadError::Cancelled) => EngineError::Cancelled,
-                other => EngineError::Refused(unheld(other)),
+                other => EngineError::Refused(external_rows_problem(other)),
             })
         };
         Ok((self.tables.iter().map(read).collect::<Result<_, _>>()?, room))
@@ -131,14 +131,14 @@ impl ExternalRowsSource {
 }
 
 /// Why a table that was entered cannot be attacked.
-fn unheld(why: ExternalRowsError) -> Problem {
+fn external_rows_problem(why: ExternalRowsError) -> Problem {
     match why {
         ExternalRowsError::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
         ExternalRowsError::Purged => {
             let detail = "the dataset that held the rows of a table which the release was made against was purged";
             Problem::new(Kind::Gone, detail)
         }
-        ExternalRowsError::Failed(error) => unloaded(error),
+        ExternalRowsError::Failed(error) => load_problem(error),
     }
 }
 
@@ -165,7 +165,7 @@ impl ReleaseOriginal {
         let table =
             load(&self.handle, sources, &self.dataset, (names, used), control).map_err(|error| match error {
                 LoadError::Cancelled => EngineError::Cancelled,
-                other => EngineError::Refused(unloaded(other)),
+                other => EngineError::Refused(load_problem(other)),
             })?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))

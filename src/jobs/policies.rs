@@ -164,6 +164,6 @@ impl AppService {
             let detail = format!("there is no version {version} of a policy {name}");
             refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
         })?;
-        Ok(Some(spec::on_policy(&policy.specification, document)))
+        Ok(Some(spec::expand_policy(&policy.specification, document)))
     }
 }

@@ -357,7 +357,7 @@ impl LedgerCopy {
                 moved.insert(release.content());
                 continue;
             };
-            if let Some(advanced) = met(known, release, here.imported.contains(&release.id))? {
+            if let Some(advanced) = check_known_release(known, release, here.imported.contains(&release.id))? {
                 plan.advanced.push(advanced);
                 moved.insert(release.content());
             }
@@ -366,7 +366,8 @@ impl LedgerCopy {
         let disclosed: HashMap<Uuid, &PortableDisclosure> =
             here.copy.disclosures.iter().map(|disclosure| (disclosure.id, disclosure)).collect();
         for disclosure in &self.disclosures {
-            let release = *carried.get(&disclosure.release).ok_or_else(|| stray("disclosure", disclosure.release))?;
+            let release =
+                *carried.get(&disclosure.release).ok_or_else(|| stray_conflict("disclosure", disclosure.release))?;
             match disclosed.get(&disclosure.id) {
                 Some(known) if *known == disclosure => {}
                 Some(_) => {
@@ -382,7 +383,7 @@ impl LedgerCopy {
         let promised: HashMap<(Uuid, u32), &PortableRule> =
             here.copy.rules.iter().map(|rule| ((rule.release, rule.number), rule)).collect();
         for rule in &self.rules {
-            let release = *carried.get(&rule.release).ok_or_else(|| stray("rule", rule.release))?;
+            let release = *carried.get(&rule.release).ok_or_else(|| stray_conflict("rule", rule.release))?;
             match promised.get(&(rule.release, rule.number)) {
                 Some(known) if *known == rule => {}
                 Some(_) => {
@@ -455,12 +456,12 @@ impl LedgerCopy {
             }
         }
         // of two at once the first one counts, so that each side may have some that contradict what came before
-        let excused: BTreeSet<(Uuid, IdentityError)> = contradicted(here.copy.statements.iter())?
+        let excused: BTreeSet<(Uuid, IdentityError)> = statement_contradiction(here.copy.statements.iter())?
             .into_iter()
-            .chain(contradicted(self.statements.iter())?)
+            .chain(statement_contradiction(self.statements.iter())?)
             .collect();
         let together = here.copy.statements.iter().chain(plan.statements.iter().copied());
-        match contradicted(together)?.difference(&excused).next() {
+        match statement_contradiction(together)?.difference(&excused).next() {
             Some((id, _)) => Err(conflict(format!("the statement {id} is contradicted by one of the other store"))),
             None => Ok(()),
         }
@@ -484,7 +485,7 @@ impl LedgerCopy {
 }
 
 /// Those that contradict what was stated of their series before them, and in what.
-fn contradicted<'a>(
+fn statement_contradiction<'a>(
     statements: impl Iterator<Item = &'a PortableStatement>,
 ) -> Result<BTreeSet<(Uuid, IdentityError)>, ImportConflict> {
     let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|stated| (stated.id, stated)).collect();
@@ -498,12 +499,12 @@ fn contradicted<'a>(
     Ok(contradicted)
 }
 
-fn stray(what: &str, release: Uuid) -> ImportConflict {
+fn stray_conflict(what: &str, release: Uuid) -> ImportConflict {
     conflict(format!("a {what} speaks of the release {release}, which is not there"))
 }
 
 /// Two accounts of one release; `Some` when the one that is here has to go on.
-fn met(
+fn check_known_release(
     here: &PortableRelease,
     there: &PortableRelease,
     imported: bool,

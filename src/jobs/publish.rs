@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::beside::{CompositionCheck, CompositionContext, further};
-use super::life::ended as ended_problem;
+use super::beside::{CompositionCheck, CompositionContext, cross_release_columns};
+use super::life::release_ended_problem as ended_problem;
 use super::load::{
-    ColumnSources, LoadError, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
+    ColumnSources, LoadError, column_facts, earlier_releases_memory, extra_columns_memory, job_memory, load, too_full,
 };
 use super::sequence;
 use super::worker::{MemoryBudget, MemoryPermit};
@@ -49,9 +49,9 @@ pub struct Publisher {
 #[async_trait]
 impl JobRunner for Publisher {
     async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
-        let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(failed)?;
+        let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(store_failure)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let profiles = dataset.profiles(&self.vault).map_err(load_error)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
         let judged = CompositionCheck {
@@ -62,22 +62,22 @@ impl JobRunner for Publisher {
             used: &specification.names,
         };
         let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
-        let earlier = beside.await.map_err(failed)?.earlier;
-        let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-        let named = sequence::named((store, &self.vault), &dataset, &earlier, &specification);
-        let named = named.await.map_err(|problem| stop(EngineError::Refused(problem)))?;
-        let need = memory_of(&dataset, &profiles, &specification)
-            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further))
-            .saturating_add(memory_of_against(&dataset, &profiles, &specification, (&earlier, &named)));
+        let earlier = beside.await.map_err(store_failure)?.earlier;
+        let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let named = sequence::find_earlier_releases((store, &self.vault), &dataset, &earlier, &specification);
+        let named = named.await.map_err(|problem| run_error(EngineError::Refused(problem)))?;
+        let need = job_memory(&dataset, &profiles, &specification)
+            .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further))
+            .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
         self.budget.take(need).await.map_err(RunError::Failed)
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
-        let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
+        let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(store_failure)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let profiles = dataset.profiles(&self.vault).map_err(load_error)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
         let judged = CompositionCheck {
@@ -89,7 +89,7 @@ impl JobRunner for Publisher {
         };
         let sources = ColumnSources { store, vault: &self.vault, limits: &self.limits };
         let loaded = |names: &[String], used: &[usize]| {
-            load(&assignment.handle, sources, &dataset, (names, used), control).map_err(unloaded)
+            load(&assignment.handle, sources, &dataset, (names, used), control).map_err(load_error)
         };
         let table = loaded(&specification.names, &specification.used)?;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
@@ -107,18 +107,19 @@ impl JobRunner for Publisher {
             let beside = assignment
                 .handle
                 .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
-            let CompositionContext { mut earlier, version, clash } = beside.map_err(failed)?;
+            let CompositionContext { mut earlier, version, clash } = beside.map_err(store_failure)?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
                 return Err(RunError::Refused(clash.problem()));
             }
             // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
             let ended = assignment.handle.block_on(store.ended_release(&job.tenant, &job.reuse_key));
-            if let Some((release, status)) = ended.map_err(failed)? {
+            if let Some((release, status)) = ended.map_err(store_failure)? {
                 return Err(RunError::Refused(ended_problem(&status, release)));
             }
             let place = (&assignment.handle, &assignment.store);
             let of = (&dataset, &profiles[..]);
-            earlier.beside = sequence::beside(place, sources, of, &earlier, &specification, control).map_err(stop)?;
+            earlier.beside = sequence::read_earlier_releases(place, sources, of, &earlier, &specification, control)
+                .map_err(run_error)?;
             let commit = match made.take() {
                 // what moved was another content's
                 Some((before, commit)) if before == earlier => {
@@ -128,9 +129,9 @@ impl JobRunner for Publisher {
                     tries += 1;
                     if outdated.is_some() {
                         let dropped = store.drop_attempt(job.id, assignment.attempt);
-                        assignment.handle.block_on(dropped).map_err(failed)?;
+                        assignment.handle.block_on(dropped).map_err(store_failure)?;
                     }
-                    let places = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+                    let places = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
                     if places != further.0 {
                         let names: Vec<String> = places.iter().map(|&at| columns[at].clone()).collect();
                         further = (places.clone(), Some(loaded(&names, &places)?));
@@ -139,7 +140,7 @@ impl JobRunner for Publisher {
                 }
             };
             let id = commit.release.id;
-            match assignment.handle.block_on(store.commit(commit.clone())).map_err(failed)? {
+            match assignment.handle.block_on(store.commit(commit.clone())).map_err(store_failure)? {
                 CommitOutcome::Committed => return Ok(RunCompletion::Committed(id)),
                 CommitOutcome::LeaseLost => return Ok(RunCompletion::LeaseLost),
                 CommitOutcome::AlreadyReleased(release) => return Ok(RunCompletion::Reused(release)),
@@ -180,9 +181,9 @@ impl Publisher {
             provenance: &provenance,
         };
         let mut shelf = EnginePartStore(work.shelf());
-        let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
+        let released = engine::release(&order, &mut shelf, control).map_err(run_error)?;
         control.begin(Phase::Commit, 1)?;
-        let sealed = self.sealed(work.dataset, id, &released.internal).map_err(unloaded)?;
+        let sealed = self.sealed(work.dataset, id, &released.internal).map_err(load_error)?;
         Ok(ReleaseCommit { internal_report: Some(sealed), ..work.commit(id, released, version)? })
     }
 
@@ -211,7 +212,7 @@ impl PublishRun<'_> {
     fn commit(&self, id: Uuid, released: VerifiedRelease, version: i64) -> Result<ReleaseCommit, RunError> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
-            value.map_err(|error| failed(StoreError::corrupt(error)))
+            value.map_err(|error| store_failure(StoreError::corrupt(error)))
         };
         let now = self.clock.now();
         let disclosure = |disclosure: &crate::ledger::Disclosure| {
@@ -261,7 +262,7 @@ pub(super) fn specification_of(
     profiles: &[ColumnProfile],
     limits: &IngestLimits,
 ) -> Result<Specification, RunError> {
-    let facts = facts_of(dataset.rows, profiles, limits);
+    let facts = column_facts(dataset.rows, profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let unit = dataset.unit();
     let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
@@ -281,14 +282,14 @@ pub(super) fn specification_of(
 }
 
 /// The places of columns that the ledger names and the specification does not use, but for those that cannot be loaded.
-pub(super) fn further_columns(
+pub(super) fn extra_columns(
     columns: &[String],
     profiles: &[ColumnProfile],
     specification: &Specification,
     earlier: &EarlierDisclosures,
     limits: &IngestLimits,
 ) -> Vec<usize> {
-    let places = further(columns, &specification.names, earlier);
+    let places = cross_release_columns(columns, &specification.names, earlier);
     places.into_iter().filter(|&at| !profiles[at].exceeds(limits)).collect()
 }
 
@@ -311,23 +312,23 @@ pub(super) fn earlier_of<'a>(
 }
 
 fn unknown_dataset() -> RunError {
-    failed(StoreError::corrupt("a job speaks of an unknown dataset"))
+    store_failure(StoreError::corrupt("a job speaks of an unknown dataset"))
 }
 
-fn unloaded(error: LoadError) -> RunError {
+fn load_error(error: LoadError) -> RunError {
     match error {
         LoadError::Cancelled => RunError::Cancelled,
         LoadError::Purged => RunError::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
         LoadError::Full(full) => RunError::Failed(too_full(full)),
-        LoadError::Store(error) => failed(error),
+        LoadError::Store(error) => store_failure(error),
     }
 }
 
-fn failed(error: StoreError) -> RunError {
+fn store_failure(error: StoreError) -> RunError {
     RunError::Failed(problem_of(&error))
 }
 
-fn stop(stopped: EngineError) -> RunError {
+fn run_error(stopped: EngineError) -> RunError {
     match stopped {
         EngineError::Cancelled => RunError::Cancelled,
         // what the store could not tell of earlier releases is no verdict on the job

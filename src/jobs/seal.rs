@@ -7,7 +7,7 @@ use crate::vault::Vault;
 ///
 /// # Errors
 /// The store's. What was sealed until then stays so.
-pub async fn seal_datasets(store: &dyn Store, vault: &Vault) -> Result<u64, StoreError> {
+pub async fn encrypt_datasets(store: &dyn Store, vault: &Vault) -> Result<u64, StoreError> {
     let mut sealed = 0;
     for dataset in store.unsealed_datasets().await? {
         let (key, wrapped_key) = vault.fresh_data_key(dataset)?;

@@ -31,7 +31,7 @@ pub(super) enum EarlierReleaseRef {
 ///
 /// # Errors
 /// Every one that is not published of the same series and content, or whose rows are not here; or the store's problem.
-pub(super) async fn named(
+pub(super) async fn find_earlier_releases(
     (store, vault): (&dyn Store, &Vault),
     dataset: &DatasetRecord,
     earlier: &EarlierDisclosures,
@@ -50,7 +50,7 @@ pub(super) async fn named(
             // entered, or carried here with the ledger of another store
             None if same => match ExternalRows::find((store, vault), &dataset.tenant, *id, earlier).await {
                 Ok(table) => found.push(EarlierReleaseRef::Entered(Box::new(table))),
-                Err(why) => faults.push(unheld(why, at)?),
+                Err(why) => faults.push(external_problem(why, at)?),
             },
             _ => {
                 let detail = "no release of this id is published of the same series and content";
@@ -62,14 +62,14 @@ pub(super) async fn named(
 }
 
 /// The rows of a table that was entered cannot be read: where it is named.
-fn unheld(why: ExternalRowsError, at: usize) -> Result<Fault, Problem> {
+fn external_problem(why: ExternalRowsError, at: usize) -> Result<Fault, Problem> {
     let detail = match why {
         ExternalRowsError::Absent(detail) => detail,
         ExternalRowsError::Purged => {
             "the dataset that held the rows of the table was purged: nobody can read them, by which the join is checked"
                 .to_owned()
         }
-        ExternalRowsError::Failed(error) => return Err(super::desk::unloaded(error)),
+        ExternalRowsError::Failed(error) => return Err(super::desk::load_problem(error)),
     };
     Ok(Fault::new(pointer(at), Kind::BadColumns, detail))
 }
@@ -82,7 +82,7 @@ fn pointer(at: usize) -> String {
 ///
 /// # Errors
 /// [`EngineError`]
-pub(super) fn beside(
+pub(super) fn read_earlier_releases(
     (handle, store): (&Handle, &Arc<dyn Store>),
     sources: ColumnSources<'_>,
     (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
@@ -91,7 +91,7 @@ pub(super) fn beside(
     control: &Control,
 ) -> Result<EarlierReleases, EngineError> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(EarlierReleases::default()) };
-    let named = named((store.as_ref(), sources.vault), dataset, earlier, specification);
+    let named = find_earlier_releases((store.as_ref(), sources.vault), dataset, earlier, specification);
     let named = handle.block_on(named).map_err(EngineError::Refused)?;
     let (mut beside, mut faults) = (EarlierReleases::default(), Vec::new());
     let mut names: Vec<Vec<String>> = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn beside(
     }
     let excluded = excluded(spec);
     // labels are placed by the taxonomies of all that was published here
-    let beheld = beheld(specification, profiles, &names).with(&beside.releases);
+    let beheld = join_context(specification, profiles, &names).with(&beside.releases);
     let joined = [specification.names.as_slice(), &excluded].concat();
     for (at, table) in tables {
         let entered = table.read(handle, sources, control).and_then(|entered| {
@@ -152,7 +152,7 @@ pub(super) fn beside(
                 Err(more) => faults.extend(more),
             },
             Err(ExternalRowsError::Failed(LoadError::Cancelled)) => return Err(EngineError::Cancelled),
-            Err(why) => faults.push(unheld(why, at).map_err(EngineError::Refused)?),
+            Err(why) => faults.push(external_problem(why, at).map_err(EngineError::Refused)?),
         }
     }
     if !faults.is_empty() {
@@ -162,7 +162,7 @@ pub(super) fn beside(
     if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
         let table = load(handle, sources, dataset, (&excluded, &used), control).map_err(|error| match error {
             LoadError::Cancelled => EngineError::Cancelled,
-            other => EngineError::Refused(super::desk::unloaded(other)),
+            other => EngineError::Refused(super::desk::load_problem(other)),
         })?;
         beside.excluded = Some(Arc::new(table));
     }
@@ -170,7 +170,7 @@ pub(super) fn beside(
 }
 
 /// What the new release says of its attributes, and which of them, or of those of earlier ones, several have.
-fn beheld(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> JoinContext {
+fn join_context(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> JoinContext {
     let name = |stated: &DeclaredTaxonomy| specification.names[stated.attribute.index()].clone();
     let trees = specification.taxonomies.iter().map(|stated| (name(stated), Arc::clone(&stated.tree)));
     let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));

@@ -112,7 +112,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         let mut names: Vec<String> = Vec::new();
         for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
             for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {
-                let shared = ledger::shared(identities, before, disclosure);
+                let shared = ledger::shared_attributes(identities, before, disclosure);
                 if !shared.is_empty() {
                     let (a, b) = (ids[first], ids[second]);
                     series.graph.push(SharedAttributes { a, b, shared });
@@ -123,7 +123,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         names.sort_unstable();
         names.dedup();
         names.truncate(MAX_PAIRED_ATTRIBUTES);
-        let refused = ledger::refused_pairs(&names, &earlier)
+        let refused = ledger::conflicting_pairs(&names, &earlier)
             .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
         series.refused_pairs.extend(refused);
     }

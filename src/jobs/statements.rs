@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::desk::unloaded;
+use super::desk::load_problem;
 use super::load::ColumnSources;
 use super::{AppService, AuditAction, StatementRecord, StoreError, entered, problem_of};
 use crate::control::Control;
@@ -240,7 +240,7 @@ impl AppService {
             let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
             let mut found = Vec::new();
             for (place, table) in &held {
-                let names = table.beyond_cuts(&handle, sources, &control).map_err(unloaded)?;
+                let names = table.beyond_cuts(&handle, sources, &control).map_err(load_problem)?;
                 found.extend(names.into_iter().map(|name| {
                     let detail = format!("the dataset has labels of {name} that are not of its cut");
                     let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);

@@ -163,7 +163,7 @@ impl AppService {
         for (attribute, named) in named {
             let found = self.store.taxonomy(&caller.tenant, &named.name, named.version).await;
             match found.map_err(|error| problem_of(&error))? {
-                Some(found) => spec::write_out(&mut written, &attribute, found.tree),
+                Some(found) => spec::expand_taxonomies(&mut written, &attribute, found.tree),
                 None => {
                     let pointer = child(&child("/attributes", &attribute), "taxonomy");
                     let fault = Fault::new(pointer, Kind::UnknownTaxonomy, format!("there is no {named}"));

@@ -64,7 +64,7 @@ pub fn upload(
     body: impl Read + Send + 'static,
     received: &dyn Fn() -> Result<u64, Problem>,
 ) -> Result<DatasetRecord, Problem> {
-    let taken = take_in(desk, caller, handle, id, request, body, received);
+    let taken = store_table(desk, caller, handle, id, request, body, received);
     if taken.is_err() {
         // what stays behind is swept at the next start
         if let Err(error) = handle.block_on(desk.store.discard_upload(id)) {
@@ -74,7 +74,7 @@ pub fn upload(
     taken
 }
 
-fn take_in(
+fn store_table(
     desk: &AppService,
     caller: &Caller,
     handle: &Handle,

@@ -18,7 +18,7 @@ pub(super) struct ExcludedBySpec {
 }
 
 /// Whether a guarantee goes by the taxonomy of what it protects.
-pub(super) const fn goes_along(guarantee: Guarantee) -> bool {
+pub(super) const fn uses_taxonomy(guarantee: Guarantee) -> bool {
     matches!(guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. })
 }
 
@@ -29,7 +29,7 @@ impl ExcludedBySpec {
 
     /// What of it counts under a guarantee.
     pub(super) fn under(&self, guarantee: Guarantee) -> Self {
-        let taxonomy = self.taxonomy.clone().filter(|_| goes_along(guarantee));
+        let taxonomy = self.taxonomy.clone().filter(|_| uses_taxonomy(guarantee));
         Self { ruled_out: self.ruled_out.clone(), taxonomy }
     }
 }

@@ -22,7 +22,7 @@ use crate::publication::{
 };
 
 pub use identity::{AttributeIdentities, IdentityError};
-pub use overview::{refused_pairs, shared};
+pub use overview::{conflicting_pairs, shared_attributes};
 pub use union::LedgerUnion;
 
 /// What the ledger keeps of a published table.
@@ -153,7 +153,7 @@ pub struct TooManyAttributesError(pub usize);
 #[must_use]
 pub fn taxonomy_of(attribute: Attr, guarantee: Guarantee, taxonomies: &[DeclaredTaxonomy]) -> Option<String> {
     let stated =
-        taxonomies.iter().find(|stated| stated.attribute == attribute).filter(|_| aside::goes_along(guarantee));
+        taxonomies.iter().find(|stated| stated.attribute == attribute).filter(|_| aside::uses_taxonomy(guarantee));
     stated.map(|stated| digest(&stated.tree))
 }
 
@@ -378,16 +378,16 @@ mod tests {
     fn an_overview_names_the_pairs_that_would_be_refused() {
         let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
         let mut identities = AttributeIdentities::default();
-        assert_eq!(shared(&identities, &t1, &t2), names("ward"));
+        assert_eq!(shared_attributes(&identities, &t1, &t2), names("ward"));
         identities.alias("sex", "age").unwrap();
-        assert_eq!(shared(&identities, &t1, &t2), names("age ward"));
+        assert_eq!(shared_attributes(&identities, &t1, &t2), names("age ward"));
         let all = names("age ward disease sex town");
-        let refused = refused_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
+        let refused = conflicting_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
         // whatever leads around the buckets: age - ward - sex, then disease; a town tells of neither yet
         let pairs =
             ["age disease", "ward disease", "disease sex"].map(|pair| <[String; 2]>::try_from(names(pair)).unwrap());
         assert_eq!(refused, pairs);
-        assert_eq!(refused_pairs(&all, &EarlierDisclosures::default()), Ok(Vec::new()));
+        assert_eq!(conflicting_pairs(&all, &EarlierDisclosures::default()), Ok(Vec::new()));
     }
 
     #[test]

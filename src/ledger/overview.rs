@@ -9,7 +9,7 @@ use crate::privacy::TableSchema;
 /// The attributes that two disclosed tables share, as the first lists them; also under other names, and where one is computed from what
 /// the other has.
 #[must_use]
-pub fn shared(identities: &AttributeIdentities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
+pub fn shared_attributes(identities: &AttributeIdentities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
     let roots: BTreeSet<&str> = b.attributes.iter().flat_map(|name| identities.roots(name)).collect();
     let counts = |name: &&String| identities.roots(name).iter().any(|root| roots.contains(root));
     a.attributes.iter().filter(counts).cloned().collect()
@@ -20,7 +20,7 @@ pub fn shared(identities: &AttributeIdentities, a: &Disclosure, b: &Disclosure) 
 ///
 /// # Errors
 /// [`TooManyAttributesError`]
-pub fn refused_pairs(
+pub fn conflicting_pairs(
     names: &[String],
     earlier: &EarlierDisclosures,
 ) -> Result<Vec<[String; 2]>, TooManyAttributesError> {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::assign::{BucketAssignment, SensitiveCodes, assign, several, tied};
+use super::assign::{BucketAssignment, SensitiveCodes, assign, assign_tied, several};
 use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::DecomposedTable;
 use super::make::TableMaker;
@@ -327,7 +327,7 @@ impl Bucketized {
             let of_part = |seal: &'_ TableGuard| seal.protects.attributes().iter().next();
             let asked: Vec<(Attr, &[Guarantee])> =
                 self.seals.iter().filter_map(|seal| Some((of_part(seal)?, &seal.guarantees[..]))).collect();
-            return tied(table, &asked, &mut stream, control);
+            return assign_tied(table, &asked, &mut stream, control);
         }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
         let values = SensitiveCodes::of(table, self.sensitive(), control)?;

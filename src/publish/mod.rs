@@ -16,7 +16,7 @@ pub mod slicing;
 pub mod versatile;
 
 pub use design::{Bucketized, CandidateScores, Decision, Design, DesignedRule, DesignedTable, Generalized};
-pub use proposed::{idle, judge as judge_proposed};
+pub use proposed::{check_proposed as judge_proposed, redundant};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttributeCounts, Table};

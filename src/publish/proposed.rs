@@ -10,7 +10,11 @@ use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 ///
 /// # Errors
 /// [`PlanRefusal`] when the rules cannot even be stated.
-pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &PlanInput<'_>) -> Result<Design, PlanRefusal> {
+pub fn check_proposed(
+    method: &MethodSpec,
+    tables: &[ProposedTable],
+    input: &PlanInput<'_>,
+) -> Result<Design, PlanRefusal> {
     let (rules, relied_on) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
         MethodSpec::Anatomy(AnatomySpec { rule }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
@@ -41,7 +45,7 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &PlanInput<'_
 /// The bucketized tables of `design`, by index, that guard no rule, of this job or standing, beside the `earlier` tables: their
 /// buckets protect nothing.
 #[must_use]
-pub fn idle(design: &Design, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Vec<usize> {
+pub fn redundant(design: &Design, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Vec<usize> {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(earlier);
     let mut active = vec![false; schemas.len()];

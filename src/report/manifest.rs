@@ -426,7 +426,7 @@ pub fn manifest(
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
-        particulars: super::particulars::particulars(&publication.particulars, names),
+        particulars: super::particulars::method_details(&publication.particulars, names),
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
         uninformative: uninformative

@@ -23,7 +23,7 @@ pub use manifest::{
     SpecificationNotice, Utility, WrittenPart, manifest, thresholds_of,
 };
 pub use page::report_page;
-pub use particulars::particulars;
+pub use particulars::method_details;
 pub use public::{Certainty, PublicReport, public_report};
 pub use reading::publication_of;
 pub use readme::readme;

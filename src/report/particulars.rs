@@ -32,7 +32,7 @@ struct SizeClass {
 
 /// As they stand in a manifest; null where there is nothing to say. `names` are the published names.
 #[must_use]
-pub fn particulars(particulars: &MethodDetails, names: &[String]) -> Option<Value> {
+pub fn method_details(particulars: &MethodDetails, names: &[String]) -> Option<Value> {
     match particulars {
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
             let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
@@ -187,7 +187,7 @@ mod tests {
         let thresholds = Thresholds::Uniform { l: 2 };
         let setting = vec![(6, 6), (7, 2)];
         let said = MethodDetails::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
-        let written = particulars(&said, &[]).unwrap();
+        let written = method_details(&said, &[]).unwrap();
         assert_eq!(written["mse"], serde_json::json!(222.0 / 49.0));
         assert_eq!(read(Some(&written), "bucketize", &[]), Ok(said));
         assert_eq!(read(None, "anatomy", &[]), Ok(MethodDetails::None));

@@ -13,12 +13,12 @@ pub(super) fn budget(limits: &JobLimits) -> Option<u64> {
     match limits.memory_budget {
         Some(0) => None,
         Some(bytes) => Some(bytes),
-        None => at_hand(Path::new("/")).map(|bytes| bytes / MEMORY_DIVISOR),
+        None => available(Path::new("/")).map(|bytes| bytes / MEMORY_DIVISOR),
     }
 }
 
 /// The memory of the machine, or of the control group of this process where that has less; `None` where neither can be told.
-fn at_hand(root: &Path) -> Option<u64> {
+fn available(root: &Path) -> Option<u64> {
     [machine(root), group(root)].into_iter().flatten().min()
 }
 
@@ -80,7 +80,7 @@ mod tests {
     fn the_tightest_bound_counts() {
         let memory = ("proc/meminfo", "MemTotal:        1000 kB\nMemFree: 1 kB\n");
         let own = ("proc/self/cgroup", "0::/a/b\n");
-        let found = |files: &[(&str, &str)]| at_hand(machine_with(files).path());
+        let found = |files: &[(&str, &str)]| available(machine_with(files).path());
         assert_eq!(found(&[]), None);
         assert_eq!(found(&[memory]), Some(1_024_000));
         assert_eq!(found(&[memory, own, ("sys/fs/cgroup/a/b/memory.max", "max\n")]), Some(1_024_000));

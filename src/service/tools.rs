@@ -40,7 +40,7 @@ impl AdminListener {
     /// Answers until `stopping`.
     pub(super) fn serve(self, readiness: Readiness, clock: Clock, stopping: CancellationToken) {
         let Self { listener, recorder, .. } = self;
-        let routes = api::aside(readiness, clock, recorder.clone());
+        let routes = api::admin_router(readiness, clock, recorder.clone());
         let served = axum::serve(listener, routes).with_graceful_shutdown(stopping.clone().cancelled_owned());
         tokio::spawn(served.into_future());
         tokio::spawn(async move {

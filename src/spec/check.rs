@@ -78,7 +78,7 @@ pub(super) fn resolve(
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = DocumentParts { unit: schema.unit, columns, general: &general, stated, used: &used, method: &method };
-    let (normalized, reuse_form) = normalize::forms(&parts);
+    let (normalized, reuse_form) = normalize::normal_forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
         used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
     let dropped = named_by_dependencies(&method, &used);
@@ -314,12 +314,12 @@ pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &ThresholdsByDig
 pub fn values_missing(attribute: &str, missing: u64, detail: String, dataset: Option<&str>) -> Fault {
     let pointer = child(&child("/attributes", attribute), "taxonomy");
     let fault = Fault::new(pointer, Kind::TaxonomyValueMissing, detail).with("missing", missing);
-    at_values(fault, attribute, dataset)
+    values_pointer(fault, attribute, dataset)
 }
 
 /// The fault with where the values of its attribute are listed, for those who may see them.
 #[must_use]
-pub fn at_values(fault: Fault, attribute: &str, dataset: Option<&str>) -> Fault {
+pub fn values_pointer(fault: Fault, attribute: &str, dataset: Option<&str>) -> Fault {
     let fault = fault.with("attribute", attribute);
     match dataset {
         Some(dataset) => fault.with("values_url", values_url(dataset, attribute)),
@@ -329,14 +329,14 @@ pub fn at_values(fault: Fault, attribute: &str, dataset: Option<&str>) -> Fault 
 
 /// A name as a segment of a path (RFC 3986).
 #[must_use]
-pub fn in_path(name: &str) -> String {
+pub fn path_segment(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// Where the values of an attribute are listed.
 fn values_url(dataset: &str, attribute: &str) -> String {
-    format!("/v1/datasets/{dataset}/attributes/{}/values", in_path(attribute))
+    format!("/v1/datasets/{dataset}/attributes/{}/values", path_segment(attribute))
 }
 
 /// The published names, by attribute; none is taken twice.

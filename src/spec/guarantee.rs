@@ -62,7 +62,7 @@ pub(super) fn guarantee_of_rule(
 }
 
 /// A guarantee as documents state it; thresholds that it names are among `named`.
-pub(super) fn written(guarantee: &Guarantee, named: &ThresholdsByDigest) -> Value {
+pub(super) fn guarantee_to_json(guarantee: &Guarantee, named: &ThresholdsByDigest) -> Value {
     let found = match guarantee {
         Guarantee::Thresholds { stated, .. } => named.get(stated),
         _ => None,

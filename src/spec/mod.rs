@@ -41,7 +41,7 @@ mod tests;
 pub use analysis::{DifferentialInference, read_differential_inference};
 pub use attacks::{Attack, AttackOptions, read_audit};
 pub use bucketize::{BucketSizeChoice, BucketizeSpec};
-pub use check::{at_values, in_path, values_missing};
+pub use check::{path_segment, values_missing, values_pointer};
 pub use decompose::DecomposeSpec;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
@@ -49,11 +49,11 @@ pub use generalize::ClassSplit;
 pub use guarantee::guarantee;
 pub use json::parse as parse_json;
 pub use method::METHOD_NAMES as METHODS;
-pub use policy::{POLICY_NAME, VersionedName, is_policy_name, on_policy, policy_of, read_policy};
+pub use policy::{POLICY_NAME, VersionedName, expand_policy, is_policy_name, policy_of, read_policy};
 pub use queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use sequential::{SequentialSpec, StepGain, StepScore};
 pub use slicing::{SlicedColumns, SlicingSpec};
-pub use taxonomy::{TaxonomyName, read_levels, read_taxonomy, taxonomies_named, taxonomy, write_out};
+pub use taxonomy::{TaxonomyName, expand_taxonomies, read_levels, read_taxonomy, taxonomies_named, taxonomy};
 pub use types::{
     Algorithm, AnatomySpec, CellKind, ColumnFacts, CorrelatedPolicy, DatasetSchema, DeclaredDependency,
     DecompositionScore, DocumentSource, GeneralizeSpec, MethodSpec, ParsedDocument, ProposedTable, SpecWarning,

@@ -8,7 +8,7 @@ use super::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use super::dependencies::DraftDependency;
 use super::document::GeneralMembers;
 use super::duration;
-use super::guarantee::written;
+use super::guarantee::guarantee_to_json;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use crate::publication::Unit;
 
@@ -23,7 +23,7 @@ pub(super) struct DocumentParts<'a> {
 }
 
 /// The normalized document, and the part of it that enters the reuse key.
-pub(super) fn forms(parts: &DocumentParts<'_>) -> (Value, Value) {
+pub(super) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value) {
     let mut reuse = Map::new();
     let unproven = parts.general.unproven.as_deref();
     let mode = if unproven.is_some() { "report" } else { "enforce" };
@@ -117,7 +117,7 @@ fn method(parts: &DocumentParts<'_>) -> Value {
                 json!({
                     "quasi_identifiers": names(&rule.known),
                     protected: names(&rule.sensitive),
-                    "guarantee": written(&rule.guarantee, &draft.thresholds),
+                    "guarantee": guarantee_to_json(&rule.guarantee, &draft.thresholds),
                 })
             };
             let dependency = |stated: &DraftDependency| {
@@ -146,10 +146,10 @@ fn method(parts: &DocumentParts<'_>) -> Value {
             "type": "anatomy",
             "quasi_identifiers": names(known),
             "sensitive": sensitive.map(|column| parts.columns.name(column)),
-            "guarantee": guarantee.map(|guarantee| written(&guarantee, thresholds)),
+            "guarantee": guarantee.map(|guarantee| guarantee_to_json(&guarantee, thresholds)),
         }),
         DraftMethod::Generalize(draft) => draft.normal(parts.columns),
         DraftMethod::Sequential(draft) => draft.normal(parts.columns),
-        DraftMethod::Slicing(draft) => super::slicing::normal(parts.columns, draft),
+        DraftMethod::Slicing(draft) => super::slicing::normal_form(parts.columns, draft),
     }
 }

@@ -70,7 +70,7 @@ pub fn policy_of(document: &Value) -> Result<Option<VersionedName>, Fault> {
 /// The document written out in full: the policy's members, each replaced by the document's own of that name. A member that is null
 /// is absent here too, and replaces nothing.
 #[must_use]
-pub fn on_policy(policy: &Value, document: &Value) -> Value {
+pub fn expand_policy(policy: &Value, document: &Value) -> Value {
     let mut merged = Map::new();
     for members in [policy, document].into_iter().filter_map(Value::as_object) {
         merged.extend(

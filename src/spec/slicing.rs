@@ -348,7 +348,7 @@ pub(super) fn resolve(
     draft: &DraftSlicing,
     faults: &mut FaultList,
 ) -> Option<SlicingSpec> {
-    let sound = judge(columns, used, draft, faults);
+    let sound = check_columns(columns, used, draft, faults);
     let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
     let bound = draft.bound.as_ref()?;
     let stands = match draft.columns.as_ref().filter(|_| sound)? {
@@ -409,7 +409,7 @@ fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) 
 }
 
 /// Whether the columns can be made of the published attributes; a fault for all that stands in the way.
-fn judge(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut FaultList) -> bool {
+fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut FaultList) -> bool {
     let all = used.len() as u64;
     let before = faults.len();
     let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
@@ -473,7 +473,7 @@ fn judge(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, fau
 }
 
 /// As it stands in a normalized document.
-pub(super) fn normal(columns: &DatasetColumns<'_>, draft: &DraftSlicing) -> Value {
+pub(super) fn normal_form(columns: &DatasetColumns<'_>, draft: &DraftSlicing) -> Value {
     let named = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
     json!({
         "type": "slicing",

@@ -334,7 +334,7 @@ pub fn taxonomies_named(document: &Value) -> Vec<(String, TaxonomyName)> {
 }
 
 /// Writes the tree of an attribute out in a document.
-pub fn write_out(document: &mut Value, attribute: &str, tree: Value) {
+pub fn expand_taxonomies(document: &mut Value, attribute: &str, tree: Value) {
     let stated = document.get_mut("attributes").and_then(|attributes| attributes.get_mut(attribute));
     if let Some(members) = stated.and_then(Value::as_object_mut) {
         members.insert("taxonomy".to_owned(), tree);

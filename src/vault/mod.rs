@@ -175,7 +175,7 @@ impl Vault {
     /// # Errors
     /// When the system gives no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        sealed::seal(&self.wrapping, &purpose.of(id), secret.as_slice())
+        sealed::encrypt_bytes(&self.wrapping, &purpose.of(id), secret.as_slice())
     }
 
     /// Opens what [`Vault::wrap`] wrapped for the same purpose and id.
@@ -183,7 +183,7 @@ impl Vault {
     /// # Errors
     /// When it was damaged, belongs to something else, or was wrapped under another master key.
     pub fn unwrap_secret(&self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
-        let opened = sealed::open(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
+        let opened = sealed::decrypt_bytes(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
         let opened = Zeroizing::new(opened);
         let mut secret = Zeroizing::new([0; 32]);
         if opened.len() != secret.len() {

@@ -91,7 +91,7 @@ impl DataKey {
     /// # Errors
     /// When the system gives no randomness for the nonce.
     pub fn seal(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
-        Ok(Ciphertext(seal(&self.secret, &place.of(self.dataset), plain)?))
+        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.of(self.dataset), plain)?))
     }
 
     /// Opens what was sealed for the same place.
@@ -99,12 +99,12 @@ impl DataKey {
     /// # Errors
     /// [`VaultError::Damaged`] when it is anything else.
     pub fn open(&self, place: CiphertextContext, sealed: &Ciphertext) -> Result<Vec<u8>, VaultError> {
-        open(&self.secret, &place.of(self.dataset), &sealed.0)
+        decrypt_bytes(&self.secret, &place.of(self.dataset), &sealed.0)
     }
 }
 
 /// Encrypts under a nonce of its own; the tag covers `covered` too.
-pub(super) fn seal(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
+pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
     let mut sealed = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
     sealed.push(CIPHERTEXT_LAYOUT);
     sealed.resize(1 + NONCE_BYTES, 0);
@@ -118,8 +118,8 @@ pub(super) fn seal(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>
     Ok(sealed)
 }
 
-/// Undoes [`seal`].
-pub(super) fn open(key: &Secret, covered: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
+/// Undoes [`encrypt_bytes`].
+pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
     let rest = match sealed.split_first() {
         Some((&CIPHERTEXT_LAYOUT, rest)) if rest.len() >= NONCE_BYTES + TAG_BYTES => rest,
         _ => return Err(VaultError::Damaged),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::audit::covered::seen;
 use crate::audit::fixture::{Cell as Text, column};
-use crate::audit::judge::{EvaluationReport, ExternalEnforcement, judge};
+use crate::audit::judge::{EvaluationReport, ExternalEnforcement, evaluate};
 use crate::audit::{Check, CheckName};
 use crate::microdata::CellShape;
 use crate::publication::{Protected, SubmittedRule};
@@ -106,7 +106,7 @@ fn judged(
         thresholds: &[],
         exact: AttrSet::EMPTY,
     };
-    judge(&submission, &Control::default()).unwrap()
+    evaluate(&submission, &Control::default()).unwrap()
 }
 
 /// No value has more than the bound, or there are so many values, of what is known of persons with these weights.

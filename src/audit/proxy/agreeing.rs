@@ -11,7 +11,7 @@ use ahash::AHashMap;
 use super::{AttackError, UNTRANSLATED_VALUE, translated};
 use crate::audit::cover::tree;
 use crate::audit::given::{ExternalPart, ExternalTable};
-use crate::audit::overlapping::telling;
+use crate::audit::overlapping::revealing_parts;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes};
 
@@ -58,7 +58,7 @@ impl<'a> AgreeingParts<'a> {
         let most = |part: &usize| attributes[*part].intersection(known).len();
         let root = (0..attributes.len()).filter(holds).max_by_key(most).ok_or(AttackError::NotExact)?;
         // the last of them is the first of the tree
-        let mut used = telling(&attributes, root, known.with(attribute));
+        let mut used = revealing_parts(&attributes, root, known.with(attribute));
         used.retain(|part| *part != root);
         used.push(root);
         let sets: Vec<AttrSet> = used.iter().map(|&part| attributes[part]).collect();

@@ -26,7 +26,7 @@ use crate::publication::{
 };
 
 /// What a sequential release says of itself.
-pub(super) fn of<'a>(evidence: &'a Evidence<'_>) -> Option<&'a SequentialDetails> {
+pub(super) fn sequential_details<'a>(evidence: &'a Evidence<'_>) -> Option<&'a SequentialDetails> {
     match &evidence.publication.particulars {
         MethodDetails::Sequential(sequence) => Some(sequence),
         _ => None,

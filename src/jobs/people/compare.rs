@@ -58,7 +58,7 @@ fn held(people: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> us
 ///
 /// # Errors
 /// The store's.
-pub(in crate::jobs) async fn in_common(
+pub(in crate::jobs) async fn record_overlap(
     store: &dyn FingerprintStore,
     tenant: &str,
     new: FingerprintedDataset<'_>,
@@ -294,7 +294,7 @@ pub(in crate::jobs) fn comparable(one: &SubjectFingerprint, other: &SubjectFinge
 }
 
 /// What is said of other series that could not be compared, to whoever has a record key, or has none.
-pub(in crate::jobs) fn uncompared_in_words(has_key: bool, series: &BTreeSet<&str>) -> String {
+pub(in crate::jobs) fn describe_uncompared(has_key: bool, series: &BTreeSet<&str>) -> String {
     /// So many are named.
     const NAMED: usize = 10;
     let (own, theirs) = if has_key { ("a record key", "none") } else { ("no record key", "one") };

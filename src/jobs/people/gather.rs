@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::sketch::{RowSample, sum};
 use super::sorter::ExternalSorter;
-use super::spelling::folded;
+use super::spelling::canonical_key;
 use super::{
     FingerprintPiece, HASHES_PER_PIECE, KeyedHash, MIN_SAMPLED_ROWS, RecordIdentity, SubjectFingerprint, cut, hashed,
     packed,
@@ -80,7 +80,7 @@ impl FingerprintCollector {
                     for &column in key {
                         let value = chunk.columns[column].value(row).ok_or_else(|| self.no_key(row as u64, column))?;
                         append(&mut bytes, value);
-                        append(&mut spelling, &folded(value));
+                        append(&mut spelling, &canonical_key(value));
                     }
                     hashed(&self.template, b"record\0", &bytes)
                 }

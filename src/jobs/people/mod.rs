@@ -25,10 +25,11 @@ use super::StoreError;
 use crate::vault::ContentHasher;
 
 pub(super) use compare::{
-    FingerprintComparison, FingerprintedDataset, RecordOverlap, comparable, in_common, overlaps, uncompared_in_words,
+    FingerprintComparison, FingerprintedDataset, RecordOverlap, comparable, describe_uncompared, overlaps,
+    record_overlap,
 };
 pub(super) use gather::FingerprintCollector;
-pub(super) use records::{RECORD_BYTES, records, tied};
+pub(super) use records::{RECORD_BYTES, match_records, records};
 
 /// So many hashes are kept together.
 pub(super) const HASHES_PER_PIECE: usize = 1 << 15;

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use super::super::load::{ColumnSources, LoadError, column_of, missing};
 use super::super::{DatasetRecord, StoreError};
 use super::hashed;
-use super::spelling::folded;
+use super::spelling::canonical_key;
 use crate::control::{Control, Phase};
 
 /// The bytes of memory that a row of either dataset takes until rows are told.
@@ -43,7 +43,7 @@ pub(in crate::jobs) fn records(
             spelling.clear();
             for column in &columns {
                 let value = column.value(row).ok_or_else(|| StoreError::corrupt("a record has no key"))?;
-                let value = folded(value);
+                let value = canonical_key(value);
                 spelling.extend_from_slice(&(value.len() as u64).to_le_bytes());
                 spelling.extend_from_slice(&value);
             }
@@ -58,7 +58,7 @@ pub(in crate::jobs) fn records(
 
 /// The rows of two datasets that are of one record, the first one's beside the second one's, in the order of the latter. Of
 /// keys that are one in one spelling and two as they are written, nothing is told.
-pub(in crate::jobs) fn tied(one: &[u128], other: &[u128]) -> (Vec<u32>, Vec<u32>) {
+pub(in crate::jobs) fn match_records(one: &[u128], other: &[u128]) -> (Vec<u32>, Vec<u32>) {
     let mut rows: HashMap<u128, Option<u32>> = HashMap::with_capacity(one.len());
     for (record, row) in one.iter().zip(0..) {
         match rows.entry(*record) {
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn rows_of_one_record_are_told_where_there_is_one_of_each() {
-        assert_eq!(tied(&[5, 7, 9], &[9, 1, 5]), (vec![2, 0], vec![0, 2]));
-        assert_eq!(tied(&[5, 5, 9], &[5, 9]), (vec![2], vec![1]));
-        assert_eq!(tied(&[5, 9], &[5, 5, 9]), (vec![1], vec![2]));
-        assert_eq!(tied(&[], &[1]), (vec![], vec![]));
+        assert_eq!(match_records(&[5, 7, 9], &[9, 1, 5]), (vec![2, 0], vec![0, 2]));
+        assert_eq!(match_records(&[5, 5, 9], &[5, 9]), (vec![2], vec![1]));
+        assert_eq!(match_records(&[5, 9], &[5, 5, 9]), (vec![1], vec![2]));
+        assert_eq!(match_records(&[], &[1]), (vec![], vec![]));
     }
 }

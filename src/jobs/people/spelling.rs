@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// The value of a key without white space around it, in one form of Unicode and in small letters; of a whole number without what does
 /// not change it: a plus, zeros in front, and a fraction of zeros.
-pub(super) fn folded(value: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn canonical_key(value: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(value) else { return Cow::Borrowed(value) };
     let one_form = match text.is_ascii() {
         true if !text.bytes().any(|byte| byte.is_ascii_uppercase()) => Cow::Borrowed(text.trim()),
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn text(value: &str) -> String {
-        String::from_utf8(folded(value.as_bytes()).into_owned()).unwrap()
+        String::from_utf8(canonical_key(value.as_bytes()).into_owned()).unwrap()
     }
 
     #[test]
@@ -65,7 +65,7 @@ mod tests {
         for other in ["17.5", "1 7", "17a", "-", "", ".0", "1e3", "0x11"] {
             assert_eq!(text(other), other);
         }
-        assert_eq!(folded(&[0xff, b' ']), &[0xff, b' '][..]);
+        assert_eq!(canonical_key(&[0xff, b' ']), &[0xff, b' '][..]);
     }
 
     proptest! {

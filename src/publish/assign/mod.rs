@@ -11,7 +11,7 @@ mod values;
 pub use labels::Labels;
 pub use largest_l::{BucketAssignment, largest_l};
 pub use multi::{SensitiveGrid, several};
-pub use tied::tied;
+pub use tied::assign_tied;
 pub use values::SensitiveCodes;
 
 use crate::control::{Cancelled, Control};
@@ -41,7 +41,7 @@ pub fn assign<'a>(
     };
     if !values.terrain.uninformative().is_empty() {
         let assigned = match distinct {
-            Some(l) => outside::outside(&values, guarantees, l, stream, control)?,
+            Some(l) => outside::insider_proof(&values, guarantees, l, stream, control)?,
             None => None,
         };
         return assigned.map_or_else(|| dealt(stream), Ok);

@@ -17,7 +17,7 @@ use crate::random::RandomStream;
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub(super) fn outside(
+pub(super) fn insider_proof(
     values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],
     l: u64,

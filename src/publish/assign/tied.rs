@@ -27,7 +27,7 @@ type BucketCounts = Vec<(u32, u64)>;
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub fn tied(
+pub fn assign_tied(
     table: &Table,
     sensitive: &[(Attr, &[Guarantee])],
     stream: &mut RandomStream,
@@ -232,7 +232,7 @@ mod tests {
     /// Per bucket and attribute, how often each value occurs.
     fn assigned(table: &Table, asked: &[(Attr, &[Guarantee])], key: u8) -> Vec<Vec<Vec<u64>>> {
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        let assignment = tied(table, asked, &mut stream, &Control::default()).unwrap();
+        let assignment = assign_tied(table, asked, &mut stream, &Control::default()).unwrap();
         let values = |attr: Attr| table.column(attr).domain.len();
         let empty: Vec<Vec<u64>> = asked.iter().map(|(attr, _)| vec![0; values(*attr)]).collect();
         let mut buckets = vec![empty; assignment.buckets as usize];

@@ -73,7 +73,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
 }
 
 /// Refuses what only a joint value protects, for algorithms that show attributes in several tables or in none together.
-pub(super) fn refuse(rules: &mut [DesignedRule]) {
+pub(super) fn refuse_combinations(rules: &mut [DesignedRule]) {
     for rule in rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
         rule.refused = Some(NO_RARE_ATTRIBUTE_DETAIL);
     }

@@ -48,7 +48,7 @@ impl Method for Versatile {
         joint::settle(&mut rules, input, control)?;
         insiders::settle(&mut rules, input, control)?;
         if spec.algorithm != Algorithm::Uad || spec.addback {
-            joint::refuse(&mut rules);
+            joint::refuse_combinations(&mut rules);
         }
         let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
         // tables are decided with one attribute in place of each combination that only its joint value protects

@@ -170,7 +170,7 @@ fn stored_taxonomies_are_named_and_written_out() {
     let name = |name: &str, version| TaxonomyName { name: name.to_owned(), version };
     assert_eq!(named, [("age".to_owned(), name("ages", None)), ("race".to_owned(), name("race", Some(2)))]);
     for (attribute, _) in &named {
-        write_out(&mut document, attribute, json!({"Any": ["x"]}));
+        expand_taxonomies(&mut document, attribute, json!({"Any": ["x"]}));
     }
     let faults = read_on(&document, &hospital()).faults;
     assert_eq!(kinds_of(&faults), [("/attributes/icd9/taxonomy", Kind::ParameterRange)]);

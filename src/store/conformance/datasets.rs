@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, WRAPPED, at, begun, dataset, dataset_record, deed, is_conflict, sealed};
-use crate::jobs::{Cursor, StoreError, seal_datasets};
+use crate::jobs::{Cursor, StoreError, encrypt_datasets};
 use crate::vault::{CiphertextContext, Vault};
 
 pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {
@@ -124,8 +124,8 @@ pub(crate) async fn a_dataset_from_before_seals_is_sealed_whole(bench: &impl Ben
     assert_eq!(store.unsealed_datasets().await.unwrap(), [old]);
 
     let vault = Vault::in_memory().unwrap();
-    assert_eq!(seal_datasets(&*store, &vault).await.unwrap(), 1);
-    assert_eq!(seal_datasets(&*store, &vault).await.unwrap(), 0);
+    assert_eq!(encrypt_datasets(&*store, &vault).await.unwrap(), 1);
+    assert_eq!(encrypt_datasets(&*store, &vault).await.unwrap(), 0);
     let record = store.dataset(TENANT, old).await.unwrap().unwrap();
     let key = vault.data_key(old, &record.wrapped_key.unwrap()).unwrap();
     assert_eq!(key.open(CiphertextContext::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");

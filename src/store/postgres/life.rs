@@ -12,7 +12,7 @@ use super::tenants::settings_of;
 use super::{Notification, PostgresStore, TransactionError, failed, tell};
 use crate::jobs::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
-    by_another,
+    approved_by_another,
 };
 use crate::store::rows::ReleaseEventRow;
 use crate::store::sql::{disclosures, life as sql, people, releases};
@@ -88,7 +88,7 @@ impl PostgresStore {
             // under the lock of the reuse key no equal job comes between
             let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await?;
-            if !by_another(actor.as_deref(), &submitters) {
+            if !approved_by_another(actor.as_deref(), &submitters) {
                 return Ok(TransitionOutcome::NotByAnother);
             }
         }

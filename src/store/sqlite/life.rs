@@ -9,7 +9,7 @@ use super::tenants::settings_of;
 use super::{SqliteStore, failed};
 use crate::jobs::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
-    by_another,
+    approved_by_another,
 };
 use crate::store::rows::{ReleaseEventRow, ReleaseRow};
 use crate::store::sql::{disclosures, life as sql, people, releases};
@@ -36,7 +36,7 @@ impl LifecycleStore for SqliteStore {
         if *act == ReleaseAction::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
             let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await.map_err(failed)?;
-            if !by_another(actor.as_deref(), &submitters) {
+            if !approved_by_another(actor.as_deref(), &submitters) {
                 return Ok(TransitionOutcome::NotByAnother);
             }
         }
