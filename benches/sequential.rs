@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
-use guardian::audit::{ObservedRelease, ReleaseJoin};
 use guardian::control::Control;
 use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
@@ -24,6 +23,7 @@ use guardian::publish::sequential::{
     SequentialSolution, SpecializationGain, SpecializationScore,
 };
 use guardian::spec::read_levels;
+use guardian::verifier::{ObservedRelease, ReleaseJoin};
 
 /// Two tables; the class is the last attribute of the first, which is made beside the second.
 #[derive(Clone, Copy)]

@@ -4,18 +4,21 @@
 //! The rooms of the house and the arrows between them are described in `ARCHITECTURE.md`; a test holds them.
 
 pub mod api;
-pub mod audit;
+pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod engine;
+pub mod fingerprints;
 pub mod identity;
+pub mod inputs;
 pub mod jobs;
 pub mod ledger;
 pub mod meter;
 pub mod microdata;
 pub mod model;
+pub mod ports;
 pub mod privacy;
 pub mod problem;
 pub mod publication;
@@ -28,3 +31,4 @@ pub mod store;
 pub mod telemetry;
 pub mod utility;
 pub mod vault;
+pub mod verifier;

@@ -2,120 +2,52 @@
 //! store.
 
 pub mod books;
+mod error;
 pub mod keys;
 pub mod ledger;
 mod listen;
 mod memory;
+mod open;
 mod tools;
 mod vault;
 
-use std::error::Error;
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use open::open_store;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::api::{self, App, AuthMethods, Gateway, Prefix, Readiness};
+use crate::api;
+use crate::api::{App, AuthMethods, Gateway, Prefix, Readiness};
+use crate::app::{AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, encrypt_datasets};
 use crate::clock::Clock;
 use crate::config::{
     Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
 };
-use crate::identity::{Issuer, JwtRules, KeySetError};
-use crate::jobs::{
-    AppService, IDEMPOTENCY_KEY_LIFETIME, MemoryBudget, Notifier, Publisher, ReleaseKeySource, Store, StoreError,
-    WorkerConfig, Workers, WorkersHandle, encrypt_datasets,
-};
+use crate::identity::{Issuer, JwtRules};
+use crate::inputs::MemoryBudget;
+use crate::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::IngestLimits;
+use crate::ports::{Notifier, Store};
 use crate::store::OpenStore;
-use crate::vault::{Vault, VaultError};
-
+use crate::vault::Vault;
+pub use error::StartError;
 pub use vault::rotate;
 
 /// How often what nobody needs any more is removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
 /// An upload may take so long before its chunks count as left behind.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Requests under way get so long at least, also when jobs have taken the whole grace period.
 const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
-
-/// Why a service did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The options do not fit together.
-    #[error("{0}")]
-    Config(String),
-    /// The store cannot be opened.
-    #[error("the store cannot be opened: {0}{because}", because = because(.0))]
-    Store(#[from] StoreError),
-    /// The master key cannot be opened.
-    #[error("the master key cannot be opened: {0}")]
-    Vault(#[from] VaultError),
-    /// The keys of the store are wrapped under another master key.
-    #[error(
-        "the store has another master key than {0}; every process on a store needs the same: name its file with --master-key, or \
-         give it in GUARDIAN_MASTER_KEY"
-    )]
-    ForeignKey(String),
-    /// The store has a master key, and there is none.
-    #[error(
-        "the store has a master key, but {} does not exist; bring back the file, or copy it from another process on the store, \
-         and name it with --master-key",
-        .0.display()
-    )]
-    KeyMissing(PathBuf),
-    /// The store is not the one that was expected. Nothing was made in it.
-    #[error("--expect-store names the store {expected}, but {}; nothing was made or changed", found_instead(.found))]
-    OtherStore {
-        /// The id that was expected.
-        expected: Uuid,
-        /// The id that was found, if any.
-        found: Option<Uuid>,
-    },
-    /// The first key cannot be made, or its file is there already.
-    #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
-    BootstrapKey(PathBuf, io::Error),
-    /// The keys of the issuer cannot be read.
-    #[error("the keys of the issuer cannot be read from {file}: {1}", file = .0.display())]
-    Jwks(PathBuf, KeySetError),
-    /// The operating system has no randomness to give.
-    #[error("no key can be drawn: {0}")]
-    Randomness(getrandom::Error),
-    /// The address cannot be listened on.
-    #[error("{0} cannot be listened on: {1}")]
-    Listen(SocketAddr, io::Error),
-}
-
-/// What lies under a failure. For the operator at the start only: it may name hosts and users, though no password.
-fn because(error: &StoreError) -> String {
-    error.source().map(|source| format!(": {source}")).unwrap_or_default()
-}
-
-fn found_instead(found: &Option<Uuid>) -> String {
-    found.map_or_else(
-        || "here is none with an id: it is empty, or `guardian migrate` has not given it one".to_owned(),
-        |found| format!("this is the store {found}"),
-    )
-}
-
-/// Opens the store that the options name; where they say which one to expect, only that one.
-async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
-    let database = options.database().map_err(StartError::Config)?;
-    if let Some(expected) = options.expect_store {
-        let found = OpenStore::id_of(database, data).await?;
-        if found != Some(expected) {
-            return Err(StartError::OtherStore { expected, found });
-        }
-    }
-    Ok(OpenStore::open(database, data).await?)
-}
 
 /// A store whose tables are up to date.
 pub struct MigratedStore {

@@ -1,7 +1,7 @@
 //! A rule is read or refused at a place in the text; what was read is written as a rule that reads as the same.
 #![no_main]
 
-use guardian::spec::grammar::{RuleName, parse, write};
+use guardian::spec::{RuleName, parse, write};
 use libfuzzer_sys::fuzz_target;
 
 fn texts(names: &[RuleName]) -> Vec<&str> {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use guardian::identity::{Scopes, Token};
-use guardian::jobs::{Cursor, JobStatus};
+use guardian::ports::{Cursor, JobStatus};
 use guardian::microdata::{format_date, format_timestamp, parse_date, parse_integer, parse_timestamp};
 use guardian::spec::duration;
 use libfuzzer_sys::fuzz_target;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use guardian::control::Control;
-use guardian::engine::{VerificationInput, verify};
+use guardian::engine::VerificationInput;
+use guardian::engine::verify;
 use guardian::publication::PublishedBytes;
 use guardian::report::Manifest;
 use libfuzzer_sys::fuzz_target;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use clap::Args;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::keys::{StoreLocation, say};
 use super::serve::{not_started, runtime};
 use crate::identity::DEFAULT_TENANT;

@@ -9,7 +9,8 @@ use clap::Args;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{CommandOutcome, serve};
+use super::exit::CommandOutcome;
+use super::serve;
 use crate::config::{Auth, Config};
 use crate::telemetry;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use clap::Args;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 
 /// Whom to ask.
 #[derive(Args)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use ahash::AHashMap;
 use serde_json::Value;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use crate::control::{Control, Phase};
 use crate::engine::annotate_with_unknown;
 use crate::microdata::formats::compression::{decoder, sniff};

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use uuid::Uuid;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};

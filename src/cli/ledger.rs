@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::service::ledger::{self, LedgerError};

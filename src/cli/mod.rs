@@ -2,6 +2,7 @@
 
 mod audit_log;
 mod demo;
+mod exit;
 mod folder;
 mod healthcheck;
 mod input;
@@ -19,14 +20,15 @@ mod verify;
 mod worker;
 
 use std::io::Write;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
 use crate::config::{Config, WorkerOptions};
-use crate::engine::EngineError;
-use crate::problem::Problem;
+
+pub use exit::CommandOutcome;
 
 /// What to do.
 #[derive(Subcommand)]
@@ -66,25 +68,6 @@ pub enum Command {
     Problems,
     /// Prints the table of metrics as a page
     Metrics,
-}
-
-/// How a command ended.
-#[derive(Debug)]
-pub enum CommandOutcome {
-    /// Done, or verified.
-    Done,
-    /// The release is not what it claims to be.
-    NotVerified,
-    /// The service that was asked cannot serve.
-    NotReady(String),
-    /// The arguments are wrong.
-    Usage(String),
-    /// The caller's answer.
-    Refused(Box<Problem>),
-    /// A file cannot be read or written.
-    InputOutput(String),
-    /// A bug.
-    Internal(String),
 }
 
 /// Runs a command and says on standard error why it did not succeed.
@@ -153,28 +136,5 @@ impl From<CommandOutcome> for ExitCode {
             CommandOutcome::InputOutput(_) => 4,
             CommandOutcome::Internal(_) => 5,
         })
-    }
-}
-
-impl From<EngineError> for CommandOutcome {
-    fn from(stopped: EngineError) -> Self {
-        match stopped {
-            EngineError::Cancelled => Self::interrupted(),
-            EngineError::Refused(problem) => Self::Refused(Box::new(problem)),
-            EngineError::Failed { problem, cause } => match problem.kind {
-                crate::problem::Kind::StorageFull => Self::InputOutput(cause),
-                _ => Self::Internal(format!("{}: {cause}", problem.detail)),
-            },
-        }
-    }
-}
-
-impl CommandOutcome {
-    fn interrupted() -> Self {
-        Self::InputOutput("interrupted; nothing was left behind".to_owned())
-    }
-
-    fn io(path: &std::path::Path, error: &std::io::Error) -> Self {
-        Self::InputOutput(format!("{}: {error}", path.display()))
     }
 }

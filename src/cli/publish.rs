@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::exit::CommandOutcome;
 use super::folder::FolderDraft;
 use super::progress::ProgressBarGuard;
-use super::{CommandOutcome, input, interrupt};
+use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, ReleaseInput};

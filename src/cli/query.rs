@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::exit::CommandOutcome;
 use super::folder::Folder;
-use super::{CommandOutcome, input, interrupt};
+use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{EngineError, QuerySet};

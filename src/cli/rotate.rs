@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::{NewKeyOptions, StoreOptions};
 use crate::service;

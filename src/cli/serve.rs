@@ -5,7 +5,7 @@ use std::io::Write;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use crate::config::{Config, LogFormat, ObservabilityOptions};
 use crate::service::{Service, StartError};
 use crate::telemetry::{self, Telemetry};

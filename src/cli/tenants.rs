@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args, Subcommand};
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::keys::{StoreLocation, named, say};
 use super::serve::{not_started, runtime};
 use crate::service::books::AdminOps;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::exit::CommandOutcome;
 use super::folder::Folder;
 use super::progress::ProgressBarGuard;
-use super::{CommandOutcome, input, interrupt};
+use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, VerificationInput};

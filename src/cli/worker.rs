@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::CommandOutcome;
+use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime, told_to_stop, watched};
 use crate::config::WorkerOptions;
 use crate::service::WorkerService;

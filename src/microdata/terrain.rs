@@ -1,11 +1,10 @@
 //! What is stated of the values of a column beyond their order.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::domain::Domain;
 use super::taxonomy::BoundTaxonomy;
-use super::value::AttributeType;
+use super::taxonomy::spelling::spelling;
 
 /// What a guarantee has to know of the values of a column.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -93,20 +92,11 @@ impl Domain {
     }
 }
 
-/// One spelling for all of a decimal.
-pub(super) fn spelling(kind: AttributeType, value: &[u8]) -> Cow<'_, [u8]> {
-    if kind != AttributeType::Decimal || !value.contains(&b'.') {
-        return Cow::Borrowed(if kind == AttributeType::Decimal && value == b"-0" { b"0" } else { value });
-    }
-    let end = value.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
-    let value = value[..end].strip_suffix(b".").unwrap_or(&value[..end]);
-    Cow::Borrowed(if value == b"-0" { b"0" } else { value })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::microdata::Arena;
+    use crate::microdata::AttributeType;
 
     #[test]
     fn values_are_found_by_their_text_and_decimals_by_their_value() {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
-use super::thresholds::ThresholdsDigest;
+use super::thresholds_name::ThresholdsDigest;
 
 /// The bound a rule puts on the posterior of a sensitive attribute. The predicates stand in `privacy`, and again, literally,
 /// in `audit`.

@@ -10,6 +10,7 @@ mod rule;
 mod sequence;
 mod table;
 mod thresholds;
+mod thresholds_name;
 mod unit;
 mod witness;
 
@@ -29,7 +30,8 @@ pub use table::{
     BreachKind, CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,
     PublishedTable, RowMeaning, SlicedDiversity, TableGuard, TableName, TableProtection, kind_of_sealed,
 };
-pub use thresholds::{DigestedThresholds, Thresholds, ThresholdsDigest};
+pub use thresholds::{DigestedThresholds, Thresholds};
+pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
 pub use witness::{TableWitness, Witness};
 

@@ -9,7 +9,8 @@ use utoipa::openapi::schema::OneOfBuilder;
 
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
-use super::thresholds::{DigestedThresholds, Thresholds, ThresholdsDigest};
+use super::thresholds::{DigestedThresholds, Thresholds};
+use super::thresholds_name::ThresholdsDigest;
 
 /// What units are promised where rows keep thresholds of a name.
 pub type UnitGuarantees = BTreeMap<ThresholdsDigest, Guarantee>;

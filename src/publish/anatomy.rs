@@ -1,6 +1,10 @@
 //! Anatomy: one table, its sensitive attribute in a part of its own, tied to the rest by bucket.
 
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, Published};
+use super::dispatch::Method;
+use super::error::PlanError;
+use super::input::PlanInput;
+use super::published::Published;
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Dependency, RuleDemand};

@@ -1,6 +1,8 @@
 //! A schema that somebody proposes, judged under the rules of a specification. Never executed.
 
-use super::{Bucketized, Decision, Design, DesignedTable, PlanInput, PlanRefusal, anatomy, versatile};
+use super::error::PlanRefusal;
+use super::input::PlanInput;
+use super::{Bucketized, Decision, Design, DesignedTable, anatomy, versatile};
 use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};

@@ -9,6 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::ratio::ManifestRatio;
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
     CellContent, DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues,
@@ -176,16 +177,6 @@ pub enum ManifestEnforcedBy {
         /// The table.
         table: String,
     },
-}
-
-/// An exact ratio.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = Ratio)]
-pub struct ManifestRatio {
-    /// The numerator.
-    pub count: u64,
-    /// The denominator.
-    pub of: u64,
 }
 
 /// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `uninformative`, it is

@@ -7,6 +7,7 @@ mod manifest;
 mod page;
 mod particulars;
 mod public;
+mod ratio;
 mod reading;
 mod readme;
 mod rendering;
@@ -19,12 +20,13 @@ pub use counts::{CountsPage, RowCursorError, counted};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
     AuditSummary, BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestDependencies, ManifestEnforcedBy,
-    ManifestPart, ManifestRatio, ManifestRule, ManifestSeal, ManifestTable, MethodName, Provenance,
-    SpecificationNotice, Utility, WrittenPart, manifest, thresholds_of,
+    ManifestPart, ManifestRule, ManifestSeal, ManifestTable, MethodName, Provenance, SpecificationNotice, Utility,
+    WrittenPart, manifest, thresholds_of,
 };
 pub use page::report_page;
 pub use particulars::method_details;
 pub use public::{Certainty, PublicReport, public_report};
+pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};

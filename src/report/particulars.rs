@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::manifest::ManifestRatio;
+use super::ratio::ManifestRatio;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     BreachKind, DecompositionDetails, InferableBucket, MethodDetails, SlicedDiversity, Thresholds,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRatio, ManifestRule};
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule};
+use super::ratio::ManifestRatio;
 use crate::publication::Guarantee;
 
 /// What a release promises and why, in words.

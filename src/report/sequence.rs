@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::manifest::ManifestRatio;
+use super::ratio::ManifestRatio;
 use crate::publication::{
     Conditions, Exclusion, JoinAttribute, JoinResult, JoinSelection, ROW_KEY, SequentialDetails, XyMeasure,
     XyRequirement, YElement, reference_parts, reference_text,

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use chrono::{DateTime, SubsecRound, Utc};
 
+use super::error::StartError;
 use super::keys::operator;
-use super::{StartError, open_store};
+use super::open::open_store;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
-use crate::jobs::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
+use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
 use crate::store::OpenStore;
 
 /// So many lines of the log are read at once.

@@ -10,11 +10,12 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use super::{StartError, open_store};
+use super::error::StartError;
+use super::open::open_store;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
-use crate::jobs::{AuditAction, AuditEntry, Store, StoreError};
+use crate::ports::{AuditAction, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
 /// How often it is looked whether another process has made the first key, and the pause between.
@@ -174,7 +175,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::jobs::AuditFilter;
+    use crate::ports::AuditFilter;
     use crate::store::postgres::tests::database;
 
     #[derive(Parser)]

@@ -3,15 +3,18 @@
 #[cfg(test)]
 mod tests;
 
+use crate::ports;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{StartError, open_store, vault};
+use super::error::StartError;
+use super::open::open_store;
+use super::vault;
 use crate::clock::Clock;
 use crate::config::{MasterKeyLocation, StoreOptions};
-use crate::jobs::ledger_file::{self, LedgerFileError, LedgerHeader, LedgerWriter};
-use crate::jobs::{ImportConflict, ImportSummary, PortablePiece, Store, StoreError};
+use crate::ports::{ImportConflict, ImportSummary, PortablePiece, Store, StoreError};
+use crate::ports::{LedgerFileError, LedgerHeader, LedgerWriter};
 
 /// Why a ledger was not carried.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +109,7 @@ async fn written(
 /// # Errors
 /// [`LedgerError`]; then nothing was entered.
 pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<ImportSummary, LedgerError> {
-    let (header, copy) = ledger_file::read(file)?;
+    let (header, copy) = ports::read(file)?;
     let place = existing_key(options, data)?;
     // before the store is touched: a new one would be begun with this key
     let brought = vault::brought(&place, &header.hashing_key().unwrap_or_default());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::StartError;
+use super::error::StartError;
 use crate::api::{self, Readiness};
 use crate::clock::Clock;
 use crate::telemetry::Recorder;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::{StartError, open_store};
+use super::error::StartError;
+use super::open::open_store;
 use crate::config::{MasterKeyLocation, NewKeyOptions, StoreOptions};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, Store, StoreError};
+use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, Store, StoreError};
 use crate::vault::{MasterKey, Vault, VaultError};
 
 /// Opens the master key, or makes one for a store that was never used, and holds it against the store's pin. Gives the vault that

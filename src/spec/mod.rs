@@ -6,61 +6,42 @@
 //!
 //! A member that is null is taken as absent.
 
-mod analysis;
-mod attacks;
-mod attributes;
-mod bucketize;
 mod check;
-mod decompose;
-mod dependencies;
 mod document;
-mod duration;
-mod generalize;
-pub mod grammar;
-mod guarantee;
-mod json;
-mod method;
-mod normalize;
-mod policy;
-mod queries;
-pub mod reader;
-mod rules;
-mod schema;
-mod sequential;
-mod sides;
-mod slicing;
-mod taxonomy;
-mod types;
-mod unit;
-mod utility;
-mod verification;
+mod grammar;
+mod methods;
+mod requests;
 
 #[cfg(test)]
 mod tests;
 
-pub use analysis::{DifferentialInference, read_differential_inference};
-pub use attacks::{Attack, AttackOptions, read_audit};
-pub use bucketize::{BucketSizeChoice, BucketizeSpec};
+pub use check::specification::{ParsedDocument, ProposedTable, SpecWarning, Specification};
 pub use check::{path_segment, values_missing, values_pointer};
-pub use decompose::DecomposeSpec;
-pub use document::{dataset_of, read};
-pub use duration::parse as duration;
-pub use generalize::ClassSplit;
-pub use guarantee::guarantee;
-pub use json::parse as parse_json;
-pub use method::METHOD_NAMES as METHODS;
-pub use policy::{POLICY_NAME, VersionedName, expand_policy, is_policy_name, policy_of, read_policy};
-pub use queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
-pub use sequential::{SequentialSpec, StepGain, StepScore};
-pub use slicing::{SlicedColumns, SlicingSpec};
-pub use taxonomy::{TaxonomyName, expand_taxonomies, read_levels, read_taxonomy, taxonomies_named, taxonomy};
-pub use types::{
-    Algorithm, AnatomySpec, CellKind, ColumnFacts, CorrelatedPolicy, DatasetSchema, DeclaredDependency,
-    DecompositionScore, DocumentSource, GeneralizeSpec, MethodSpec, ParsedDocument, ProposedTable, SpecWarning,
-    Specification, VersatileSpec,
+pub use document::read;
+pub use grammar::duration::parse as duration;
+pub use grammar::general::dataset_of;
+pub use grammar::guarantee::guarantee;
+pub use grammar::json::parse as parse_json;
+pub use grammar::reader::{FaultList, child};
+pub use grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};
+pub use grammar::shorthand::{RuleName, parse, write};
+pub use grammar::taxonomy::{TaxonomyName, expand_taxonomies, read_levels, read_taxonomy, taxonomies_named, taxonomy};
+pub use grammar::utility::{CountWorkload, InternalUtility, PredicateWidthChoice};
+pub use grammar::versioned_name::{POLICY_NAME, VersionedName, is_policy_name};
+pub use methods::bucketize::{BucketSizeChoice, BucketizeSpec};
+pub use methods::decompose::DecomposeSpec;
+pub use methods::sequential::{SequentialSpec, StepGain, StepScore};
+pub use methods::slicing::{SlicedColumns, SlicingSpec};
+pub use methods::types::{
+    Algorithm, AnatomySpec, CellKind, ClassSplit, CorrelatedPolicy, DeclaredDependency, DecompositionScore,
+    GeneralizeSpec, VersatileSpec,
 };
-pub use utility::{CountWorkload, InternalUtility, PredicateWidthChoice};
-pub use verification::{
+pub use methods::{METHOD_NAMES as METHODS, METHOD_NAMES, MethodSpec};
+pub use requests::analysis::{DifferentialInference, read_differential_inference};
+pub use requests::attacks::{Attack, AttackOptions, read_audit};
+pub use requests::policy::{expand_policy, policy_of, read_policy};
+pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
+pub use requests::verification::{
     REQUEST, SubmittedFile, SubmittedPart, SubmittedTable, VerificationRules, VerificationSubject, read_asked_of,
     read_verification,
 };

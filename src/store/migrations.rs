@@ -3,7 +3,7 @@
 
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 
-use crate::jobs::StoreError;
+use crate::ports::StoreError;
 
 pub(super) static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(super) static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");

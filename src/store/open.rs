@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::postgres::{PostgresStore, SharedStoreLock};
 use super::sqlite::SqliteStore;
-use crate::jobs::{Notifier, SharedStore, StoreError};
+use crate::ports::{Notifier, SharedStore, StoreError};
 
 /// The pin that tells a store from every other one.
 const ID_PIN: &str = "store id";

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::rows::number;
-use crate::jobs::{Backlog, StoreError};
 use crate::meter;
+use crate::ports::{Backlog, StoreError};
 
 /// Whether the version found is the one expected.
 pub(super) fn judge(found: Option<i64>, expected: i64) -> Result<(), StoreError> {

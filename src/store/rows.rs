@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
-use crate::jobs::{
+use crate::ports::{
     ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DestinationLedger, DisclosureRecord, Heartbeat,
     IdempotencyRecord, JobRecord, LedgerCopy, PartChunkRecord, PolicyRecord, PolicyVersion, PortableDataset,
     PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord,

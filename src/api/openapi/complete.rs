@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::hoist::parsed;
 use super::operations::{
     AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, Example, FAULT_KINDS, JOB_PROBLEMS, OPERATIONS, Operation,
 };
@@ -13,6 +14,7 @@ use crate::problem::{Fault, Kind, Problem};
 
 /// Laid over the schemas that are derived from types, as a JSON merge patch (RFC 7386).
 const SCHEMAS: &str = include_str!("schemas.json");
+
 /// Laid over parameters: by name, and by operation and name.
 const PARAMETERS: &str = include_str!("parameters.json");
 
@@ -138,12 +140,6 @@ fn with_schema(job: &Value) -> Value {
     });
     merge(&mut schema, &change);
     schema
-}
-
-/// A document that stands beside the code.
-pub(super) fn parsed(text: &str) -> Value {
-    // a test reads them all
-    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn complete_operation(operation: &Operation, described: &mut Value, parameters: &Value) {

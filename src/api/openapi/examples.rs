@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::complete::parsed;
+use super::hoist::parsed;
 
 macro_rules! files {
     ($($file:literal, $summary:literal;)*) => {

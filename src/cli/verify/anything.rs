@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::progress::ProgressBarGuard;
-use super::super::{CommandOutcome, input, interrupt};
 use super::Arguments;
+use crate::cli::exit::CommandOutcome;
+use crate::cli::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, BrokenClass, Verification, VerificationMaterial, VerifiedRule};

@@ -9,11 +9,11 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, WriteOutcome, instance};
 use super::phases::Phases;
-use super::{JobAssignment, RunCompletion, RunError, WorkerContext, log_store_error};
 use crate::control::{Control, Progress};
+use crate::jobs::runner::{JobAssignment, RunCompletion, RunError, WorkerContext, log_store_error};
 use crate::meter;
+use crate::ports::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, WriteOutcome, instance};
 use crate::problem::{Kind, Problem};
 use crate::vault::{Purpose, Secret};
 

@@ -1,21 +1,24 @@
 //! How tables are read and written: formats and compression.
 
-use std::io;
-
 mod arrays;
 pub mod arrow;
 mod collect;
 pub mod compression;
 pub mod csv;
-mod input;
+pub(super) mod input;
 pub mod ndjson;
+pub(super) mod open;
 pub mod parquet;
 mod typed;
 
+use std::io;
+
 use super::limits::DictionaryError;
+
 pub use super::limits::IngestLimits;
 pub use compression::{Encoding, LimitExceededError};
-pub use input::{InputFormat, TableReader, open};
+pub use input::{InputFormat, TableReader};
+pub use open::open;
 pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows};
 
 /// Why a table cannot be read. Names columns and positions, never what a cell holds.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Taxonomy;
+use super::spelling::spelling;
 use crate::microdata::domain::Domain;
-use crate::microdata::terrain::spelling;
 
 /// A taxonomy of which every value of a column is a leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]

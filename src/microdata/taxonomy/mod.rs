@@ -2,15 +2,20 @@
 
 mod bound;
 mod grow;
+pub(super) mod spelling;
 mod written;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 
 pub use bound::{BoundTaxonomy, TaxonomyNodeRef, UncoveredValues};
 pub use grow::{TaxonomyBuilder, TaxonomyError};
 
-use std::ops::Range;
-
 /// The most nodes of a taxonomy.
 pub const MAX_NODES: usize = 1 << 16;
+
 /// The most steps from a root to a leaf.
 pub const MAX_DEPTH: usize = 32;
 
@@ -131,6 +136,3 @@ impl Taxonomy {
             && covered as usize == self.leaves.len()
     }
 }
-
-#[cfg(test)]
-mod tests;

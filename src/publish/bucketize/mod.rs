@@ -27,7 +27,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assign::{BucketAssignment, SensitiveCodes};
-use super::{Bucketized, Decision, Design, DesignedTable, Method, PlanError, PlanInput, Published, anatomy};
+use super::dispatch::Method;
+use super::error::PlanError;
+use super::input::PlanInput;
+use super::published::Published;
+use super::{Bucketized, Decision, Design, DesignedTable, anatomy};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::privacy::IneligibilityReason;

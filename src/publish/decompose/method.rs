@@ -18,9 +18,11 @@ use crate::privacy::{self, Dependency, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
 use crate::publication::{BreachKind, MethodDetails, SubmittedRule};
 use crate::publish::assign::{Labels, largest_l};
-use crate::publish::{
-    Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, PlanRows, Published,
-};
+use crate::publish::dispatch::Method;
+use crate::publish::error::PlanError;
+use crate::publish::input::{PlanInput, PlanRows};
+use crate::publish::published::Published;
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::random::RandomStreams;
 use crate::spec::DecomposeSpec;
 

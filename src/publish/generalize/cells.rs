@@ -1,7 +1,7 @@
 //! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
 
-use super::BucketAssignment;
 use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
+use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::TableAnnotations;
 use crate::spec::CellKind;
 

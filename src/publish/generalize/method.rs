@@ -11,11 +11,13 @@ use crate::publication::{
     PublishedTable, TableGuard, TableName, TableProtection, TableWitness, Witness,
 };
 use crate::publish::assign::BucketAssignment;
+use crate::publish::dispatch::Method;
+use crate::publish::error::PlanError;
+use crate::publish::input::PlanInput;
 use crate::publish::partition::MedianSplit;
+use crate::publish::published::Published;
 use crate::publish::single::{column_of_texts, of_one_part};
-use crate::publish::{
-    Decision, Design, DesignedRule, DesignedTable, Generalized, Method, PlanError, PlanInput, Published,
-};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Generalized};
 use crate::random::RandomStreams;
 use crate::spec::{CellKind, ClassSplit, GeneralizeSpec};
 

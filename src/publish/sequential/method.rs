@@ -12,8 +12,12 @@ use crate::publication::{
     CellContent, EarlierReleases, JoinResult, MethodDetails, PartContents, Publication, PublicationCells,
     PublishedColumn, PublishedTable, SequentialDetails, TableName, TableProtection, TableWitness, Witness,
 };
+use crate::publish::dispatch::Method;
+use crate::publish::error::{PlanError, PlanRefusal};
+use crate::publish::input::PlanInput;
+use crate::publish::published::Published;
 use crate::publish::single::{column_of_texts, of_one_part};
-use crate::publish::{Decision, Design, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published};
+use crate::publish::{Decision, Design, DesignedTable};
 use crate::random::RandomStreams;
 use crate::spec::SequentialSpec;
 

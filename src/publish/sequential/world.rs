@@ -15,8 +15,8 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{
     self as stated, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
 };
-use crate::publish::{PlanError, PlanRefusal};
-use crate::spec::reader::child;
+use crate::publish::error::{PlanError, PlanRefusal};
+use crate::spec::child;
 use crate::spec::{SequentialSpec, StepGain, StepScore};
 
 /// Where faults of the list of earlier releases are.

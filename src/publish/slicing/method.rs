@@ -12,10 +12,12 @@ use crate::privacy::RuleStatus;
 use crate::problem::{Fault, Kind};
 use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
 use crate::publish::assign::BucketAssignment;
+use crate::publish::dispatch::Method;
+use crate::publish::error::{PlanError, PlanRefusal};
+use crate::publish::input::PlanInput;
 use crate::publish::partition::MedianSplit;
-use crate::publish::{
-    Bucketized, Decision, Design, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published, anatomy,
-};
+use crate::publish::published::Published;
+use crate::publish::{Bucketized, Decision, Design, DesignedTable, anatomy};
 use crate::random::RandomStreams;
 use crate::spec::{SlicedColumns, SlicingSpec};
 

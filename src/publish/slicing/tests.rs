@@ -1,5 +1,6 @@
 //! The vectors, the paper's table, and the incremental check against the definition.
 
+use crate::{privacy, verifier};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use serde::Deserialize;
 use super::counts::TrialCounts;
 use super::posterior::{MatchedBucket, PosteriorJudge};
 use super::*;
-use crate::audit::{self, ExternalPart, ExternalTable, TupleEstimate};
 use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, ColumnAnnotations, Domain, phi_squared};
 use crate::publication::RowMeaning;
 use crate::publish::partition::{NoAnnotations, Scratch, SplitCandidates};
+use crate::verifier::{ExternalPart, ExternalTable, TupleEstimate};
 
 fn column(values: &[u32]) -> Column {
     let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
@@ -208,7 +209,7 @@ fn the_vectors_come_out() {
         // who looks at what is published finds as many tuples that nobody is
         let original: Vec<(Attr, &Column)> = table.attributes().iter().map(|attr| (attr, table.column(attr))).collect();
         let protected = AttrSet::one(slicing.sensitive);
-        let found = audit::members(&published(&table, &sliced), &original, protected, &Control::default());
+        let found = verifier::members(&published(&table, &sliced), &original, protected, &Control::default());
         let found = found.unwrap().unwrap();
         let number = |tuples: TupleEstimate| Some(tuples.value as u64).filter(|_| tuples.exact);
         assert_eq!((number(found.fake_full), number(found.fake_qi)), (vector.fake_full, vector.fake_qi));

@@ -9,7 +9,8 @@ use super::score::EntropyScorer;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, Dependency};
-use crate::publish::{DesignedRule, PlanRows};
+use crate::publish::DesignedRule;
+use crate::publish::input::PlanRows;
 use crate::spec::CorrelatedPolicy;
 
 /// Which sensitive attributes tell each other.

@@ -4,11 +4,11 @@
 //! Such values must be stated as uninformative too: the buckets of the determining attribute then reckon with them, and the manifest
 //! says so. Guardian does not add them by itself, since a manifest that named them would tell of rows what no part tells.
 
-use super::PlanInput;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Dependency;
 use crate::publish::DesignedRule;
+use crate::publish::input::PlanInput;
 
 const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as uninformative, and another attribute determines it, which has \
                         values that occur with these alone: whoever rules out the former rules out the latter, which must be \

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::super::assign::SensitiveCodes;
-use super::{Bucketized, DesignedRule, DesignedTable, PlanInput};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeCounts};
 use crate::privacy::{self, IneligibilityReason, PrivacyRule};
 use crate::publication::{Protected, TableGuard};
+use crate::publish::design::{Bucketized, DesignedRule, DesignedTable};
+use crate::publish::input::PlanInput;
 
 const OVERLAPPING_COMBINATION_DETAIL: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
                         attribute of a combination is rare enough by itself, no other rule can protect one of them";

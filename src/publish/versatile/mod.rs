@@ -21,9 +21,11 @@ pub use uad::{SelectedTable, decompose};
 use self::correlated::CorrelatedAttributes;
 use self::joint::CombinationContraction;
 use super::design::{demand, dependency_fault};
-use super::{
-    Bucketized, Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published,
-};
+use super::dispatch::Method;
+use super::error::{PlanError, PlanRefusal};
+use super::input::PlanInput;
+use super::published::Published;
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Dependency, DerivedRule, PrivacyRule, RuleDemand, RuleStatus};

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, PlanInput};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, RuleDemand};
 use crate::publication::Guarantee;
 use crate::publish::assign::SensitiveGrid;
+use crate::publish::design::{Bucketized, Decision, Design, DesignedRule, DesignedTable};
+use crate::publish::input::PlanInput;
 
 const ONLY_L_DIVERSITY_DETAIL: &str = "multi_sa keeps l_diversity alone";
 const NO_PUBLIC_ATTRIBUTE_DETAIL: &str = "multi_sa needs a published attribute that no rule protects";

@@ -14,8 +14,9 @@ use super::ground::{DecompositionInput, TableDraft};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
 use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, entropy};
+use crate::publish::Bucketized;
 use crate::publish::assign::BucketAssignment;
-use crate::publish::{Bucketized, PlanRows};
+use crate::publish::input::PlanRows;
 use crate::spec::DecompositionScore;
 
 /// So many figures are computed at once, where there are processors for them.

@@ -1,5 +1,6 @@
 //! Documents nobody would write.
 
+use crate::spec::grammar::shorthand;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -206,7 +207,7 @@ proptest! {
     ) {
         let rule = |(known, sensitive, l, short): &(Vec<&str>, Vec<&str>, u64, bool)| {
             if *short && *l == 2 {
-                return Value::from(grammar::write(known, sensitive, false));
+                return Value::from(shorthand::write(known, sensitive, false));
             }
             json!({"quasi_identifiers": known, "sensitive": sensitive, "guarantee": {"type": "l_diversity", "l": l}})
         };

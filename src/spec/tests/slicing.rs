@@ -7,7 +7,8 @@ use super::{accepted, columns, kinds, read_on, set, with};
 use crate::microdata::Attr;
 use crate::problem::Kind;
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity};
-use crate::spec::{MethodSpec, SlicedColumns, SlicingSpec};
+use crate::spec::methods::MethodSpec;
+use crate::spec::methods::slicing::{SlicedColumns, SlicingSpec};
 
 fn document() -> Value {
     json!({

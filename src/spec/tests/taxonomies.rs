@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::microdata::Taxonomy;
-use crate::spec::reader::FaultList;
+use crate::spec::grammar::reader::FaultList;
 
 fn read_tree(tree: &Value) -> Result<std::sync::Arc<Taxonomy>, Vec<Fault>> {
     let mut faults = FaultList::new();

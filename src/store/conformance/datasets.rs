@@ -5,7 +5,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, WRAPPED, at, begun, dataset, dataset_record, deed, is_conflict, sealed};
-use crate::jobs::{Cursor, StoreError, encrypt_datasets};
+use crate::app::encrypt_datasets;
+use crate::ports::{Cursor, StoreError};
 use crate::vault::{CiphertextContext, Vault};
 
 pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::keys::api_key;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, is_conflict, job, new_job};
-use crate::jobs::{
+use crate::ports::{
     AuditAction, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, ReleaseAction, Store,
     TenantSettings, Transition, TransitionOutcome,
 };

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, deed, is_conflict};
 use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
-use crate::jobs::{AuditAction, AuditEntry, AuditFilter, Cursor, StoreError};
+use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, StoreError};
 
 pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
     let id = Uuid::now_v7();

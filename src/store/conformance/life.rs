@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, claim, commit_of, dataset, deed, enqueue, new_job, part_chunk};
-use crate::jobs::{
+use crate::ports::{
     AuditAction, AuditFilter, CommitOutcome, JobStatus, ReleaseAction, Store, TenantSettings, Transition,
     TransitionOutcome,
 };

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
-use crate::jobs::{
+use crate::ports::{
     AuditAction, AuditEntry, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
     NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
 };

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{
     Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, release,
 };
-use crate::jobs::{
+use crate::ports::{
     AuditAction, CommitOutcome, DatasetRecord, FingerprintPiece, KeyedHash, NewFingerprint, OverlapShare,
     RecordIdentity, ReleaseAction, StatementRecord, Store, SubjectFingerprint, SubjectOverlap, Transition,
 };

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, claim, dataset, enqueue, is_conflict};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, StoreError};
+use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, StoreError};
 use crate::vault::Purpose;
 
 const OLD: [u8; 32] = [1; 32];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by};
-use crate::jobs::{AuditAction, AuditFilter, NewPolicy, PolicyRecord, Store};
+use crate::ports::{AuditAction, AuditFilter, NewPolicy, PolicyRecord, Store};
 
 fn new_policy(tenant: &str, name: &str, specification: Value) -> NewPolicy {
     let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutPolicy, at(1));

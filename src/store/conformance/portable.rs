@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::people::piece;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, enqueue, job, people, release};
-use crate::jobs::{
+use crate::ports::{
     AuditAction, CommitOutcome, FingerprintPiece, ImportSummary, JobStatus, LedgerCopy, NewFingerprint,
     PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
     PortableVersion, StatementRecord, Store,

@@ -1,7 +1,7 @@
 //! How a store tells of itself.
 
 use super::{Bench, at, claim, enqueue};
-use crate::jobs::Backlog;
+use crate::ports::Backlog;
 
 pub(crate) async fn the_backlog_counts_what_waits_and_runs(bench: &impl Bench) {
     let store = bench.store();

@@ -11,7 +11,7 @@ use super::{
     problems, release, token,
 };
 use crate::control::{Phase, Progress};
-use crate::jobs::{
+use crate::ports::{
     CancelOutcome, CommitOutcome, Heartbeat, JobEnd, JobFilter, JobQueue, JobStatus, Store, StoreError, WriteOutcome,
 };
 use crate::problem::Kind;
@@ -78,7 +78,7 @@ pub(crate) async fn priority_goes_before_age(bench: &impl Bench) {
 }
 
 /// Every write of a worker, and whether any of them was accepted.
-async fn writes_something(store: &dyn Store, id: Uuid, token: crate::jobs::LeaseToken, now: i64) -> bool {
+async fn writes_something(store: &dyn Store, id: Uuid, token: crate::ports::LeaseToken, now: i64) -> bool {
     let other = Uuid::now_v7();
     let record = job(store, id).await;
     store.heartbeat(id, token, None, LEASE, at(now)).await.unwrap() != Heartbeat::Lost

@@ -10,7 +10,7 @@ use super::{
     Bench, TENANT, TERMS, at, begun, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job,
     new_job, part_chunk, release, sealed, token,
 };
-use crate::jobs::{
+use crate::ports::{
     CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseAction, ReleaseFilter, SeriesEntry,
     SeriesRecord, SweepCounts, Transition, TransitionOutcome, WriteOutcome,
 };

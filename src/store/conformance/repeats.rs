@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Bench, at};
-use crate::jobs::{IdempotencyRecord, NewIdempotencyKey};
+use crate::ports::{IdempotencyRecord, NewIdempotencyKey};
 
 fn key(tenant: &str, route: &'static str, name: &str) -> NewIdempotencyKey {
     NewIdempotencyKey {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, is_conflict};
-use crate::jobs::{AuditAction, AuditFilter, NewTaxonomy, Store, TaxonomyRecord};
+use crate::ports::{AuditAction, AuditFilter, NewTaxonomy, Store, TaxonomyRecord};
 
 fn new_taxonomy(tenant: &str, name: &str, tree: Value) -> NewTaxonomy {
     let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutTaxonomy, at(1));

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::keys::api_key;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk, sealed};
-use crate::jobs::{
+use crate::ports::{
     AuditAction, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError,
     TenantSettings,
 };

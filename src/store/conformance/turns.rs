@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     Bench, LEASE, TENANT, TERMS, at, begun, claim, dataset_record, deed, enqueue, job, new_job, problems, token,
 };
-use crate::jobs::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
+use crate::ports::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
 
 /// Jobs of a tenant, with priorities.
 pub(crate) async fn submit(store: &dyn Store, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {

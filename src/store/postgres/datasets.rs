@@ -5,12 +5,14 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
 use super::keys::log;
 use super::people::{SHARE_DATASET, lock_series};
 use super::pins::DATASET_KEYS;
 use super::pool::retried;
-use super::{CHUNKS_PER_DELETE, JsonText, PostgresStore, TransactionError, failed};
-use crate::jobs::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
+use super::{CHUNKS_PER_DELETE, PostgresStore};
+use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::{datasets as sql, people as by_people, releases};
 use crate::vault::{Ciphertext, CiphertextContext};

@@ -2,10 +2,12 @@
 
 use async_trait::async_trait;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::failed;
 use super::keys::log;
 use super::pool::retried;
-use super::{JsonText, PostgresStore, failed};
-use crate::jobs::{
+use crate::ports::{
     ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };

@@ -2,7 +2,7 @@
 
 use sqlx::error::{DatabaseError, ErrorKind};
 
-use crate::jobs::StoreError;
+use crate::ports::StoreError;
 use crate::store::pulse::note;
 
 /// SQLSTATEs: <https://www.postgresql.org/docs/15/errcodes-appendix.html>

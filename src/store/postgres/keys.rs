@@ -5,10 +5,11 @@ use chrono::{DateTime, Utc};
 use sqlx::{Executor, PgConnection};
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::error::{TransactionError, failed};
 use super::pool::retried;
-use super::{PostgresStore, TransactionError, failed};
 use crate::identity::ApiKey;
-use crate::jobs::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter, Cursor, Page, StoreError};
+use crate::ports::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter, Cursor, Page, StoreError};
 use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
 

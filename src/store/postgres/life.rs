@@ -4,13 +4,15 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::error::{TransactionError, failed};
 use super::keys::log;
+use super::listen::{Notification, tell};
 use super::pool::retried;
 use super::queue::lock_reuse_key;
 use super::releases::lock_ledger;
 use super::tenants::settings_of;
-use super::{Notification, PostgresStore, TransactionError, failed, tell};
-use crate::jobs::{
+use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };

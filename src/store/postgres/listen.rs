@@ -8,8 +8,9 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{PostgresStore, failed};
-use crate::jobs::{Notifier, StoreError};
+use super::PostgresStore;
+use super::error::failed;
+use crate::ports::{Notifier, StoreError};
 
 /// Channels belong to a database: a store in another schema of it hears these words too, and looks in vain.
 const CHANNEL: &str = "guardian_jobs";

@@ -55,9 +55,5 @@ pub(crate) mod tests;
 pub use pins::SharedStoreLock;
 pub use pool::PostgresStore;
 
-use document::JsonText;
-use error::{TransactionError, failed};
-use listen::{Notification, tell};
-
 /// How many chunks one transaction deletes, so that none of them is long.
 const CHUNKS_PER_DELETE: i64 = 64;

@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::PostgresStore;
 use super::datasets::lock;
+use super::error::failed;
 use super::pool::retried;
-use super::{PostgresStore, failed};
-use crate::jobs::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
+use crate::ports::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
 use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
 

@@ -13,9 +13,10 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::error::{TransactionError, failed};
 use super::pool::retried;
-use super::{PostgresStore, TransactionError, failed};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
+use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::rows::count_key;
 use crate::store::sql::pins as sql;
 

@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
 use super::keys::log;
 use super::pool::retried;
-use super::{JsonText, PostgresStore, TransactionError, failed};
-use crate::jobs::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
+use crate::ports::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
 use crate::store::rows::{PolicyRow, PolicyVersionRow, before};
 use crate::store::sql::policies as sql;
 

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
-use super::{TransactionError, failed};
-use crate::jobs::StoreError;
+use super::error::{TransactionError, failed};
 use crate::meter;
+use crate::ports::StoreError;
 use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::pins as sql;
 

@@ -7,11 +7,13 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
 use super::people::lock_series;
 use super::pool::retried;
 use super::releases::{BEGIN_LEDGER, LOCK_LEDGER};
-use super::{JsonText, PostgresStore, TransactionError, failed};
-use crate::jobs::{
+use crate::ports::{
     DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
     PortableDataset, StoreError,
 };

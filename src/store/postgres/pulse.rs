@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, failed};
-use crate::jobs::{Backlog, QueueStatsStore, StoreError};
+use super::PostgresStore;
+use super::error::failed;
+use crate::ports::{Backlog, QueueStatsStore, StoreError};
 use crate::store::pulse::{self, BacklogRow};
 use crate::store::sql::pulse as sql;
 

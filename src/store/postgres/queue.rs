@@ -7,11 +7,14 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
 use super::keys::log;
+use super::listen::{Notification, tell};
 use super::pool::retried;
-use super::{JsonText, Notification, PostgresStore, TransactionError, failed, tell};
 use crate::control::Progress;
-use crate::jobs::{
+use crate::ports::{
     AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord,
     JobStatus, LeaseToken, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome, back_off,
     instance,

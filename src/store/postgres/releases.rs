@@ -7,11 +7,14 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
+use super::listen::{Notification, tell};
 use super::people::lock_series;
 use super::pool::retried;
 use super::queue::{end_running, erase_key, lock_reuse_key};
-use super::{CHUNKS_PER_DELETE, JsonText, Notification, PostgresStore, TransactionError, failed, tell};
-use crate::jobs::{
+use super::{CHUNKS_PER_DELETE, PostgresStore};
+use crate::ports::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
 };

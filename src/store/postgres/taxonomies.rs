@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::{TransactionError, failed};
 use super::keys::log;
 use super::pool::retried;
-use super::{JsonText, PostgresStore, TransactionError, failed};
-use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
+use crate::ports::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
 use crate::store::rows::{TaxonomyRow, TaxonomyVersionRow, before};
 use crate::store::sql::taxonomies as sql;
 

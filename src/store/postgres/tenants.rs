@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use sqlx::PgConnection;
 
+use super::PostgresStore;
+use super::document::JsonText;
+use super::error::failed;
 use super::keys::log;
 use super::pool::retried;
-use super::{JsonText, PostgresStore, failed};
-use crate::jobs::{AuditEntry, StoreError, TenantSettings, TenantStore};
+use crate::ports::{AuditEntry, StoreError, TenantSettings, TenantStore};
 use crate::store::rows::{TenantRow, settings};
 use crate::store::sql::tenants as sql;
 

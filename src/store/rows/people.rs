@@ -6,7 +6,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{DatasetRow, hash, number};
-use crate::jobs::{
+use crate::ports::{
     DatasetRecord, FingerprintRecord, PortableDataset, PortableStatement, StatementRecord, StoreError,
     SubjectFingerprint,
 };

@@ -5,9 +5,11 @@ use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::error::failed;
 use super::keys::log;
-use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
-use crate::jobs::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
+use super::tx::Tx;
+use super::{DELETED_AT_ONCE, SqliteStore};
+use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::{datasets as sql, people as by_people, releases};
 use crate::vault::{Ciphertext, CiphertextContext};

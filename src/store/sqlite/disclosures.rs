@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use sqlx::types::Json;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
-use super::{SqliteStore, failed};
-use crate::jobs::{
+use crate::ports::{
     ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };

@@ -2,7 +2,7 @@
 
 use sqlx::error::ErrorKind;
 
-use crate::jobs::StoreError;
+use crate::ports::StoreError;
 use crate::store::pulse::note;
 
 /// Primary result codes, the low byte of the extended ones: <https://sqlite.org/rescode.html>

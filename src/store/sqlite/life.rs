@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
 use super::tenants::settings_of;
-use super::{SqliteStore, failed};
-use crate::jobs::{
+use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };

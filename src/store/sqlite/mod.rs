@@ -25,8 +25,5 @@ mod tx;
 
 pub use pool::SqliteStore;
 
-use error::failed;
-use tx::Tx;
-
 /// How many chunks one transaction deletes: each may be megabytes that are overwritten, and others wait meanwhile.
 const DELETED_AT_ONCE: i64 = 64;

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{SqliteStore, failed};
-use crate::jobs::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
+use super::SqliteStore;
+use super::error::failed;
+use crate::ports::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
 use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
 

@@ -3,8 +3,10 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{SqliteStore, Tx, failed};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
+use super::SqliteStore;
+use super::error::failed;
+use super::tx::Tx;
+use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::rows::count_key;
 use crate::store::sql::pins as sql;
 

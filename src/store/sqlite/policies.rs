@@ -5,9 +5,10 @@ use sqlx::SqliteConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
-use super::{SqliteStore, failed};
-use crate::jobs::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
+use crate::ports::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
 use crate::store::rows::{PolicyRow, PolicyVersionRow, before};
 use crate::store::sql::policies as sql;
 

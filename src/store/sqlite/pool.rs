@@ -8,8 +8,9 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool, Transaction};
 
-use super::{Tx, failed};
-use crate::jobs::StoreError;
+use super::error::failed;
+use super::tx::Tx;
+use crate::ports::StoreError;
 use crate::store::migrations::{self, SQLITE};
 use crate::store::sql::pins as sql;
 

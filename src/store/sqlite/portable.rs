@@ -6,8 +6,9 @@ use sqlx::SqliteConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{SqliteStore, failed};
-use crate::jobs::{
+use super::SqliteStore;
+use super::error::failed;
+use crate::ports::{
     DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
     PortableDataset, StoreError,
 };

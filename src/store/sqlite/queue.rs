@@ -8,10 +8,12 @@ use sqlx::SqliteConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
-use super::{SqliteStore, Tx, failed};
+use super::tx::Tx;
 use crate::control::Progress;
-use crate::jobs::{
+use crate::ports::{
     AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord,
     JobStatus, LeaseToken, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome, back_off,
     instance,

@@ -7,9 +7,11 @@ use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::error::failed;
 use super::queue::{end_running, erase_key};
-use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
-use crate::jobs::{
+use super::tx::Tx;
+use super::{DELETED_AT_ONCE, SqliteStore};
+use crate::ports::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
 };

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{SqliteStore, failed};
-use crate::jobs::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey, StoreError};
+use super::SqliteStore;
+use super::error::failed;
+use crate::ports::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey, StoreError};
 use crate::store::rows::RepeatRow;
 use crate::store::sql::repeats as sql;
 

@@ -5,9 +5,10 @@ use sqlx::SqliteConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
-use super::{SqliteStore, failed};
-use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
+use crate::ports::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
 use crate::store::rows::{TaxonomyRow, TaxonomyVersionRow, before};
 use crate::store::sql::taxonomies as sql;
 

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use sqlx::SqliteConnection;
 use sqlx::types::Json;
 
+use super::SqliteStore;
+use super::error::failed;
 use super::keys::log;
-use super::{SqliteStore, failed};
-use crate::jobs::{AuditEntry, StoreError, TenantSettings, TenantStore};
+use crate::ports::{AuditEntry, StoreError, TenantSettings, TenantStore};
 use crate::store::rows::{TenantRow, settings};
 use crate::store::sql::tenants as sql;
 

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SqliteStore;
+use crate::app;
+use crate::app::{AppService, UploadRequest};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::EngineError;
 use crate::identity::Caller;
-use crate::jobs::{
-    self, AppService, DatasetStore, JobAssignment, JobEnd, JobQueue, JobRunner, JobStatus, MemoryBudget, Notifier,
-    PartStorage, ReleaseStore, RunCompletion, RunError, Store, StoreError, UploadRequest, WorkerConfig, Workers,
-    WriteOutcome, problem_of,
-};
+use crate::inputs::{MemoryBudget, PartStorage};
+use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::microdata::formats::IngestLimits;
+use crate::ports::{
+    DatasetStore, JobEnd, JobQueue, JobStatus, Notifier, ReleaseStore, Store, StoreError, WriteOutcome, problem_of,
+};
 use crate::problem::Kind;
 use crate::store::conformance::{self, Bench, TENANT, at};
 use crate::vault::{Purpose, Secret, Vault};
@@ -42,7 +44,9 @@ impl Bench for SqliteBench {
 mod stamped {
     use super::*;
 
-    conformance::conformance!({ super::SqliteBench(super::Arc::new(super::SqliteStore::temporary().await)) });
+    conformance::conformance!({
+        super::SqliteBench(super::Arc::new(crate::store::sqlite::pool::SqliteStore::temporary().await))
+    });
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         let csv: String = (0..rows).map(|row| format!("{},{}\n", row, row.wrapping_mul(2_654_435_761))).collect();
         let body = std::io::Cursor::new(format!("a,b\n{csv}"));
         let (id, request) = (Uuid::now_v7(), UploadRequest::default());
-        jobs::upload(&desk, &Caller::local(), &handle, id, request, body, &|| Ok(1))
+        app::upload(&desk, &Caller::local(), &handle, id, request, body, &|| Ok(1))
     };
     let uploads = tokio::task::spawn_blocking(move || (upload(200_000), upload(10)));
     let (refused, taken) = uploads.await.unwrap();

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
-use crate::jobs::StoreError;
 use crate::meter;
+use crate::ports::StoreError;
 
 /// A transaction whose time is taken, from the wait for its turn to its end.
 pub(super) struct Tx {

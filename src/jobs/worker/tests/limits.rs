@@ -1,7 +1,10 @@
 //! How long jobs may run, and how much memory they may take together.
 
+use async_trait::async_trait;
+
 use super::*;
-use crate::jobs::{MemoryBudget, MemoryPermit};
+use crate::inputs::{MemoryBudget, MemoryPermit};
+use crate::store::conformance;
 
 const MIB: u64 = 1 << 20;
 

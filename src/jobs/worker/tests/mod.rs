@@ -3,13 +3,24 @@
 mod limits;
 mod poison;
 
+use super::run;
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::jobs::runner::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig};
+use crate::ports::{JobRecord, Notifier, Store};
+use crate::problem::{Kind, Problem};
+use crate::vault::{Secret, Vault};
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use uuid::Uuid;
 
 use super::*;
 use crate::control::Phase;
-use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartStorage};
+use crate::inputs::PartStorage;
+use crate::ports::{CancelOutcome, CommitOutcome, JobStatus, NewJob};
 use crate::publication::PublishedBytes;
 use crate::store::conformance::{self, TENANT, at, deed};
 use crate::store::sqlite::SqliteStore;
@@ -157,7 +168,7 @@ async fn a_job_is_run_from_the_queue_to_a_release() {
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!((job.attempt, job.started_at), (1, Some(at(0))));
     let chunk = bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 1).await.unwrap().unwrap();
-    assert!(crate::jobs::decompress(&chunk.payload).unwrap() == rows(1));
+    assert!(crate::inputs::decompress(&chunk.payload).unwrap() == rows(1));
     assert!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().is_some());
     workers.shutdown().await;
 }
@@ -249,7 +260,7 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     bench.reaches(id, JobStatus::Running).await;
     bench.clock.advance(WorkerConfig::default().lease);
     bench.reaches(id, JobStatus::Queued).await;
-    bench.clock.advance(crate::jobs::back_off(1));
+    bench.clock.advance(crate::ports::back_off(1));
     bench.signals.job_queued();
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!(job.attempt, 2);

@@ -1,9 +1,10 @@
 //! A job that kills its workers, on both stores: processes end in the middle of it without a word.
 
+use crate::store::conformance;
 use tokio::runtime::Runtime;
 
 use super::*;
-use crate::jobs::back_off;
+use crate::ports::back_off;
 use crate::problem::Kind;
 use crate::store::postgres::tests::TestDatabase;
 

@@ -1,13 +1,15 @@
 //! Properties of what is decided by the data.
 
+use crate::privacy;
+use crate::publish::versatile::decide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
 use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
 use crate::privacy::TableSchema;
-use crate::publish::PlanRows;
 use crate::publish::assign::{BucketAssignment, assign};
+use crate::publish::input::PlanRows;
 use crate::random::{RandomStreams, ReleaseKey};
 
 /// A table of columns of so many values; not all need occur.

@@ -6,9 +6,10 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{PostgresStore, TestDatabase, database};
-use crate::jobs::{DatasetStore, JobQueue, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
+use super::{TestDatabase, database};
+use crate::ports::{DatasetStore, JobQueue, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::conformance::{WRAPPED, dataset, new_job};
+use crate::store::postgres::pool::PostgresStore;
 
 const OLD: [u8; 32] = [1; 32];
 const NEW: [u8; 32] = [2; 32];

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pool::LeaseClock;
-use crate::jobs::{Heartbeat, JobQueue, MetadataStore, Store, StoreError};
+use crate::ports::{Heartbeat, JobQueue, MetadataStore, Store, StoreError};
 use crate::store::conformance::{self, Bench, LEASE, at, token};
 
 /// A database that goes with it.

@@ -11,18 +11,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{PostgresStore, TestDatabase, database};
+use super::{TestDatabase, database};
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::jobs::{
-    ApiKeyStore, CancelOutcome, ClaimTerms, CommitOutcome, DisclosureStore, JobAssignment, JobEnd, JobQueue, JobRunner,
-    JobStatus, Notifier, ReleaseStore, RunCompletion, RunError, Store, WorkerConfig, Workers, WriteOutcome,
+use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
+use crate::ports::{
+    ApiKeyStore, CancelOutcome, ClaimTerms, CommitOutcome, DisclosureStore, JobEnd, JobQueue, JobStatus, Notifier,
+    ReleaseStore, Store, WriteOutcome,
 };
 use crate::store::conformance::keys::api_key;
 use crate::store::conformance::turns::submit;
 use crate::store::conformance::{
     LEASE, TENANT, TERMS, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
 };
+use crate::store::postgres::pool::PostgresStore;
 use crate::vault::{Purpose, Vault};
 
 const NEVER: Duration = Duration::from_secs(3600);

@@ -1,0 +1,15 @@
+//! What all routes share: bodies, pages, limits, access, errors.
+
+pub(super) mod access;
+pub(super) mod app;
+pub(super) mod body;
+pub(super) mod credentials;
+pub(super) mod error;
+pub(super) mod extract;
+pub(super) mod gateway;
+pub(super) mod headers;
+pub(super) mod limits;
+pub(super) mod negotiation;
+pub(super) mod origin;
+pub(super) mod page;
+pub(super) mod tracing;

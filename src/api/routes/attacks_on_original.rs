@@ -1,0 +1,83 @@
+//! Attacks on releases that need the original: for those alone who may know what it says.
+
+use uuid::Uuid;
+
+use super::served;
+use super::stored_parts::{StoredParts, engine_problem, open_stored_parts, run_blocking};
+use crate::api::http::app::App;
+use crate::engine;
+use crate::engine::AttackReport;
+use crate::identity::{Caller, Scope};
+use crate::problem::{Kind, Problem};
+use crate::spec::Attack;
+
+/// Plays an attack on a release, beside what it was made from.
+///
+/// # Errors
+/// `forbidden` without the scope, `gone` without the original, or what stops the attack.
+pub(in crate::api) async fn attack_on_original(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    (attack, rule): (Attack, Option<String>),
+) -> Result<AttackReport, Problem> {
+    must_see(caller, "the original")?;
+    let (release, _) = served::read(app, caller, id).await?;
+    let original = app.desk.original(caller, &release).await?;
+    let (manifest, shelf) = open_stored_parts(app, caller, id).await?;
+    let attacked = run_blocking(move |control| {
+        let hash = original.hash();
+        let (file, _held) = original.read(control)?;
+        let stated = match attack {
+            Attack::NegativeAssociation => engine::stated_with_counterfeits,
+            _ => engine::stated_by,
+        };
+        let (material, _room) = shelf.read_as(stated, control)?;
+        let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
+        let material = material.beside(file);
+        match attack {
+            Attack::Membership => engine::membership(&manifest, &material, control),
+            Attack::NegativeAssociation => engine::negative_association(&manifest, &material, &rules, control),
+            _ => engine::attack_tables(&material, attack, &rules, &hash, &manifest, control),
+        }
+    });
+    attacked.await
+}
+
+/// Joins a sequential release with all that it was made against, tables that were entered among them.
+///
+/// # Errors
+/// `forbidden` without the scope, `gone` where a release or the rows of a table are, or what stops the attack.
+pub(in crate::api) async fn join_attack(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    rule: Option<String>,
+) -> Result<AttackReport, Problem> {
+    must_see(caller, "the rows of tables that were entered")?;
+    let (release, manifest) = served::read(app, caller, id).await?;
+    let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
+    let entered = ids(engine::entered(&manifest));
+    let rows = app.desk.entered(caller, &release, &entered).await?;
+    let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
+    for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
+        shelves.push(open_stored_parts(app, caller, earlier).await?.1);
+    }
+    let attacked = run_blocking(move |control| {
+        let (mut joinable, _room) = StoredParts::joinable(&shelves, control)?;
+        let (tables, _held) = rows.read(control)?;
+        tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;
+        joinable.attack(rule.as_deref(), control)
+    });
+    attacked.await
+}
+
+/// Only who may see the original may have it used.
+fn must_see(caller: &Caller, what: &str) -> Result<(), Problem> {
+    if caller.may(Scope::ReleasesInternal) {
+        return Ok(());
+    }
+    let scope = Scope::ReleasesInternal.name();
+    let detail = format!("the attack needs {what}, and so a key with the scope {scope}");
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope))
+}

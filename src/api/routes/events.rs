@@ -1,0 +1,119 @@
+//! A job's events, as server-sent events.
+//!
+//! An event's id is made from the state it tells of, so that ids rise without anything being stored: whoever comes back with
+//! the last id it saw, to this process or another, goes on from there.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Sse;
+use axum::response::sse::{Event, KeepAlive};
+use futures_util::{Stream, stream};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use uuid::Uuid;
+
+use super::jobs::{Job, read};
+use crate::api::http::access::Authenticated;
+use crate::api::http::app::App;
+use crate::api::http::extract::IdPath;
+use crate::api::http::gateway::LinkBase;
+use crate::identity::Caller;
+use crate::ports::{JobRecord, JobStatus};
+use crate::problem::{Kind, Problem};
+
+/// Progress is not signalled: a listener looks again after so long.
+const PROGRESS_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A job's events
+///
+/// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
+/// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
+#[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
+    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
+    responses(
+        (status = 200, description = "events", body = String, content_type = "text/event-stream")))]
+pub(in crate::api) async fn stream_events(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    IdPath(id): IdPath,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let seen = match headers.get("last-event-id") {
+        None => None,
+        Some(stated) => {
+            let number = stated.to_str().ok().and_then(|text| text.parse::<u64>().ok());
+            let foreign = || Problem::new(Kind::MalformedRequest, "Last-Event-ID is none that this service gives");
+            Some(number.ok_or_else(foreign)?)
+        }
+    };
+    let changes = app.desk.signals.changes();
+    read(&app, &caller, id).await?;
+    let place = app.bounds.waiting.take()?;
+    let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
+    Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
+}
+
+struct Listener {
+    _place: OwnedSemaphorePermit,
+    app: App,
+    caller: Caller,
+    base: LinkBase,
+    id: Uuid,
+    seen: Option<u64>,
+    status: Option<JobStatus>,
+    changes: watch::Receiver<u64>,
+    ended: bool,
+}
+
+impl Listener {
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            // whoever may no more is told by the answer to coming back
+            self.app.desk.still(&self.caller).await.ok()?;
+            // a store that cannot answer ends the stream; the client comes back with the last id
+            let job = read(&self.app, &self.caller, self.id).await.ok()?;
+            let number = event_number(&job);
+            let status = job.status;
+            self.ended = status.is_terminal();
+            if self.seen.is_none_or(|seen| number > seen) {
+                let name = if self.status == Some(status) { "progress" } else { "status" };
+                self.seen = Some(number);
+                self.status = Some(status);
+                let event = Event::default()
+                    .event(name)
+                    .id(number.to_string())
+                    .json_data(Job::seen_by(&self.caller, &self.base, job))
+                    .ok()?;
+                return Some((Ok(event), self));
+            }
+            if self.ended {
+                return None;
+            }
+            self.status = Some(status);
+            // told or not told: the job is read again
+            let _ = tokio::time::timeout(PROGRESS_POLL_INTERVAL, self.changes.changed()).await;
+        }
+    }
+}
+
+/// Rises with attempt, then status, then phase, then the share done.
+fn event_number(job: &JobRecord) -> u64 {
+    let within = match (job.status, job.progress) {
+        // put back: after everything that its attempt reported
+        (JobStatus::Queued, _) if job.attempt > 0 => 98_000,
+        (JobStatus::Queued | JobStatus::Running, None) => 1,
+        (JobStatus::Queued, Some(_)) => 1,
+        (JobStatus::Running, Some(progress)) => {
+            let share = (progress.done * 1000).checked_div(progress.of).unwrap_or(0).min(1000);
+            10 + (progress.phase as u64) * 10_000 + share
+        }
+        _ => 99_000,
+    };
+    u64::from(job.attempt) * 100_000 + within
+}

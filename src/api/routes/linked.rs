@@ -1,0 +1,264 @@
+//! The linked view of a table that is tied by bucket. Reaches parts and manifests only, never a dataset.
+
+use std::io;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+
+use super::part_query::{Format, PartQuery, chunk_at, cursor_problem, etag, etag_matches, not_modified, set_etag};
+use super::part_stream::{PartPosition, blocking, cut, storage_problem, unpacked};
+use super::served;
+use crate::api::http::app::App;
+use crate::api::http::limits::hold_permit;
+use crate::api::http::page;
+use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
+use crate::identity::Caller;
+use crate::inputs::decompress;
+use crate::microdata::formats::DecimalScales;
+use crate::ports::{ReleaseRecord, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+use crate::report::{ManifestPart, ManifestTable, PartFormat, PartRows, Rendering};
+
+/// Says that rows were put side by side at random.
+const LINKAGE: HeaderName = HeaderName::from_static("guardian-linkage");
+
+const SYNTHETIC: &str = "synthetic";
+
+/// The whole view in a format, or a page of JSON.
+pub(in crate::api) async fn get(
+    app: &App,
+    caller: &Caller,
+    release: ReleaseRecord,
+    table: ManifestTable,
+    (suffix, media_type, format): (&'static str, &'static str, Format),
+    query: &PartQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let part = linked_part(&table).map_err(refused)?;
+    served::open(app, caller, &release).await?;
+    let streamed = match format {
+        Format::Json => {
+            let (first, limit) = (query.first()?, u64::from(page::limit(query.limit)?));
+            let etag = etag(&part, &format!("{suffix}-{first}-{limit}"));
+            if etag_matches(headers, &etag) {
+                return Ok(synthetic(not_modified(etag)));
+            }
+            let mut response = page(app, &release, &table, &part, first, limit).await?;
+            set_etag(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
+            return Ok(synthetic(response));
+        }
+        Format::Streamed(streamed) => streamed,
+    };
+    query.is_whole()?;
+    // another version may write the same rows in other bytes
+    let etag = etag(&part, &format!("{suffix}-{}", env!("CARGO_PKG_VERSION")));
+    if etag_matches(headers, &etag) {
+        return Ok(synthetic(not_modified(etag)));
+    }
+    let place = app.bounds.downloads.take()?;
+    let scales = scales(app, &release, &table, &part, streamed).await?;
+    let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+    let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
+    let view = LinkedViewStream::of(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
+    let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
+    let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
+    let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
+    let stated =
+        [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
+    set_etag(&mut response, stated);
+    Ok(hold_permit(synthetic(response), place))
+}
+
+fn synthetic(mut response: Response) -> Response {
+    set_etag(&mut response, [(LINKAGE, SYNTHETIC)]);
+    response
+}
+
+fn refused(why: LinkedViewError) -> Problem {
+    let detail = match why {
+        LinkedViewError::Whole => "the table is not tied by bucket: its rows are whole tuples, read them as they are",
+        LinkedViewError::NotTuples => {
+            "the rows of a part are not tuples of the original, and cannot be put beside others"
+        }
+        LinkedViewError::Single => "the table has one attribute: there is nothing to put beside it",
+        LinkedViewError::Circle => {
+            "the parts of the table share attributes in a circle: rows that agree cannot be drawn part after part"
+        }
+    };
+    Problem::new(Kind::GuaranteeUnsupported, detail)
+}
+
+/// A view under way.
+struct LinkedViewStream {
+    app: App,
+    release: ReleaseRecord,
+    places: Vec<PartPosition>,
+    linker: BucketJoiner,
+    done: bool,
+}
+
+impl LinkedViewStream {
+    fn of(app: &App, release: &ReleaseRecord, table: &ManifestTable, from: u32) -> io::Result<Self> {
+        Ok(Self {
+            app: app.clone(),
+            release: release.clone(),
+            places: table.parts.iter().map(PartPosition::begin).collect(),
+            linker: BucketJoiner::new(table, from)?,
+            done: false,
+        })
+    }
+
+    /// The next rows of the view as CSV, which may be none; `None` behind the last.
+    async fn next(mut self) -> Result<(Self, Option<Vec<u8>>), StoreError> {
+        let Some(part) = self.linker.wanted() else {
+            if std::mem::replace(&mut self.done, true) {
+                return Ok((self, None));
+            }
+            return blocking(move || {
+                let rows = self.linker.take()?;
+                Ok((self, Some(rows)))
+            })
+            .await;
+        };
+        let place = &mut self.places[part];
+        let ReleaseRecord { tenant, job, attempt, .. } = &self.release;
+        let found = self.app.desk.store.part_chunk(tenant, *job, *attempt, &place.file, place.number).await?;
+        place.step(found.as_ref())?;
+        blocking(move || {
+            match found {
+                Some(chunk) => self.linker.chunk(part, &decompress(&chunk.payload)?, chunk.number == 0)?,
+                None => self.linker.ended(part),
+            }
+            let rows = self.linker.take()?;
+            Ok((self, Some(rows)))
+        })
+        .await
+    }
+}
+
+/// The view in a format, as it comes.
+fn rendered(view: LinkedViewStream, rendering: Rendering) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
+    stream::try_unfold((view, Some(rendering)), |(mut view, rendering)| async move {
+        let Some(mut rendering) = rendering else { return Ok(None) };
+        loop {
+            let rows;
+            (view, rows) = view.next().await.map_err(cut)?;
+            let last = rows.is_none();
+            let bytes;
+            (rendering, bytes) = blocking(move || {
+                let bytes = match rows {
+                    Some(rows) if rows.is_empty() => rows,
+                    Some(rows) => rendering.chunk(rows)?,
+                    None => rendering.finish()?,
+                };
+                Ok((rendering, bytes))
+            })
+            .await
+            .map_err(cut)?;
+            if last {
+                return Ok(Some((bytes.into(), (view, None))));
+            }
+            if !bytes.is_empty() {
+                return Ok(Some((bytes.into(), (view, Some(rendering)))));
+            }
+        }
+    })
+}
+
+/// Looks at the whole view, where a format needs to know the decimals of all rows beforehand.
+async fn scales(
+    app: &App,
+    release: &ReleaseRecord,
+    table: &ManifestTable,
+    part: &ManifestPart,
+    format: PartFormat,
+) -> Result<Option<DecimalScales>, Problem> {
+    let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
+    let mut view = LinkedViewStream::of(app, release, table, 1).map_err(|error| storage_problem(&error))?;
+    let mut first = true;
+    loop {
+        let rows;
+        (view, rows) = view.next().await.map_err(|error| problem_of(&error))?;
+        let Some(rows) = rows else { return Ok(Some(scales)) };
+        if rows.is_empty() {
+            continue;
+        }
+        let header = std::mem::take(&mut first);
+        let looked = blocking(move || {
+            scales.look(&rows, header)?;
+            Ok(scales)
+        });
+        scales = looked.await.map_err(|error| problem_of(&error))?;
+    }
+}
+
+/// Some rows of the view, from row `first` on.
+async fn page(
+    app: &App,
+    release: &ReleaseRecord,
+    table: &ManifestTable,
+    part: &ManifestPart,
+    first: u64,
+    limit: u64,
+) -> Result<Response, Problem> {
+    if first > 0 && first >= part.rows {
+        return Err(cursor_problem());
+    }
+    let (begin, from) = begins(app, release, table, first).await?;
+    let mut view = LinkedViewStream::of(app, release, table, from).map_err(|error| storage_problem(&error))?;
+    // what stands before the bucket is not fetched
+    for (place, of) in view.places.iter_mut().zip(&table.parts) {
+        place.skip_to(&chunk_at(app, release, of, begin).await?);
+    }
+    let rows = PartRows::new(part);
+    let end = part.rows.min(first + limit);
+    let (mut body, mut at, mut header) = (rows.json_head(), begin, from <= 1);
+    while at < end {
+        let csv;
+        (view, csv) = view.next().await.map_err(|error| problem_of(&error))?;
+        let Some(csv) = csv else {
+            return Err(problem_of(&StoreError::corrupt("a part is shorter than its manifest says")));
+        };
+        if csv.is_empty() {
+            continue;
+        }
+        let here = rows.count(&csv, header).map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+        let range = first.max(at) - at..end.min(at + here).max(at) - at;
+        if !range.is_empty() {
+            let written = rows.json_rows(&csv, header, range, at <= first, &mut body);
+            written.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+        }
+        header = false;
+        at += here;
+    }
+    let cursor = (end < part.rows).then(|| end.to_string());
+    rows.json_tail(cursor.as_deref(), &mut body);
+    Ok(body.into_response())
+}
+
+/// The first row of the bucket that row `first` is in, and the bucket's label. Rows stand in the order of labels in every part.
+async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first: u64) -> Result<(u64, u32), Problem> {
+    let part = table.parts.first().ok_or_else(cursor_problem)?;
+    let corrupt = |what: &str| problem_of(&StoreError::corrupt(what.to_owned()));
+    let (mut row, mut label) = (first, None);
+    loop {
+        let chunk = chunk_at(app, release, part, row).await?;
+        let csv = unpacked(&chunk).map_err(|error| problem_of(&error))?;
+        let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| storage_problem(&error))?;
+        let at = usize::try_from(row - chunk.first_row).unwrap_or(usize::MAX);
+        let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part lacks rows"))?;
+        let wanted = *label.get_or_insert(here);
+        if here != wanted {
+            return Ok((row + 1, wanted));
+        }
+        let begin = labels[..=at].iter().rposition(|of| *of != wanted).map_or(0, |before| before + 1) as u64;
+        match (chunk.first_row + begin).checked_sub(1) {
+            // it may begin in a chunk before
+            Some(before) if begin == 0 => row = before,
+            _ => return Ok((chunk.first_row + begin, wanted)),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Parts on their way out. A chunk is fetched when the client has taken what came before; what is made of it is made on a
+//! blocking thread, which no slow client can hold.
+
+use std::io;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use tracing::Span;
+
+use crate::api::http::app::App;
+use crate::inputs::decompress;
+use crate::microdata::formats::DecimalScales;
+use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
+use crate::problem::Problem;
+use crate::report::{Archive, Manifest, ManifestPart, PartFormat, PublicReport, Rendering};
+
+/// The CSV of a chunk.
+pub(in crate::api) fn unpacked(chunk: &PartChunkRecord) -> Result<Vec<u8>, StoreError> {
+    decompress(&chunk.payload).map_err(StoreError::corrupt)
+}
+
+/// What a failed rendering is answered: what is stored is not what was written.
+pub(in crate::api) fn storage_problem(error: &io::Error) -> Problem {
+    problem_of(&StoreError::corrupt(error.to_string()))
+}
+
+/// Runs work on a blocking thread.
+pub(in crate::api) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, StoreError> {
+    let span = Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+        Ok(done) => done.map_err(StoreError::corrupt),
+        Err(_panicked) => Err(StoreError::corrupt("a part could not be rendered")),
+    }
+}
+
+/// Logs why an answer under way is cut, so that no client takes what it has for the whole.
+pub(in crate::api) fn cut(error: StoreError) -> StoreError {
+    let _ = problem_of(&error);
+    error
+}
+
+/// Looks at a whole part, where its format needs to know the decimals of all rows beforehand.
+pub(in crate::api) async fn scales(
+    app: &App,
+    release: &ReleaseRecord,
+    part: &ManifestPart,
+    format: PartFormat,
+) -> Result<Option<DecimalScales>, Problem> {
+    let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
+    let mut number = 0;
+    loop {
+        let found = app.desk.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
+        let Some(chunk) = found.map_err(|error| problem_of(&error))? else { return Ok(Some(scales)) };
+        let looked = blocking(move || {
+            scales.look(&decompress(&chunk.payload)?, chunk.number == 0)?;
+            Ok(scales)
+        });
+        scales = looked.await.map_err(|error| problem_of(&error))?;
+        number += 1;
+    }
+}
+
+/// What comes next of a part.
+pub(in crate::api) struct PartPosition {
+    pub(in crate::api) file: String,
+    pub(in crate::api) number: u32,
+    /// Rows that are still to come.
+    left: u64,
+}
+
+impl PartPosition {
+    pub(in crate::api) fn begin(part: &ManifestPart) -> Self {
+        Self { file: part.file.clone(), number: 0, left: part.rows }
+    }
+
+    /// Passes over the chunks before one.
+    pub(in crate::api) fn skip_to(&mut self, chunk: &PartChunkRecord) {
+        self.number = chunk.number;
+        self.left = self.left.saturating_sub(chunk.first_row);
+    }
+
+    /// Steps over a chunk. A part whose end comes too early is cut: its release was withdrawn or rejected under way.
+    pub(in crate::api) fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
+        let Some(chunk) = found else {
+            return if self.left == 0 { Ok(()) } else { Err(StoreError::NotFound) };
+        };
+        self.number += 1;
+        self.left = self.left.saturating_sub(u64::from(chunk.rows));
+        Ok(())
+    }
+}
+
+/// All rows of a part.
+pub(in crate::api) fn part(
+    app: App,
+    release: ReleaseRecord,
+    part: &ManifestPart,
+    rendering: Rendering,
+) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
+    let begun = (app, release, PartPosition::begin(part), Some(rendering));
+    stream::try_unfold(begun, |(app, release, mut place, rendering)| async move {
+        let Some(mut rendering) = rendering else { return Ok(None) };
+        loop {
+            let found = app
+                .desk
+                .store
+                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
+                .await
+                .map_err(cut)?;
+            place.step(found.as_ref())?;
+            let last = found.is_none();
+            let rendered = blocking(move || {
+                let bytes = match found {
+                    Some(chunk) => rendering.chunk(decompress(&chunk.payload)?)?,
+                    None => rendering.finish()?,
+                };
+                Ok((rendering, bytes))
+            });
+            let bytes;
+            (rendering, bytes) = rendered.await.map_err(cut)?;
+            if last {
+                return Ok(Some((bytes.into(), (app, release, place, None))));
+            }
+            if !bytes.is_empty() {
+                return Ok(Some((bytes.into(), (app, release, place, Some(rendering)))));
+            }
+        }
+    })
+}
+
+/// What is left of an archive under way.
+struct ArchiveProgress {
+    app: App,
+    release: ReleaseRecord,
+    parts: std::vec::IntoIter<PartPosition>,
+    /// The part under way.
+    current: Option<PartPosition>,
+    archive: Option<Archive>,
+}
+
+/// A release as one zip file.
+///
+/// # Errors
+/// When it cannot be begun.
+pub(in crate::api) async fn archive(
+    app: App,
+    release: ReleaseRecord,
+    manifest: Manifest,
+    report: PublicReport,
+) -> Result<impl Stream<Item = Result<Bytes, StoreError>>, Problem> {
+    let parts: Vec<PartPosition> =
+        manifest.tables.iter().flat_map(|table| &table.parts).map(PartPosition::begin).collect();
+    let archive = blocking(move || Archive::begin(&manifest, &report)).await.map_err(|error| problem_of(&error))?;
+    let begun = ArchiveProgress { app, release, parts: parts.into_iter(), current: None, archive: Some(archive) };
+    Ok(stream::try_unfold(begun, |mut packing| async move {
+        let Some(mut archive) = packing.archive.take() else { return Ok(None) };
+        loop {
+            let beginning = packing.current.is_none();
+            if beginning {
+                packing.current = packing.parts.next();
+            }
+            let Some(mut place) = packing.current.take() else {
+                let bytes = blocking(move || archive.finish()).await.map_err(cut)?;
+                return Ok(Some((Bytes::from(bytes), packing)));
+            };
+            let ArchiveProgress { app, release, .. } = &packing;
+            let found = app
+                .desk
+                .store
+                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
+                .await
+                .map_err(cut)?;
+            place.step(found.as_ref())?;
+            let Some(chunk) = found else { continue };
+            let file = place.file.clone();
+            packing.current = Some(place);
+            let bytes;
+            (archive, bytes) = blocking(move || {
+                if beginning {
+                    archive.part(&file)?;
+                }
+                archive.bytes(&decompress(&chunk.payload)?)?;
+                let bytes = archive.take();
+                Ok((archive, bytes))
+            })
+            .await
+            .map_err(cut)?;
+            if !bytes.is_empty() {
+                packing.archive = Some(archive);
+                return Ok(Some((Bytes::from(bytes), packing)));
+            }
+        }
+    }))
+}

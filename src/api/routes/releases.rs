@@ -1,0 +1,127 @@
+//! Releases: lists, manifests, public reports.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{Html, IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::served::read;
+use crate::api::http::access::Authenticated;
+use crate::api::http::app::App;
+use crate::api::http::extract::{IdPath, QueryParameters};
+use crate::api::http::negotiation::{MediaOffer, negotiate};
+use crate::api::http::page;
+use crate::api::http::page::ListPage;
+use crate::identity::Scope;
+use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+use crate::report::{Manifest, PublicReport, report_page};
+
+/// A release in a list.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct ReleaseItem {
+    id: Uuid,
+    series: String,
+    dataset: Uuid,
+    method: String,
+    status: String,
+    created_at: DateTime<Utc>,
+}
+
+/// Which releases to list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct ReleaseQuery {
+    /// Only releases of this series.
+    series: Option<String>,
+    /// Only releases of this dataset.
+    dataset: Option<Uuid>,
+    /// Only releases of this method.
+    method: Option<String>,
+    /// Only releases of this status.
+    status: Option<String>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// The releases
+///
+/// Held ones are listed for those alone who may approve them; a page may be shorter for it.
+#[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
+    responses((status = 200, body = ListPage<ReleaseItem>)))]
+pub(in crate::api) async fn list(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    QueryParameters(query): QueryParameters<ReleaseQuery>,
+) -> Result<Json<ListPage<ReleaseItem>>, Problem> {
+    let filter =
+        ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
+    let cursor = page::cursor(query.cursor.as_deref())?;
+    let page = app.desk.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
+    let mut page = page.map_err(|error| problem_of(&error))?;
+    page.items.retain(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
+    let item = |release: ReleaseRecord| {
+        Ok(ReleaseItem {
+            id: release.id,
+            series: release.series,
+            dataset: release.dataset,
+            method: release.method,
+            status: release.status,
+            created_at: release.created_at,
+        })
+    };
+    Ok(Json(ListPage::of(page, item)?))
+}
+
+/// The manifest of a release
+///
+/// What was published, why every rule holds, and figures that anyone can recompute from the parts. A rejected or withdrawn
+/// release is answered 410.
+#[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Manifest)))]
+pub(in crate::api) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<Manifest>, Problem> {
+    Ok(Json(read(&app, &caller, id).await?.1))
+}
+
+/// How to give a report.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct ReportQuery {
+    /// `json` or `html`; goes before the Accept header.
+    format: Option<String>,
+}
+
+/// What a release promises and why, in words
+///
+/// A function of the manifest alone, for whoever files or reads the release: as JSON, which is what is served when nothing else is asked
+/// for, or as a page of HTML with pictures of the sizes of buckets.
+#[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path), ReportQuery),
+    responses((status = 200, content((PublicReport = "application/json"), (String = "text/html")))))]
+pub(in crate::api) async fn report(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    QueryParameters(query): QueryParameters<ReportQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    const FORMATS: [MediaOffer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
+    let unacceptable = || Problem::new(Kind::NotAcceptable, "reports are served as json and html");
+    let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
+    let (release, manifest) = read(&app, &caller, id).await?;
+    let report: Result<PublicReport, _> = serde_json::from_value(release.report);
+    let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    Ok(if as_page { Html(report_page(&report, &manifest)).into_response() } else { Json(report).into_response() })
+}

@@ -1,0 +1,53 @@
+use uuid::Uuid;
+
+use crate::api::http::app::App;
+use crate::identity::{Caller, Scope};
+use crate::ports::{ReleaseRecord, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+use crate::report::Manifest;
+
+/// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
+pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
+    let release = app.desk.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let Some(release) = release else { return Err(app.desk.no_such_release(caller, id).await) };
+    if release.status == "held" && !caller.may(Scope::ReleasesApprove) {
+        return Err(Problem::new(Kind::NotFound, "there is no such release"));
+    }
+    if !release.is_served() {
+        return Err(gone());
+    }
+    let manifest = manifest(&release)?;
+    Ok((release, manifest))
+}
+
+/// Notes that rows of a release are about to be given, before the first byte: what was read cannot be taken back by a rejection.
+///
+/// # Errors
+/// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
+pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
+    if release.status != "held" {
+        return Ok(());
+    }
+    if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
+}
+
+/// What to answer when parts that were there are no more.
+///
+/// # Errors
+/// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
+pub(in crate::api) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+    let now = app.desk.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
+    if now.is_some_and(|now| now.is_served()) { Ok(()) } else { Err(gone()) }
+}
+
+fn gone() -> Problem {
+    Problem::new(Kind::Gone, "the release was rejected or withdrawn")
+}
+
+/// The manifest, with the status that the release has now.
+pub(in crate::api) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
+    let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
+    let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    manifest.status.clone_from(&release.status);
+    Ok(manifest)
+}

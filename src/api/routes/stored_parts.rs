@@ -1,0 +1,175 @@
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tracing::Span;
+use uuid::Uuid;
+
+use super::served;
+use crate::api::http::app::App;
+use crate::control::Control;
+use crate::engine::{EngineError, ReadFile, VerificationMaterial};
+use crate::identity::Caller;
+use crate::inputs::{MemoryBudget, MemoryPermit, PartStorage};
+use crate::ports::{StoreError, problem_of};
+use crate::problem::{Fault, Kind, Problem};
+use crate::report::Manifest;
+use crate::{engine, spec};
+
+/// Memory that is taken while files grow, and given back when this is dropped.
+pub(in crate::api) struct FileMemory {
+    budget: MemoryBudget,
+    /// Of files that were read whole.
+    before: u64,
+    bytes: u64,
+    taken: Vec<MemoryPermit>,
+}
+
+/// Memory is taken in pieces of at least so many bytes.
+const MEMORY_STEP_BYTES: u64 = 16 << 20;
+
+impl FileMemory {
+    pub(super) const fn new(budget: MemoryBudget) -> Self {
+        Self { budget, before: 0, bytes: 0, taken: Vec::new() }
+    }
+
+    /// Takes what is missing for a file of so many bytes beside those before it.
+    fn hold(&mut self, file: u64) -> Result<(), Problem> {
+        let need = self.before.saturating_add(file);
+        self.budget.judge(need)?;
+        if need > self.bytes {
+            let more = (need - self.bytes).max(MEMORY_STEP_BYTES.min(need));
+            self.taken.push(self.budget.take_now(more)?);
+            self.bytes += more;
+        }
+        Ok(())
+    }
+
+    /// Reads a file into what it takes.
+    pub(super) fn read(
+        &mut self,
+        file: impl FnOnce(engine::ReserveMemory<'_>) -> Result<ReadFile, Problem>,
+    ) -> Result<ReadFile, Problem> {
+        let mut most = 0;
+        let read = file(&mut |need| {
+            most = need;
+            self.hold(need)
+        });
+        self.before = self.before.saturating_add(most);
+        read
+    }
+}
+
+/// Every fault, found while it was computed.
+pub(in crate::api) fn engine_problem(faults: Vec<Fault>) -> EngineError {
+    EngineError::Refused(Problem::of_faults(faults))
+}
+
+/// Computes on a blocking thread, until the caller has gone.
+pub(in crate::api) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, Problem> {
+    let (control, span) = (Control::default(), Span::current());
+    let stop_when_dropped = control.stop_when_dropped();
+    let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&control))).await;
+    drop(stop_when_dropped);
+    match done {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(EngineError::Refused(problem))) => Err(problem),
+        Ok(Err(EngineError::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was stopped")),
+        Ok(Err(EngineError::Failed { problem, cause })) => {
+            tracing::error!(cause, "a verification failed");
+            Err(problem)
+        }
+        Err(_panicked) => Err(Problem::new(Kind::Internal, "the computation stopped unexpectedly")),
+    }
+}
+
+/// The parts of a release, where they are kept.
+pub(in crate::api) struct StoredParts {
+    pub(in crate::api) manifest: Manifest,
+    parts: PartStorage,
+    budget: MemoryBudget,
+}
+
+/// Finds a release that the caller may read, and notes that its rows are about to be.
+pub(in crate::api) async fn open_stored_parts(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+) -> Result<(Manifest, StoredParts), Problem> {
+    let (release, manifest) = served::read(app, caller, id).await?;
+    served::open(app, caller, &release).await?;
+    let store = Arc::clone(&app.desk.store);
+    let parts = PartStorage::new(Handle::current(), store, release.tenant, release.job, release.attempt);
+    let shelved = StoredParts { manifest: manifest.clone(), parts, budget: app.desk.budget.clone() };
+    Ok((manifest, shelved))
+}
+
+impl StoredParts {
+    /// Reads releases of one table of tuples, to be joined with the first of them; they take memory until what comes with them is
+    /// dropped.
+    pub(in crate::api) fn joinable(
+        shelves: &[Self],
+        control: &Control,
+    ) -> Result<(engine::JoinableRelease, impl Sized + use<>), EngineError> {
+        let mut room =
+            FileMemory::new(shelves.first().map_or_else(MemoryBudget::default, |shelf| shelf.budget.clone()));
+        let mut joinable = engine::JoinableRelease::default();
+        for shelf in shelves {
+            control.check()?;
+            let part = engine::tuples_of(&shelf.manifest).map_err(EngineError::Refused)?;
+            let bytes = shelf.open(&part.file)?;
+            let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
+            joinable.add(&shelf.manifest, read)?;
+        }
+        Ok((joinable, room))
+    }
+
+    fn open(&self, file: &str) -> Result<Box<dyn std::io::Read + '_>, EngineError> {
+        self.parts.reader(file).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                EngineError::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
+            }
+            _ => EngineError::Refused(problem_of(&StoreError::corrupt(error))),
+        })
+    }
+
+    /// Plays `corruption` on the parts.
+    pub(in crate::api) fn corruption(
+        &self,
+        known: usize,
+        rule: Option<&str>,
+        control: &Control,
+    ) -> Result<engine::AttackReport, EngineError> {
+        let asked = engine::Corruption::of(&self.manifest, known, rule)?;
+        let mut room = FileMemory::new(self.budget.clone());
+        room.hold(asked.memory()).map_err(EngineError::Refused)?;
+        asked.play(&self.parts, control)
+    }
+
+    /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped. Counterfeits are refused.
+    pub(in crate::api) fn read(
+        &self,
+        control: &Control,
+    ) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
+        self.read_as(engine::stated_by, control)
+    }
+
+    /// The same, with the tables as `stated` says of the manifest.
+    pub(in crate::api) fn read_as(
+        &self,
+        stated: fn(&Manifest) -> Result<Vec<spec::SubmittedTable>, Problem>,
+        control: &Control,
+    ) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
+        let tables = stated(&self.manifest).map_err(EngineError::Refused)?;
+        let mut room = FileMemory::new(self.budget.clone());
+        let mut files = Vec::new();
+        for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
+            control.check()?;
+            let bytes = self.open(&part.file)?;
+            let read = room.read(|take| engine::read_published(part, bytes, take));
+            files.push(read.map_err(EngineError::Refused)?);
+        }
+        Ok((VerificationMaterial::of(&tables, files, false).map_err(engine_problem)?, room))
+    }
+}

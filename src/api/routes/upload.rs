@@ -1,0 +1,452 @@
+//! Uploading a table: the body flows through a channel to a blocking thread that parses and stores it.
+
+use std::io;
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinHandle;
+use tracing::Span;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::datasets::Dataset;
+use crate::api::http::access::Authenticated;
+use crate::api::http::app::App;
+use crate::api::http::body::{
+    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, body_channel, drain, encoding,
+    media_type_essence, stated_digest,
+};
+use crate::api::http::extract::{QueryParameters, idempotency_key};
+use crate::app;
+use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, UploadRequest};
+use crate::identity::Caller;
+use crate::meter;
+use crate::meter::UploadOutcome;
+use crate::microdata::AttributeType;
+use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::{Encoding, IngestError, InputFormat};
+use crate::ports::{DatasetRecord, IdempotencyRecord, problem_of};
+use crate::problem::{Kind, Problem};
+
+/// What is said of an upload.
+/// A person with more rows than this is none.
+const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct UploadQuery {
+    /// A name for people.
+    name: Option<String>,
+    /// All that speaks of the same people; the dataset's own when not given.
+    series: Option<String>,
+    /// The columns that identify a record, separated by commas.
+    record_key: Option<String>,
+    /// The column that tells persons apart, where one person may have several rows: guarantees are then kept for persons.
+    subject: Option<String>,
+    /// No person has more rows; needs `subject`. A table in which somebody has is refused.
+    max_rows_per_subject: Option<u64>,
+    /// Whether other series speak of the same people; needs `reason`.
+    same_people: Option<bool>,
+    /// Why `same_people` is stated, 1 to 500 characters.
+    reason: Option<String>,
+    /// Of CSV: one character, or `tab`; detected when not given.
+    delimiter: Option<String>,
+    /// Of CSV: a further text that, unquoted, stands for a missing value.
+    null: Option<String>,
+    /// Types of columns, such as `age:integer,zip:text`; that of the file, or inferred, when not given.
+    types: Option<String>,
+}
+
+/// A form with one file.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes a form that is read as a stream")]
+struct UploadForm {
+    /// The table. Its content type, or else the end of its file name, tells the format.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+}
+
+/// Uploads a table
+///
+/// CSV (RFC 4180) with a header, NDJSON with one flat object a line, Parquet, or an Arrow IPC stream; plain, gzip or zstd; as
+/// the body, or as the part `file` of a form. In CSV an unquoted empty field is a missing value, a quoted one the empty string.
+/// Text is UTF-8. Floats become the shortest decimals that read as the same number.
+///
+/// With an `Idempotency-Key` a repeat of the same query, format and bytes of the table is answered with the dataset of the first
+/// request, and stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at
+/// all when its upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
+#[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
+    params(UploadQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters."),
+        ("Content-Encoding" = Option<String>, Header, description = "How the body is compressed; in a form, the part states it."),
+        ("Content-Digest" = Option<String>, Header, description = "The SHA-256 of the body as it is sent (RFC 9530), which is checked; in a form, the part states it.")),
+    request_body(content(
+        (String = "text/csv"),
+        (String = "application/x-ndjson"),
+        (Vec<u8> = "application/vnd.apache.parquet"),
+        (Vec<u8> = "application/vnd.apache.arrow.stream"),
+        (UploadForm = "multipart/form-data"))),
+    responses(
+        (status = 201, body = Dataset, headers(("Location" = String)))))]
+pub(in crate::api) async fn create(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    RawQuery(raw_query): RawQuery,
+    query: Result<QueryParameters<UploadQuery>, Problem>,
+    mut request: Request,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
+    let admitted = match query.and_then(|QueryParameters(query)| announced(query, request.headers())) {
+        Ok(announced) => admit(&app, caller, announced, raw_query.unwrap_or_default()).await,
+        Err(problem) => Err(problem),
+    };
+    let (admitted, packed) = match admitted {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            drain(request.into_body().into_data_stream()).await;
+            return Err(problem);
+        }
+    };
+    let mut pace = ReadDeadline::new(app.bounds.idle, app.bounds.upload);
+    let dataset = match packed {
+        None => {
+            // what an upload may hold is counted as it is read
+            DefaultBodyLimit::disable().apply(&mut request);
+            let mut waiting = Some(admitted);
+            let taken = match Multipart::from_request(request, &()).await {
+                Ok(form) => from_form(&app, &mut waiting, form, pace).await,
+                Err(_) => Err(Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL)),
+            };
+            if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
+                claim.give_up().await;
+            }
+            taken?
+        }
+        Some(packed) => {
+            let body = request.into_body().into_data_stream();
+            let taking = UploadTask::begin(&app, admitted, packed);
+            let fed = taking.feeder.feed(body, &mut pace).await;
+            taking.end(fed).await?
+        }
+    };
+    let location = format!("/v1/datasets/{}", dataset.id);
+    let warnings = app.desk.people_warnings(&dataset).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.desk, dataset, warnings)?)))
+}
+
+/// An upload whose body may come.
+struct AcceptedUpload {
+    caller: Caller,
+    request: UploadRequest,
+    query: String,
+    begun: Option<IdempotencyOutcome>,
+    /// As long as a thread works on it, also when the caller has gone.
+    place: OwnedSemaphorePermit,
+}
+
+async fn admit(
+    app: &App,
+    caller: Caller,
+    announced: UploadHeaders,
+    query: String,
+) -> Result<(AcceptedUpload, Option<UploadEncoding>), Problem> {
+    let UploadHeaders { mut request, packed, key } = announced;
+    request.limits = app.limits.clone();
+    request.spool = app.spool.to_path_buf();
+    let place = app.uploads.take_soon().await?;
+    let begun = match key {
+        None => None,
+        Some(key) => Some(app.desk.begin_upload(&caller, key).await?),
+    };
+    Ok((AcceptedUpload { caller, request, query, begun, place }, packed))
+}
+
+const NOT_A_FORM_DETAIL: &str = "the body is not the form that Content-Type states";
+
+/// What query and headers say of the body; of a form, how its file is packed is said inside.
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, Problem> {
+    let key = idempotency_key(headers)?;
+    let essence = media_type_essence(headers.get(header::CONTENT_TYPE));
+    if essence.as_deref() != Some("multipart/form-data") {
+        let format = essence.map_or(Some(InputFormat::Csv), |essence| InputFormat::of_media_type(&essence));
+        let format = format.ok_or_else(unsupported)?;
+        let upload = requested(query)?;
+        csv_alone(&upload, format)?;
+        let packed = UploadEncoding { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
+        return Ok(UploadHeaders { request: upload, packed: Some(packed), key });
+    }
+    let upload = requested(query)?;
+    if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
+        let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    }
+    if headers.contains_key("content-digest") {
+        let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
+        return Err(Problem::new(Kind::MalformedRequest, detail));
+    }
+    Ok(UploadHeaders { request: upload, packed: None, key })
+}
+
+/// What query and headers say of an upload.
+struct UploadHeaders {
+    request: UploadRequest,
+    /// Not said of a form.
+    packed: Option<UploadEncoding>,
+    key: Option<String>,
+}
+
+/// How the bytes of a table are packed.
+struct UploadEncoding {
+    format: InputFormat,
+    encoding: Option<Encoding>,
+    digest: Option<Vec<u8>>,
+}
+
+/// A table that a blocking thread takes in while it is fed.
+struct UploadTask {
+    feeder: BodySender,
+    thread: JoinHandle<Result<DatasetRecord, Problem>>,
+}
+
+impl UploadTask {
+    fn begin(app: &App, admitted: AcceptedUpload, packed: UploadEncoding) -> Self {
+        let AcceptedUpload { caller, mut request, query, begun, place } = admitted;
+        request.format = packed.format;
+        request.encoding = packed.encoding;
+        let hashed = packed.digest.is_some() || begun.is_some();
+        let (feeder, meter, reader) = body_channel(app.max_upload_bytes, hashed);
+        let (desk, handle) = (app.desk.clone(), Handle::current());
+        let body = UploadSource { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
+        let (span, format) = (Span::current(), packed.format);
+        let thread = tokio::task::spawn_blocking(move || {
+            let (_inside, _place) = (span.entered(), place);
+            let (taken, well) = match begun {
+                None => (body.take_in(request, reader, None), UploadOutcome::Stored),
+                Some(IdempotencyOutcome::First(claim)) => {
+                    (body.take_in(request, reader, Some(claim)), UploadOutcome::Stored)
+                }
+                Some(IdempotencyOutcome::Repeat(first)) => (body.compare(&first, reader), UploadOutcome::Repeated),
+            };
+            let outcome = match &taken {
+                Ok(_) => well,
+                Err(problem) if problem.kind.status() < 500 => UploadOutcome::Refused,
+                Err(_) => UploadOutcome::Failed,
+            };
+            meter::uploaded(format.media_type(), outcome);
+            taken
+        });
+        Self { feeder, thread }
+    }
+
+    async fn end(self, fed: BodyEnd) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(matches!(fed, BodyEnd::Whole)).await;
+        let taken =
+            self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
+        match (fed, taken) {
+            // what the thread saw is a body that broke off
+            (BodyEnd::Late(problem), Err(_)) => Err(problem),
+            (_, taken) => taken,
+        }
+    }
+}
+
+/// What is sent, on the blocking thread.
+struct UploadSource {
+    desk: AppService,
+    caller: Caller,
+    handle: Handle,
+    query: String,
+    format: InputFormat,
+    digest: Option<Vec<u8>>,
+    meter: SharedByteCounter,
+}
+
+impl UploadSource {
+    /// The bytes received, when they are those that the client meant to send, and the hash of the whole request where one is kept.
+    fn judge(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
+        let (bytes, hash) = self.meter.judge(self.digest.as_deref())?;
+        let pieces = |hash: [u8; 32]| {
+            let pieces = [self.query.as_bytes(), self.format.media_type().as_bytes(), &hash];
+            self.desk.request_hash(&self.caller, &pieces)
+        };
+        Ok((bytes, hash.map(pieces)))
+    }
+
+    fn take_in(
+        &self,
+        request: UploadRequest,
+        reader: BodyReader,
+        claim: Option<IdempotencyClaim>,
+    ) -> Result<DatasetRecord, Problem> {
+        let received = || {
+            let (bytes, content) = self.judge()?;
+            if let (Some(claim), Some(content)) = (&claim, content) {
+                self.handle.block_on(claim.note(&content))?;
+            }
+            Ok(bytes)
+        };
+        let id = claim.as_ref().map_or_else(Uuid::now_v7, IdempotencyClaim::resource);
+        let taken = app::upload(&self.desk, &self.caller, &self.handle, id, request, reader, &received);
+        if let (Err(_), Some(claim)) = (&taken, claim) {
+            self.handle.block_on(claim.give_up());
+        }
+        taken
+    }
+
+    /// Reads the body to its end, holds it against the first one and gives that one's dataset.
+    fn compare(&self, first: &IdempotencyRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
+        io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
+        let (_, content) = self.judge()?;
+        first.judge(&content.unwrap_or_default())?;
+        let dataset = self.handle.block_on(self.desk.store.dataset(&self.caller.tenant, first.resource));
+        let dataset = dataset.map_err(|error| problem_of(&error))?;
+        dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))
+    }
+}
+
+/// Takes in the one file of a form.
+async fn from_form(
+    app: &App,
+    waiting: &mut Option<AcceptedUpload>,
+    mut form: Multipart,
+    mut pace: ReadDeadline,
+) -> Result<DatasetRecord, Problem> {
+    let malformed = |_| Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL);
+    let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
+    let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
+    if file.name() != Some("file") {
+        return Err(one_file());
+    }
+    let stated =
+        media_type_essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+    let (name, packing) = match file.file_name().unwrap_or_default() {
+        name if name.ends_with(".gz") => (&name[..name.len() - 3], Some(Encoding::Gzip)),
+        name if name.ends_with(".zst") => (&name[..name.len() - 4], Some(Encoding::Zstd)),
+        name => (name, None),
+    };
+    let packed = UploadEncoding {
+        format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
+        encoding: encoding(file.headers())?.or(packing),
+        digest: stated_digest(file.headers())?,
+    };
+    let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
+    let admitted = admitted.ok_or_else(misplaced)?;
+    let taking = UploadTask::begin(app, admitted, packed);
+    let mut fed = taking.feeder.feed(file, &mut pace).await;
+    // only what nothing follows is complete
+    let mut alone = true;
+    if matches!(fed, BodyEnd::Whole) {
+        match pace.wait(form.next_field()).await {
+            Ok(next) => alone = matches!(next, Ok(None)),
+            Err(problem) => fed = BodyEnd::Late(problem),
+        }
+    }
+    match taking.end(if alone { fed } else { BodyEnd::Broken }).await {
+        Err(_) if !alone => Err(one_file()),
+        taken => taken,
+    }
+}
+
+fn unsupported() -> Problem {
+    let types = InputFormat::ALL.map(InputFormat::media_type).join(", ");
+    let detail = format!("send {types}, with the file as the body or as the part `file` of multipart/form-data");
+    Problem::new(Kind::UnsupportedMediaType, detail)
+}
+
+/// What is said of the text of a table must have a text to be said of.
+fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
+    let said = request.options.delimiter.is_some() || request.options.null.is_some();
+    if said && format != InputFormat::Csv {
+        return Err(misplaced());
+    }
+    Ok(())
+}
+
+fn misplaced() -> Problem {
+    Problem::new(Kind::MalformedRequest, "delimiter and null belong to text/csv")
+}
+
+/// The query understood; every fault in one answer.
+fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
+    let mut faults = Vec::new();
+    if query.subject.is_some() != query.max_rows_per_subject.is_some() {
+        faults.push("subject and max_rows_per_subject go together".to_owned());
+    }
+    if query.max_rows_per_subject.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
+        faults.push(format!("max_rows_per_subject must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
+    }
+    let mut text = |name: &str, value: Option<String>| {
+        let fits = value.as_deref().is_none_or(|value| (1..=500).contains(&value.chars().count()));
+        if !fits {
+            faults.push(format!("{name} must have 1 to 500 characters"));
+        }
+        value
+    };
+    let (name, series, reason) = (text("name", query.name), text("series", query.series), text("reason", query.reason));
+    let same_people = match (query.same_people, reason) {
+        (None, None) => None,
+        (Some(same), Some(reason)) => Some((same, reason)),
+        _ => {
+            faults.push("same_people and reason go together".to_owned());
+            None
+        }
+    };
+    let delimiter = query.delimiter.and_then(|text| match text.as_bytes() {
+        b"tab" | b"\\t" => Some(b'\t'),
+        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Some(byte),
+        _ => {
+            faults.push("delimiter must be one ASCII character other than a quote or a line end, or `tab`".to_owned());
+            None
+        }
+    });
+    let names = |list: String| list.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
+    let record_key = query.record_key.map(names);
+    if record_key.iter().flatten().any(String::is_empty) {
+        faults.push("record_key must name columns, separated by commas".to_owned());
+    }
+    let twice = |names: &[&str]| (1..names.len()).any(|at| names[..at].contains(&names[at]));
+    if record_key.as_ref().is_some_and(|names| twice(&names.iter().map(String::as_str).collect::<Vec<_>>())) {
+        faults.push("record_key must name each column once".to_owned());
+    }
+    let types = query.types.as_deref().map(types).transpose().unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    if types.as_ref().is_some_and(|types| twice(&types.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())) {
+        faults.push("types must give each column one type".to_owned());
+    }
+    if !faults.is_empty() {
+        return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
+    }
+    let options = CsvOptions { delimiter, null: query.null, types: types.unwrap_or_default() };
+    let (subject, max_rows_per_subject) = (query.subject, query.max_rows_per_subject);
+    Ok(UploadRequest {
+        name,
+        series,
+        record_key,
+        subject,
+        max_rows_per_subject,
+        same_people,
+        options,
+        ..UploadRequest::default()
+    })
+}
+
+/// `age:integer,zip:text`
+fn types(list: &str) -> Result<Vec<(String, AttributeType)>, String> {
+    let one = |item: &str| {
+        let (name, kind) = item.rsplit_once(':').ok_or("types must be like age:integer,zip:text")?;
+        let kind = match kind.trim() {
+            "integer" => AttributeType::Integer,
+            "decimal" => AttributeType::Decimal,
+            "text" => AttributeType::Text,
+            _ => return Err("a type must be integer, decimal or text"),
+        };
+        Ok((name.trim().to_owned(), kind))
+    };
+    list.split(',').map(one).collect::<Result<_, _>>().map_err(str::to_owned)
+}

@@ -1,0 +1,115 @@
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::identity::Caller;
+use crate::ports::{
+    AuditAction, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome, problem_of,
+};
+use crate::problem::{Kind, Problem};
+
+impl ReleaseRecord {
+    /// Whether somebody may read it.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        matches!(self.status.as_str(), "held" | "published")
+    }
+}
+
+impl AppService {
+    /// Approves, rejects or withdraws a release, and gives it as it then is.
+    ///
+    /// # Errors
+    /// `not-found`, `conflict` when its status is another than the act needs, or the store's problem.
+    pub async fn act(
+        &self,
+        caller: &Caller,
+        release: Uuid,
+        act: ReleaseAction,
+        reason: String,
+    ) -> Result<ReleaseRecord, Problem> {
+        let transition = Transition { release, act, reason, deed: self.deed(caller, act.action(), release) };
+        match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
+            TransitionOutcome::Done => {}
+            TransitionOutcome::NotFound => return Err(self.no_such_release(caller, release).await),
+            TransitionOutcome::WrongState(status) => {
+                let detail = format!("the release is {status}; it would have to be {}", act.from());
+                return Err(Problem::new(Kind::Conflict, detail));
+            }
+            TransitionOutcome::NotByAnother => {
+                let detail = match &transition.deed.actor {
+                    Some(_) => {
+                        "a release of this tenant is approved by another key than those that submitted its jobs; this key is one \
+                         of them, or it is not known which they are"
+                    }
+                    None => {
+                        "a release of this tenant is approved by another key than those that submitted its jobs; without a key \
+                         nobody can tell"
+                    }
+                };
+                return Err(Problem::new(Kind::Forbidden, detail));
+            }
+        }
+        let record = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
+        let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
+        if act != ReleaseAction::Approve {
+            // nobody can reach them any more; what stays is swept
+            if let Err(error) = self.store.drop_attempt(record.job, record.attempt).await {
+                tracing::warn!(error = %error, "the parts of a release are left to the sweep");
+            }
+        }
+        tracing::info!(release.id = %release, release.status = act.to(), "the status of a release changed");
+        Ok(record)
+    }
+
+    /// What became of a release, oldest first, whatever its status is.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
+        let found = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
+        found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+        self.store.release_events(&caller.tenant, release).await.map_err(|error| problem_of(&error))
+    }
+
+    /// Notes that rows of a held release are about to be given to a caller; `false` when it is given to nobody any more.
+    ///
+    /// # Errors
+    /// The store's problem: what cannot be recorded is not answered.
+    pub async fn read_held(&self, caller: &Caller, release: Uuid) -> Result<bool, Problem> {
+        let deed = self.deed(caller, AuditAction::ReadHeld, release);
+        let marked = self.store.mark_read(&caller.tenant, release, deed.at, &deed).await;
+        marked.map_err(|error| problem_of(&error))
+    }
+
+    /// Why a release cannot be given: it is not there, or only in the ledger.
+    pub async fn no_such_release(&self, caller: &Caller, release: Uuid) -> Problem {
+        match self.store.is_imported(&caller.tenant, release).await {
+            Ok(false) => Problem::new(Kind::NotFound, "there is no such release"),
+            Ok(true) => Problem::new(
+                Kind::Gone,
+                "the release was made in another store; only the ledger of it was brought here",
+            ),
+            Err(error) => problem_of(&error),
+        }
+    }
+
+    /// Withdraws the published releases that were made before a time. The ledger keeps what they disclosed.
+    ///
+    /// # Errors
+    /// The store's problem; what was withdrawn until then stays so.
+    pub async fn retire(&self, before: DateTime<Utc>) -> Result<u64, Problem> {
+        let old = self.store.old_releases(before).await.map_err(|error| problem_of(&error))?;
+        let mut retired = 0;
+        for (tenant, release) in old {
+            let caller = Caller::upkeep(tenant);
+            match self.act(&caller, release, ReleaseAction::Withdraw, "retention".to_owned()).await {
+                Ok(_) => retired += 1,
+                // somebody else withdrew it meanwhile
+                Err(problem) if problem.kind == Kind::Conflict => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(retired)
+    }
+}

@@ -1,0 +1,81 @@
+//! The original of a release, and the rows of tables that were entered, for attacks that need them.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::identity::Caller;
+use crate::inputs::{
+    ExternalRows, ExternalRowsSource, ReleaseOriginal, columns_memory, external_rows_problem, specification_of,
+};
+use crate::ledger::EarlierDisclosures;
+use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+
+impl AppService {
+    /// The original of a release that is served, which the caller may use.
+    ///
+    /// # Errors
+    /// `gone` when it was purged, or the store's problem: what cannot be recorded is not answered.
+    pub async fn original(&self, caller: &Caller, release: &ReleaseRecord) -> Result<ReleaseOriginal, Problem> {
+        let failed = |error: StoreError| problem_of(&error);
+        let dataset = self.dataset(caller, release.dataset).await?;
+        let job = self.store.job(&caller.tenant, release.job).await.map_err(failed)?;
+        let job = job.ok_or_else(|| failed(StoreError::corrupt("a release has no job")))?;
+        let profiles = self.profiles(&dataset)?;
+        let unread = |_| Problem::new(Kind::Internal, "the specification of the release cannot be understood");
+        let specification = specification_of(&job, &dataset, &profiles, &self.limits).map_err(unread)?;
+        let need = columns_memory(&dataset, &profiles, &specification.used);
+        let mut hasher = self.vault.content_hasher(&caller.tenant);
+        hasher.update(b"halves of the rows of a release\0");
+        hasher.update(release.id.as_bytes());
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        Ok(ReleaseOriginal {
+            handle: Handle::current(),
+            store: Arc::clone(&self.store),
+            vault: Arc::clone(&self.vault),
+            limits: self.limits.clone(),
+            budget: self.budget.clone(),
+            dataset,
+            columns: (specification.published_names, specification.used),
+            need,
+            hasher,
+        })
+    }
+}
+
+impl AppService {
+    /// Those of the tables of a series that were entered and have these ids, which the caller may read.
+    ///
+    /// # Errors
+    /// `gone` when the rows of one were purged, what else keeps them from being read, or the store's problem: what cannot be
+    /// recorded is not answered.
+    pub async fn entered(
+        &self,
+        caller: &Caller,
+        release: &ReleaseRecord,
+        ids: &[Uuid],
+    ) -> Result<ExternalRowsSource, Problem> {
+        let series = self.store.series(&caller.tenant, &release.series).await.map_err(|error| problem_of(&error))?;
+        let mut earlier = EarlierDisclosures::default();
+        for record in &series.statements {
+            Statement::read(record).map_err(|error| problem_of(&error))?.enter(&mut earlier);
+        }
+        let mut tables = Vec::new();
+        for id in ids {
+            let found = ExternalRows::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
+            tables.push(found.map_err(external_rows_problem)?);
+        }
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        Ok(ExternalRowsSource {
+            handle: Handle::current(),
+            store: Arc::clone(&self.store),
+            vault: Arc::clone(&self.vault),
+            limits: self.limits.clone(),
+            budget: self.budget.clone(),
+            tables,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What an officer may see of a dataset before there is a job: how its columns go together, and the values of one.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::control::{Cancelled, Control};
+use crate::engine;
+use crate::engine::DependencyProfile;
+use crate::identity::Caller;
+use crate::inputs::{ColumnSources, columns_memory, load, load_problem};
+use crate::microdata::{Attr, ColumnProfile, Table};
+use crate::ports::{AuditAction, DatasetRecord};
+use crate::problem::{Kind, Problem};
+
+/// So many columns are compared with each other at once.
+const MAX_PROFILED_COLUMNS: usize = 64;
+
+/// A value of a column, and how many rows have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueCount {
+    /// The value as text; none for a missing one.
+    pub value: Option<String>,
+    /// The rows.
+    pub count: u64,
+}
+
+impl AppService {
+    /// How columns of a dataset go together: those named, or all. Columns with too many values to be counted are left out when
+    /// none is named.
+    ///
+    /// # Errors
+    /// `not-found`, `gone`, `too-many-columns`, `work-limit`, `quota`, or the store's problem.
+    pub async fn profile(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        named: Option<&[String]>,
+    ) -> Result<DependencyProfile, Problem> {
+        let dataset = self.dataset(caller, id).await?;
+        let profiles = self.profiles(&dataset)?;
+        let used = match named {
+            None => (0..profiles.len()).filter(|&at| !profiles[at].exceeds(&self.limits)).collect(),
+            Some(names) => {
+                let mut used = names.iter().map(|name| place(&profiles, name)).collect::<Result<Vec<_>, _>>()?;
+                used.sort_unstable();
+                used.dedup();
+                used
+            }
+        };
+        if used.len() > MAX_PROFILED_COLUMNS {
+            let detail = format!("{} columns are too many to be compared with each other; name some", used.len());
+            let problem = Problem::new(Kind::TooManyColumns, detail);
+            return Err(problem.with("limit", MAX_PROFILED_COLUMNS).with("found", used.len()));
+        }
+        self.note(caller, AuditAction::ReadProfile, id).await?;
+        let identifiers = used.iter().enumerate().filter(|(_, at)| profiles[**at].identifier);
+        let identifiers = identifiers.map(|(attr, _)| Attr::from(attr)).collect();
+        self.on_columns(dataset, &profiles, used, move |table, control| engine::profile(table, identifiers, control))
+            .await
+    }
+
+    /// The values of a column from the `skip`-th on, the most frequent first, then by value; and whether there are more.
+    ///
+    /// # Errors
+    /// As [`AppService::profile`]; `not-found` also when there is no such column.
+    pub async fn values(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        name: &str,
+        (skip, limit): (usize, usize),
+    ) -> Result<(Vec<ValueCount>, bool), Problem> {
+        let dataset = self.dataset(caller, id).await?;
+        let profiles = self.profiles(&dataset)?;
+        let used = vec![place(&profiles, name)?];
+        self.note(caller, AuditAction::ReadValues, id).await?;
+        self.on_columns(dataset, &profiles, used, move |table, _| {
+            let column = table.column(Attr(0));
+            let mut counted: Vec<(u64, u32)> = column.counts().into_iter().zip(0..).collect();
+            // codes rise with values
+            counted.sort_unstable_by_key(|&(count, code)| (Reverse(count), code));
+            let text = |code| column.domain.value(code).map(|value| String::from_utf8_lossy(value).into_owned());
+            let page = counted.iter().skip(skip).take(limit);
+            let page = page.map(|&(count, code)| ValueCount { value: text(code), count }).collect();
+            Ok((page, counted.len() > skip.saturating_add(limit)))
+        })
+        .await
+    }
+
+    /// Loads columns and looks at them, on a blocking thread and within the budget of memory.
+    async fn on_columns<T: Send + 'static>(
+        &self,
+        dataset: DatasetRecord,
+        profiles: &[ColumnProfile],
+        used: Vec<usize>,
+        look: impl FnOnce(&Table, &Control) -> Result<T, Cancelled> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let room = self.budget.take_now(columns_memory(&dataset, profiles, &used))?;
+        let names: Vec<String> = used.iter().map(|&at| profiles[at].name.clone()).collect();
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
+        let (control, limits) = (Control::default(), self.limits.clone());
+        // a caller that goes away stops the computation
+        let stop_when_dropped = control.stop_when_dropped();
+        let looked = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let table = load(&handle, sources, &dataset, (&names, &used), &control).map_err(load_problem)?;
+            look(&table, &control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
+        });
+        let looked = looked.await.map_err(|_panicked| Problem::new(Kind::Internal, "the work stopped unexpectedly"))?;
+        drop(stop_when_dropped);
+        looked
+    }
+}
+
+/// Where a column stands.
+fn place(profiles: &[ColumnProfile], name: &str) -> Result<usize, Problem> {
+    let unknown = || Problem::new(Kind::NotFound, "the dataset has no column of that name").with("attribute", name);
+    profiles.iter().position(|profile| profile.name == name).ok_or_else(unknown)
+}

@@ -1,0 +1,171 @@
+//! What the ledger holds of a series, for people: what was disclosed, what was promised, and what it leaves no room for.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::identity::Caller;
+use crate::inputs::earlier_of;
+use crate::ledger;
+use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
+use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
+
+/// Pairs of attributes are looked at while a content has at most so many.
+const MAX_PAIRED_ATTRIBUTES: usize = 64;
+
+impl AppService {
+    /// A series of the caller's tenant.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn series(&self, caller: &Caller, name: String) -> Result<Series, Problem> {
+        let record = self.store.series(&caller.tenant, &name).await.map_err(|error| problem_of(&error))?;
+        let first = record.datasets.iter().map(|(_, at)| *at);
+        let first = first.chain(record.statements.iter().map(|statement| statement.recorded_at));
+        let first = first.chain(record.entries.iter().map(|entry| entry.entry.recorded_at)).min();
+        let created_at = first.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))?;
+        // pairs by pairs by tables: not on a thread that answers others
+        let shown = tokio::task::spawn_blocking(move || shown(name, created_at, record)).await;
+        let shown = shown.map_err(|_panicked| Problem::new(Kind::Internal, "the ledger could not be shown"))?;
+        shown.map_err(|error| problem_of(&error))
+    }
+}
+
+fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Result<Series, StoreError> {
+    let mut series = Series {
+        name,
+        created_at: written(created_at),
+        datasets: record.datasets.iter().map(|(id, _)| *id).collect(),
+        attributes: Vec::new(),
+        disclosures: Vec::new(),
+        standing_rules: Vec::new(),
+        graph: Vec::new(),
+        refused_pairs: Vec::new(),
+    };
+    let mut contents: BTreeMap<[u8; 32], LedgerSnapshot> = BTreeMap::new();
+    for SeriesEntry { content_hash, status, entry } in record.entries {
+        let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
+        series.disclosures.push(disclosed(&entry, disclosure, &status));
+        contents.entry(content_hash).or_default().entries.push(entry);
+    }
+    for (content_hash, rule) in record.rules {
+        let standing: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
+        let of_combination = !standing.combination.is_empty();
+        series.standing_rules.push(SeriesRule {
+            release: rule.release,
+            pointer: standing.pointer,
+            quasi_identifiers: standing.quasi_identifiers,
+            sensitive: if of_combination { standing.combination } else { vec![standing.sensitive] },
+            guarantee: standing.guarantee,
+        });
+        contents.entry(content_hash).or_default().rules.push(rule);
+    }
+    // what was stated is held against every content, also before there is one
+    let mut stated = EarlierDisclosures::default();
+    for record in &record.statements {
+        let statement = Statement::read(record)?;
+        statement.enter(&mut stated);
+        for table in &statement.tables {
+            let entry = DisclosureRecord {
+                id: table.id,
+                release: table.id,
+                table: table.name.clone(),
+                body: Value::Null,
+                recorded_at: record.recorded_at,
+            };
+            let shown = disclosed(&entry, statement.disclosure(table), "published");
+            series.disclosures.push(SeriesDisclosure { release: None, cuts: table.cuts.clone(), ..shown });
+        }
+    }
+    series.disclosures.sort_by_key(|disclosure| disclosure.id);
+    let declared = series.disclosures.iter().flat_map(|disclosure| &disclosure.attributes).map(String::as_str);
+    let identities = &stated.identities;
+    let mut attributes: Vec<&str> = Vec::new();
+    for name in declared.chain(identities.aliases()).chain(identities.functions()) {
+        let name = identities.canonical(name);
+        if !attributes.contains(&name) {
+            attributes.push(name);
+        }
+    }
+    series.attributes = attributes
+        .into_iter()
+        .map(|name| SeriesAttribute {
+            name: name.to_owned(),
+            aliases: identities.aliases_of(name),
+            function_of: identities.function_of(name),
+        })
+        .collect();
+    if contents.is_empty() && !stated.disclosures.is_empty() {
+        contents.insert([0; 32], LedgerSnapshot::default());
+    }
+    for snapshot in contents.values() {
+        let published = earlier_of(snapshot.entries.iter(), snapshot.rules.iter())?;
+        let mut earlier = stated.clone();
+        earlier.disclosures.extend(published.disclosures);
+        earlier.rules.extend(published.rules);
+        let ids: Vec<Uuid> =
+            stated.disclosures.iter().map(|(id, _)| *id).chain(snapshot.entries.iter().map(|entry| entry.id)).collect();
+        let mut names: Vec<String> = Vec::new();
+        for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
+            for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {
+                let shared = ledger::shared_attributes(identities, before, disclosure);
+                if !shared.is_empty() {
+                    let (a, b) = (ids[first], ids[second]);
+                    series.graph.push(SharedAttributes { a, b, shared });
+                }
+            }
+            names.extend(disclosure.attributes.iter().map(|name| identities.canonical(name).to_owned()));
+        }
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(MAX_PAIRED_ATTRIBUTES);
+        let refused = ledger::conflicting_pairs(&names, &earlier)
+            .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
+        series.refused_pairs.extend(refused);
+    }
+    series.graph.sort_unstable();
+    series.refused_pairs.sort_unstable();
+    series.refused_pairs.dedup();
+    Ok(series)
+}
+
+fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> SeriesDisclosure {
+    let (standing, seals) = match disclosure.standing {
+        RecordedProtection::Plain => ("plain", Vec::new()),
+        RecordedProtection::Unsealed => ("unsealed", Vec::new()),
+        RecordedProtection::Sealed(seals) => ("sealed", seals),
+    };
+    let seals = seals.into_iter().map(|seal| ManifestSeal {
+        quasi_identifiers: seal.quasi_identifiers,
+        sensitive: seal.sensitive,
+        joint: seal.joint,
+        guarantees: seal.guarantees,
+    });
+    SeriesDisclosure {
+        id: entry.id,
+        release: Some(entry.release),
+        table: disclosure.table,
+        attributes: disclosure.attributes,
+        standing: standing.to_owned(),
+        seals: seals.collect(),
+        cuts: BTreeMap::new(),
+        status: match status {
+            "held" => "reserved",
+            "published" => "published",
+            // a rejected one of which somebody had read stays too
+            _ => "withdrawn",
+        }
+        .to_owned(),
+        recorded_at: written(entry.recorded_at),
+        unproven: disclosure.unproven.map(|reason| Unproven { reason }),
+    }
+}
+
+fn written(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Micros, true)
+}

@@ -1,0 +1,506 @@
+//! Where callers are served: submissions and dry runs. What a job may say is decided here, completely, before it is queued.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::engine::{EngineError, Plan};
+use crate::fingerprints::{comparable, describe_uncompared};
+use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
+use crate::inputs::{
+    ColumnSources, CompositionCheck, CompositionConflict, CompositionContext, LoadError, MemoryBudget, ProfileCounts,
+    column_facts, earlier_releases_memory, extra_columns, extra_columns_memory, job_memory, load, load_problem,
+};
+use crate::microdata::ColumnProfile;
+use crate::microdata::formats::IngestLimits;
+use crate::ports::{
+    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, MIN_SAMPLED_ROWS, NewJob, Notifier,
+    RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError, problem_of,
+};
+use crate::problem::{Fault, Kind, Problem};
+use crate::random::{RandomStreams, ReleaseKey};
+use crate::report::{InternalReport, SpecificationNotice};
+use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, Specification};
+use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
+use crate::{engine, inputs, meter, spec};
+
+/// Where release keys come from.
+pub type ReleaseKeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
+
+/// Serves callers. Cloning gives another handle.
+#[derive(Clone)]
+pub struct AppService {
+    /// Everything that lasts.
+    pub store: Arc<dyn Store>,
+    /// Keys at rest.
+    pub vault: Arc<Vault>,
+    /// The time.
+    pub clock: Clock,
+    /// Wakes workers and waiting callers.
+    pub signals: Arc<Notifier>,
+    /// Draws release keys.
+    pub keys: ReleaseKeySource,
+    /// The most jobs of a tenant that may wait.
+    pub max_queued_jobs: u64,
+    /// What columns may hold.
+    pub limits: IngestLimits,
+    /// What jobs and plans may take together.
+    pub budget: MemoryBudget,
+}
+
+/// A document and the dataset it speaks of.
+struct ResolvedDocument {
+    dataset: DatasetRecord,
+    profiles: Vec<ColumnProfile>,
+    reading: ParsedDocument,
+}
+
+impl AppService {
+    /// Whoever sends a token; `None` when its key is unknown, expired or revoked.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
+        let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
+        Ok(match key {
+            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::of(&key)),
+            Some(_) => None,
+            None => {
+                // whether there is such a key does not show in the time of the answer
+                let _ = TokenHash::of_nobody(token);
+                None
+            }
+        })
+    }
+
+    /// Whether a caller that was let in before would be let in still: for answers that go on for long.
+    ///
+    /// # Errors
+    /// `unauthenticated` when its key was revoked or its token has ended, or the store's problem.
+    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+        let now = self.clock.now();
+        let works = match &caller.actor {
+            Actor::Unnamed => true,
+            Actor::Key(id) => {
+                let key = self.store.key(*id).await.map_err(|error| problem_of(&error))?;
+                key.is_some_and(|key| key.works(now))
+            }
+            Actor::Subject { until, .. } => now < *until,
+        };
+        works.then_some(()).ok_or_else(unauthenticated)
+    }
+
+    /// What a caller does now, as the audit log will tell it.
+    pub fn deed(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
+        AuditEntry::of(caller, action, object, self.clock.now())
+    }
+
+    /// Writes to the audit log what a caller is about to be told, where nothing else is written.
+    ///
+    /// # Errors
+    /// The store's problem: what cannot be recorded is not answered.
+    pub async fn note(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
+        self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
+    }
+
+    /// Destroys the rows of a dataset.
+    ///
+    /// # Errors
+    /// `not-found`, `gone` when it was purged before, or the store's problem.
+    pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
+        self.dataset(caller, id).await?;
+        let deed = self.deed(caller, AuditAction::Purge, id);
+        let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
+        purged.map_err(|error| match error {
+            StoreError::NotFound => no_such_dataset(),
+            other => problem_of(&other),
+        })
+    }
+
+    /// Asks a job to stop.
+    ///
+    /// # Errors
+    /// `not-found`, `conflict` when it has ended, or the store's problem.
+    pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
+        let deed = self.deed(caller, AuditAction::Cancel, id);
+        let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
+        match outcome.map_err(|error| problem_of(&error))? {
+            CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
+            CancelOutcome::Terminal(status) => {
+                Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")))
+            }
+            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => {
+                self.signals.cancel_requested();
+                Ok(())
+            }
+        }
+    }
+
+    /// A dataset that is there.
+    ///
+    /// # Errors
+    /// `not-found`, `gone` when it was purged, or the store's problem.
+    pub async fn dataset(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
+        let dataset = self.store.dataset(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+        let dataset = dataset.ok_or_else(no_such_dataset)?;
+        if dataset.purged_at.is_some() {
+            return Err(Problem::new(
+                Kind::Gone,
+                "the dataset was purged; its releases and its place in the ledger remain",
+            ));
+        }
+        Ok(dataset)
+    }
+
+    /// What is known of the columns of a dataset; nothing once it is purged.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
+        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(load_problem) }
+    }
+
+    /// What the original says of a release that is served.
+    ///
+    /// # Errors
+    /// `gone` when the original was purged or the release has ended, `not-found` when it is of a time before reports, or the
+    /// store's problem: what cannot be recorded is not answered.
+    pub async fn internal_report(&self, caller: &Caller, release: &ReleaseRecord) -> Result<InternalReport, Problem> {
+        let failed = |error: StoreError| problem_of(&error);
+        let dataset = self.store.dataset(&caller.tenant, release.dataset).await.map_err(failed)?;
+        let dataset = dataset.ok_or_else(no_such_dataset)?;
+        if dataset.purged_at.is_some() {
+            return Err(Problem::new(Kind::Gone, "the original was purged, and what it said of the release with it"));
+        }
+        let sealed = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
+        let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
+        let sealed = sealed.ok_or_else(absent)?;
+        let key = dataset.data_key(&self.vault).map_err(load_problem)?;
+        let report = key.open(CiphertextContext::InternalReport { release: release.id }, &sealed);
+        let report = report.map_err(|error| failed(error.into()))?;
+        let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        Ok(report)
+    }
+
+    async fn open(
+        &self,
+        caller: &Caller,
+        document: &Value,
+        origin: DocumentSource,
+    ) -> Result<ResolvedDocument, Problem> {
+        let on_policy = self.on_policy(caller, document).await?;
+        let document = on_policy.as_ref().unwrap_or(document);
+        let on_taxonomies = self.on_taxonomies(caller, document).await?;
+        let document = on_taxonomies.as_ref().unwrap_or(document);
+        let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
+        let dataset = self.dataset(caller, id).await?;
+        let profiles = dataset.profiles(&self.vault).map_err(load_problem)?;
+        let facts = column_facts(dataset.rows, &profiles, &self.limits);
+        let record_key = dataset.record_key.clone().unwrap_or_default();
+        let unit = dataset.unit();
+        let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
+        let reading = spec::read(document, &schema, origin);
+        Ok(ResolvedDocument { dataset, profiles, reading })
+    }
+
+    /// Accepts a job under an id that nothing has, or says everything that is wrong with it.
+    ///
+    /// # Errors
+    /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
+    /// queued then.
+    pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
+        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Http).await?;
+        let mut faults = reading.faults;
+        if let Some(specification) = &reading.specification {
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(specification, &counts));
+        }
+        let specification = match reading.specification {
+            Some(specification) if faults.is_empty() => specification,
+            _ => return Err(Problem::of_faults(faults)),
+        };
+        if specification.unproven.is_some() && !caller.may(Scope::LedgerOverride) {
+            let scope = Scope::LedgerOverride.name();
+            let detail = format!("to publish without proof needs the scope {scope}");
+            return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
+        }
+        self.budget.judge(job_memory(&dataset, &profiles, &specification))?;
+        let reuse_key = self.reuse_key(&dataset, &specification);
+        let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
+        if let Some((release, status)) = ended {
+            return Err(crate::ports::release_ended_problem(&status, release));
+        }
+        let beside = self.beside(&dataset, &profiles, &specification).await?;
+        if let Some(clash) = beside.clash.filter(|_| specification.unproven.is_none())
+            && self.release_of_key(&dataset, reuse_key).await?.is_none()
+        {
+            return Err(clash.problem());
+        }
+        let place = (self.store.as_ref(), self.vault.as_ref());
+        let named = inputs::find_earlier_releases(place, &dataset, &beside.earlier, &specification).await?;
+        let against = earlier_releases_memory(&dataset, &profiles, &specification, (&beside.earlier, &named));
+        self.budget.judge(job_memory(&dataset, &profiles, &specification).saturating_add(against))?;
+        self.must_have_room(&dataset.tenant).await?;
+        let now = self.clock.now();
+        let wrapped_key =
+            (self.keys)().and_then(|key| self.vault.wrap(Purpose::Release, id, &key)).map_err(|error| {
+                tracing::error!(error = %error, "no release key can be drawn");
+                Problem::new(Kind::Internal, "no release key can be drawn")
+            })?;
+        let deadline_at = specification.deadline.and_then(|deadline| chrono::Duration::from_std(deadline).ok());
+        let job = self.store.enqueue(NewJob {
+            id,
+            tenant: dataset.tenant.clone(),
+            dataset: dataset.id,
+            series: dataset.series.clone(),
+            method: specification.method.name().to_owned(),
+            reuse_key,
+            specification: specification.normalized,
+            priority: specification.priority,
+            reason: specification.reason,
+            submitted_at: now,
+            deadline_at: deadline_at.map(|deadline| now + deadline),
+            wrapped_key,
+            deed: self.deed(caller, AuditAction::Submit, id),
+        });
+        let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
+        self.signals.job_queued();
+        Ok(job)
+    }
+
+    /// What was published of the people of a dataset.
+    async fn beside(
+        &self,
+        dataset: &DatasetRecord,
+        profiles: &[ColumnProfile],
+        specification: &Specification,
+    ) -> Result<CompositionContext, Problem> {
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let judged = CompositionCheck {
+            store: self.store.as_ref(),
+            vault: &self.vault,
+            dataset,
+            columns: &columns,
+            used: &specification.names,
+        };
+        let series = self.store.series(&dataset.tenant, &dataset.series).await.map_err(|error| problem_of(&error))?;
+        judged.beside(&series).await.map_err(|error| problem_of(&error))
+    }
+
+    /// What cannot be told of the people of a dataset, for whoever uploads it or plans with it.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
+        let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
+        let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
+        let others = people.iter().filter(|record| record.series != dataset.series);
+        let warning =
+            |r#type: &str, detail: String| SpecificationNotice { r#type: r#type.to_owned(), pointer: None, detail };
+        let mut warnings = Vec::new();
+        if dataset.record_key.is_none()
+            && others.clone().next().is_some()
+            && own.is_none_or(|people| people.sampled < MIN_SAMPLED_ROWS)
+        {
+            let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
+                          whether other series speak of the same people is not known";
+            warnings.push(warning("people-unknown", detail.to_owned()));
+        }
+        let uncompared: BTreeSet<&str> = match own.filter(|_| dataset.same_people != Some(false)) {
+            None => BTreeSet::new(),
+            Some(own) => others
+                .filter(|other| other.people.as_ref().is_some_and(|other| !comparable(own, other)))
+                .map(|other| other.series.as_str())
+                .collect(),
+        };
+        if !uncompared.is_empty() {
+            let detail = describe_uncompared(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
+            warnings.push(warning("people-uncompared", detail));
+        }
+        Ok(warnings)
+    }
+
+    /// Submissions at the very same moment may together exceed the limit by their number.
+    async fn must_have_room(&self, tenant: &str) -> Result<(), Problem> {
+        let (limit, found) = (self.max_queued_jobs, self.store.queued_jobs(tenant).await);
+        let found = found.map_err(|error| problem_of(&error))?;
+        if found < limit {
+            return Ok(());
+        }
+        let detail = format!("{found} jobs wait already; {limit} may wait at the same time");
+        Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
+    }
+
+    /// Under one key, one release: tenant, series, content and everything in the specification that has an effect.
+    fn reuse_key(&self, dataset: &DatasetRecord, specification: &Specification) -> [u8; 32] {
+        let mut hash = self.vault.content_hasher(&dataset.tenant);
+        hash.update(b"reuse\0");
+        hash.update(&(dataset.series.len() as u64).to_le_bytes());
+        hash.update(dataset.series.as_bytes());
+        hash.update(&dataset.content_hash);
+        hash.update(specification.reuse_form.to_string().as_bytes());
+        hash.finish()
+    }
+
+    /// The standing release of a reuse key.
+    async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
+        let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
+        let mut cursor = None;
+        loop {
+            let page =
+                self.store.releases(&dataset.tenant, &filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
+            if let Some(release) = page.items.iter().find(|release| release.reuse_key == key && release.is_served()) {
+                return Ok(Some(release.id));
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The dry run of a document. Loads the columns it uses.
+    ///
+    /// # Errors
+    /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
+    pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
+        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Plan).await?;
+        let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
+        let mut faults = reading.faults;
+        let unread =
+            |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
+        if faults.iter().any(unread) {
+            // it is no job document: what was meant, and what would come of it, nobody can say
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(&specification, &counts));
+            return Err(Problem::of_faults(faults));
+        }
+        let CompositionContext { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
+        // tables that are only proposed are no job's
+        let reused = match specification.schema {
+            Some(_) => None,
+            None => self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?,
+        };
+        if let Some(release) = reused {
+            // a job would give this release back: it does not stand in its own way
+            earlier.disclosures.retain(|(of, _)| *of != release);
+            earlier.rules.retain(|(of, _)| *of != release);
+        }
+        let clash = clash.filter(|_| reused.is_none());
+        self.note(caller, AuditAction::Plan, dataset.id).await?;
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
+        let unknown_people = self.people_warnings(&dataset).await?;
+        let place = (self.store.as_ref(), self.vault.as_ref());
+        let named = inputs::find_earlier_releases(place, &dataset, &earlier, &specification).await?;
+        let need = job_memory(&dataset, &profiles, &specification)
+            .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further.1))
+            .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
+        let is_unproven = specification.unproven.is_some();
+        let told = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
+        if let Err(problem) = self.budget.judge(need) {
+            // no table is loaded for what no job could do; the counts of single columns say the rest
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            let planned = engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem);
+            return planned.map_err(engine_problem_of).map(|mut plan| {
+                told(&mut plan);
+                plan
+            });
+        }
+        let room = self.budget.take_now(need)?;
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
+        let (control, limits) = (Control::default(), self.limits.clone());
+        // a caller that goes away stops the computation
+        let stop_when_dropped = control.stop_when_dropped();
+        let planned = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
+            let unread = |error| match error {
+                LoadError::Cancelled => EngineError::Cancelled,
+                other => EngineError::Refused(load_problem(other)),
+            };
+            let table = loaded.map_err(unread)?;
+            let further = match further.1.is_empty() {
+                true => None,
+                false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
+            };
+            let place = (&handle, &store);
+            earlier.beside = inputs::read_earlier_releases(
+                place,
+                sources,
+                (&dataset, &profiles),
+                &earlier,
+                &specification,
+                &control,
+            )?;
+            let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
+                problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
+                cause: error.to_string(),
+            })?;
+            let columns = (&table, further.as_ref());
+            engine::dry_run(&specification, columns, &RandomStreams::Keyed(key), &earlier, faults, &control)
+        });
+        let planned =
+            planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
+        drop(stop_when_dropped);
+        let planned = planned.map(|mut plan| {
+            told(&mut plan);
+            plan.warnings.extend(reused.map(|release| SpecificationNotice {
+                r#type: "release-reused".to_owned(),
+                pointer: None,
+                detail: format!("an equal job has a release already; a job would give it back: {release}"),
+            }));
+            plan
+        });
+        planned.map_err(engine_problem_of)
+    }
+}
+
+/// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
+fn add_composition(
+    plan: &mut Plan,
+    clash: Option<&CompositionConflict>,
+    is_unproven: bool,
+    unknown_people: &[SpecificationNotice],
+) {
+    if let Some(clash) = clash {
+        clash.verdict().clone_into(&mut plan.composition.verdict);
+        plan.composition.counts = clash.counts();
+        if !is_unproven {
+            plan.problems.push(clash.problem().to_json("about:blank"));
+            plan.feasible = false;
+        }
+    }
+    plan.warnings.extend(unknown_people.iter().cloned());
+}
+
+/// What is answered in place of a plan.
+fn engine_problem_of(stopped: EngineError) -> Problem {
+    match stopped {
+        EngineError::Refused(problem) => problem,
+        EngineError::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
+        EngineError::Failed { problem, cause } => {
+            tracing::error!(cause, "a plan failed");
+            problem
+        }
+    }
+}
+
+/// The one answer for whatever is wrong with a key or a token.
+#[must_use]
+pub fn unauthenticated() -> Problem {
+    Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
+}
+
+fn no_such_dataset() -> Problem {
+    Problem::new(Kind::NotFound, "there is no such dataset")
+}

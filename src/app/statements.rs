@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::control::Control;
+use crate::identity::Caller;
+use crate::inputs;
+use crate::inputs::{ColumnSources, load_problem};
+use crate::ledger::{AttributeIdentities, ExternalRowsRef};
+use crate::ports::{AuditAction, DeclaredProtection, Statement, StatementRecord, StoreError, problem_of};
+use crate::problem::{Fault, Kind, Problem};
+use crate::spec::child;
+
+impl AppService {
+    /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
+    ///
+    /// # Errors
+    /// `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
+    /// `invalid-specification` with every fault of tables whose rows are not those that are stated, or the store's problem.
+    pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
+        if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
+            return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
+        }
+        if let Some(fault) = statement.faults() {
+            return Err(Problem::new(Kind::MalformedBody, fault));
+        }
+        let failed = |error: StoreError| problem_of(&error);
+        for dataset in statement.tables.iter().filter_map(|table| table.dataset) {
+            self.dataset(caller, dataset).await?;
+        }
+        let record = self.store.series(&caller.tenant, series).await.map_err(failed)?;
+        let mut identities = AttributeIdentities::default();
+        for before in &record.statements {
+            let before = Statement::read(before).map_err(failed)?;
+            // two at once may contradict each other: then the first one counts, as when a job is judged
+            let _ = before.identify(&mut identities);
+        }
+        let contradictions: Vec<String> = statement.identify(&mut identities).iter().map(ToString::to_string).collect();
+        if !contradictions.is_empty() {
+            return Err(Problem::new(Kind::Conflict, contradictions.join("; ")));
+        }
+        let faults = self.strange_tables(caller, &statement, &identities).await?;
+        if !faults.is_empty() {
+            return Err(Problem::of_faults(faults));
+        }
+        for table in &mut statement.tables {
+            table.id = Uuid::now_v7();
+        }
+        let body = serde_json::to_value(&statement).map_err(|error| failed(StoreError::corrupt(error)))?;
+        let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
+        let deed = self.deed(caller, AuditAction::State, series);
+        self.store.enter_statement(&caller.tenant, series, &entered, &deed).await.map_err(failed)?;
+        Ok(statement.tables.iter().map(|table| table.id).collect())
+    }
+    /// What is not so of the tables and of the datasets that hold their rows. What is entered stays for ever, so that it is looked at
+    /// before.
+    async fn strange_tables(
+        &self,
+        caller: &Caller,
+        statement: &Statement,
+        identities: &AttributeIdentities,
+    ) -> Result<Vec<Fault>, Problem> {
+        let (mut faults, mut held) = (Vec::new(), Vec::new());
+        for (at, table) in statement.tables.iter().enumerate() {
+            let place = child("/tables", &at.to_string());
+            if table.standing == DeclaredProtection::Plain && !table.cuts.is_empty() {
+                let detail = "a plain table is one of exact tuples, and has no cuts: expected unsealed";
+                let fault = Fault::new(child(&place, "standing"), Kind::ParameterRange, detail);
+                faults.push(fault.with("allowed", "unsealed"));
+            }
+            let Some(id) = table.dataset else { continue };
+            let dataset = self.dataset(caller, id).await?;
+            let profiles = self.profiles(&dataset)?;
+            let stated = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
+            match inputs::ExternalRows::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
+                Ok(table) => held.push((place, table)),
+                Err(strange) => faults.extend(strange.into_iter().map(|strange| {
+                    let name = &table.attributes[strange];
+                    let pointer = child(&child(&place, "attributes"), &strange.to_string());
+                    let detail = format!("{name} {}", inputs::NO_SINGLE_COLUMN_DETAIL);
+                    Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name.as_str())
+                })),
+            }
+        }
+        held.retain(|(_, table)| table.has_cuts());
+        if held.is_empty() {
+            return Ok(faults);
+        }
+        let need = held.iter().map(|(_, table)| table.memory_of_rows()).max().unwrap_or(0);
+        let room = self.budget.take_now(need)?;
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
+        let (control, limits) = (Control::default(), self.limits.clone());
+        // a caller that goes away stops the reading
+        let stop_when_dropped = control.stop_when_dropped();
+        let beyond = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let mut found = Vec::new();
+            for (place, table) in &held {
+                let names = table.beyond_cuts(&handle, sources, &control).map_err(load_problem)?;
+                found.extend(names.into_iter().map(|name| {
+                    let detail = format!("the dataset has labels of {name} that are not of its cut");
+                    let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);
+                    fault.with("attribute", name)
+                }));
+            }
+            Ok(found)
+        });
+        let beyond: Result<Vec<Fault>, Problem> =
+            beyond.await.map_err(|_panicked| Problem::new(Kind::Internal, "the tables could not be looked at"))?;
+        drop(stop_when_dropped);
+        faults.extend(beyond?);
+        Ok(faults)
+    }
+}

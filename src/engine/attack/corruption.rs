@@ -1,0 +1,149 @@
+//! The attack `corruption`: somebody finds out the sensitive values of some rows of a bucket.
+
+use serde_json::Map;
+
+use super::report::{AttackFinding, AttackFindings, AttackReport};
+use crate::control::{Control, Phase};
+use crate::engine::error::EngineError;
+use crate::engine::read_back::external::rules_of;
+use crate::engine::read_back::model::model_problem;
+use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::model::{PublishedRows, corrupted};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{
+    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule, TableProtection,
+};
+use crate::report::{Manifest, ManifestRatio, publication_of};
+use crate::spec::Attack;
+
+/// So many findings are shown.
+const MAX_REPORTED_CORRUPTIONS: usize = 10;
+
+/// The attack on a release, before its parts are read.
+pub struct Corruption {
+    publication: Publication,
+    kinds: Vec<Option<AttributeType>>,
+    /// Tables, each with the attribute that it protects, the rule that asks for it, and the bound.
+    asked: Vec<(usize, Attr, SubmittedRule, Bound)>,
+    known: u64,
+}
+
+impl Corruption {
+    /// Of whoever knows the values of so many rows of each bucket.
+    ///
+    /// # Errors
+    /// The refusal of a release or a rule that it cannot be played on.
+    pub fn of(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, EngineError> {
+        let attributes = manifest.attributes();
+        let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
+        let publication = publication_of(manifest, &names).map_err(EngineError::bug)?;
+        let refused = |faults: Vec<Fault>| EngineError::Refused(Problem::of_faults(faults));
+        let rules = rules_of(manifest, rule, &names).map_err(refused)?;
+        let mut asked: Vec<(usize, Attr, SubmittedRule, Bound)> = Vec::new();
+        for rule in rules {
+            let (Protected::Attribute(attr), Some(bound)) = (rule.protects, bound(rule.guarantee)) else { continue };
+            let holds = |table: &PublishedTable| {
+                let seals = match &table.standing {
+                    TableProtection::Sealed(seals) => seals.as_slice(),
+                    TableProtection::Plain | TableProtection::Unsealed => &[],
+                };
+                table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == Protected::Attribute(attr))
+            };
+            let tables = publication.tables.iter().enumerate().filter(|(_, table)| holds(table));
+            asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));
+        }
+        // of rules into one attribute of a table the strictest says it for all
+        asked.sort_by_key(|(table, attr, _, bound)| (*table, *attr, *bound));
+        asked.dedup_by_key(|(table, attr, ..)| (*table, *attr));
+        if asked.is_empty() {
+            let detail =
+                "corruption is played on bucketized tables, against rules that bound the share of each value alike";
+            return Err(refused(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
+        }
+        let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
+        Ok(Self { publication, kinds, asked, known: known as u64 })
+    }
+
+    /// The bytes of memory that it is estimated to take.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        const BASE: u64 = 4 << 20;
+        /// For a row of a part: its bucket, its code as it comes and in its order, its place among the counts.
+        const ROW: u64 = 64;
+        let read = self.asked.iter().flat_map(|(table, ..)| &self.publication.tables[*table].parts);
+        read.fold(BASE, |all, part| all.saturating_add(part.len.saturating_mul(ROW)))
+    }
+
+    /// Plays it.
+    ///
+    /// # Errors
+    /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
+    pub fn play(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<AttackReport, EngineError> {
+        control.begin(Phase::Audit, 1)?;
+        let wanted = |table: usize| {
+            let of = self.asked.iter().filter(|(at, ..)| *at == table);
+            of.map(|(_, attr, ..)| AttrSet::one(*attr)).reduce(AttrSet::union)
+        };
+        let cells =
+            PublishedRows::read(&self.publication, wanted, &self.kinds, parts, control).map_err(model_problem)?;
+        let (mut found, mut worst): (Vec<AttackFinding>, Option<(u64, u64)>) = (Vec::new(), None);
+        let larger =
+            |a: (u64, u64), b: (u64, u64)| u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1);
+        let mut total = 0;
+        for (table, attr, rule, bound) in &self.asked {
+            let posteriors = corrupted(&cells, *table, *attr, self.known, control)?;
+            let posteriors = posteriors.ok_or_else(|| EngineError::bug("a protected attribute stands in no part"))?;
+            for (posterior, label) in posteriors.into_iter().zip(1_u32..) {
+                let Some(posterior) = posterior else { continue };
+                if worst.is_none_or(|worst| larger(posterior, worst)) {
+                    worst = Some(posterior);
+                }
+                if !larger(posterior, (bound.numerator(), bound.denominator())) {
+                    continue;
+                }
+                total += 1;
+                found.push(AttackFinding {
+                    rule: Some(rule.pointer.clone()),
+                    table: Some(self.publication.tables[*table].name.0.clone()),
+                    attribute: None,
+                    bucket: Some(label.into()),
+                    known: Map::new(),
+                    sensitive: Map::new(),
+                    posterior: ManifestRatio { count: posterior.0, of: posterior.1 },
+                });
+                // the most certain of all, and no more are held than are looked at
+                if found.len() > 64 * MAX_REPORTED_CORRUPTIONS {
+                    first(&mut found);
+                }
+            }
+        }
+        first(&mut found);
+        Ok(AttackReport {
+            attack: Attack::Corruption.word().to_owned(),
+            uses: "parts".to_owned(),
+            breach: total > 0,
+            worst: worst.map(|(count, of)| ManifestRatio { count, of }),
+            findings: AttackFindings { total, first: found },
+            membership: None,
+            joins: None,
+        })
+    }
+}
+
+/// Keeps the most certain; of equal ones the first.
+fn first(found: &mut Vec<AttackFinding>) {
+    found.sort_by(|a, b| {
+        let (a, b) = (a.posterior, b.posterior);
+        (u128::from(b.count) * u128::from(a.of)).cmp(&(u128::from(a.count) * u128::from(b.of)))
+    });
+    found.truncate(MAX_REPORTED_CORRUPTIONS);
+}
+
+/// The share that a guarantee bounds all values by.
+fn bound(guarantee: Guarantee) -> Option<Bound> {
+    match guarantee {
+        Guarantee::LDiversity { l } => Bound::new(1, l).ok(),
+        Guarantee::AlphaK { alpha, .. } => Some(alpha),
+        _ => None,
+    }
+}

@@ -1,0 +1,187 @@
+use serde_json::{Map, Value, json};
+
+use super::report::{AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult, NEEDS_ORIGINAL};
+use crate::control::Control;
+use crate::engine::error::EngineError;
+use crate::engine::read_back::external::ReadFile;
+use crate::engine::sequential::earlier::{StatedResult, earlier_of};
+use crate::engine::sequential::external::{ExternalTableRows, JoinContext, entered_of};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{
+    EarlierRelease, JoinAttribute, MethodDetails, SequentialDetails, XyMeasure, XyRequirement, reference_text,
+};
+use crate::report::{Manifest, ManifestRatio, publication_of};
+use crate::spec::Attack;
+use crate::verifier::{JoinError, JoinMeasures, ObservedRelease, ReleaseJoin};
+
+/// A sequential release, and behind it those that it was made against, in any order.
+#[derive(Default)]
+pub struct JoinableRelease(Vec<EarlierRelease>);
+
+impl JoinableRelease {
+    /// Adds a release whose part was read.
+    ///
+    /// # Errors
+    /// As [`earlier_of`].
+    pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), EngineError> {
+        let published = manifest.tables.first().map_or(&[][..], |table| &table.attributes);
+        let publication = publication_of(manifest, published).map_err(EngineError::bug)?;
+        let joined = match (self.0.first(), &publication.particulars) {
+            (Some(new), _) => new.sequence.as_ref(),
+            (None, MethodDetails::Sequential(own)) => Some(&**own),
+            (None, _) => None,
+        };
+        let Some(joined) = joined else { return Err(EngineError::bug("the release is not sequential")) };
+        let number = joined.against.iter().position(|id| manifest.id.is_some_and(|own| own.to_string() == *id));
+        let number = number.map_or(0, |at| at + 1);
+        let names: Vec<String> = published.iter().map(|name| joined.attribute(number, name).to_owned()).collect();
+        self.0.push(earlier_of(manifest, &names, file)?);
+        Ok(())
+    }
+
+    /// Adds a table that was entered, behind the releases that were published here.
+    ///
+    /// # Errors
+    /// As [`entered_of`].
+    pub fn add_entered(&mut self, table: ExternalTableRows) -> Result<(), EngineError> {
+        let of_new = self.0.first().into_iter().flat_map(|new| &new.columns);
+        let kinds = of_new.map(|column| (column.name.clone(), column.kind)).collect();
+        let beheld = JoinContext { kinds, ..JoinContext::default() }.with(&self.0);
+        let release = entered_of(table, &beheld, "/attack");
+        let release = release.map_err(|faults| EngineError::Refused(Problem::of_faults(faults)))?;
+        self.0.push(release);
+        Ok(())
+    }
+
+    /// Joins them, and says of every requirement, or of the one at `rule`, what it comes to.
+    ///
+    /// # Errors
+    /// [`EngineError`]: `work-limit` where the join is too large.
+    pub fn attack(&self, rule: Option<&str>, control: &Control) -> Result<AttackReport, EngineError> {
+        let Some((new, others)) = self.0.split_first() else { return Err(EngineError::bug("there is no release")) };
+        let Some(sequence) = &new.sequence else { return Err(EngineError::bug("the release is not sequential")) };
+        let own: Vec<&str> = of_rule(sequence, None).map(|(requirement, _)| requirement.pointer.as_str()).collect();
+        if let Some(rule) = rule.filter(|rule| !own.contains(rule)) {
+            let allowed = format!("the pointer of a requirement of the release: {}", own.join(", "));
+            let fault = Fault::new("/rule", Kind::ParameterRange, format!("{rule} is none: expected {allowed}"));
+            return Err(EngineError::Refused(Problem::of_faults(vec![fault.with("allowed", allowed)])));
+        }
+        let find = |id: &String| others.iter().find(|release| release.release == *id);
+        let earlier: Option<Vec<&EarlierRelease>> = sequence.against.iter().map(find).collect();
+        let Some(earlier) = earlier else { return Err(EngineError::bug("an earlier release is not at hand")) };
+        let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
+            earlier.into_iter().map(|release| (release, ObservedRelease::of(release))).collect();
+        let shown = ObservedRelease::of(new);
+        let join = ReleaseJoin::of(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
+        let (mut joins, mut breaches, mut worst) = (Vec::new(), Vec::new(), None::<ManifestRatio>);
+        for (requirement, on) in of_rule(sequence, rule) {
+            for stated in on {
+                control.check()?;
+                let found = join.measure(requirement, &stated.releases, control).map_err(join_problem)?;
+                let posterior = posterior(&requirement.measure, &found);
+                if worst.is_none_or(|worst| {
+                    u128::from(posterior.count) * u128::from(worst.of)
+                        > u128::from(worst.count) * u128::from(posterior.of)
+                }) {
+                    worst = Some(posterior);
+                }
+                let holds = found.is_allowed(&requirement.measure);
+                let said = on_join(sequence, requirement, &stated.releases, &found, holds);
+                if !holds {
+                    breaches.push(AttackFinding {
+                        rule: Some(requirement.pointer.clone()),
+                        table: None,
+                        attribute: None,
+                        bucket: None,
+                        known: said.group.clone(),
+                        sensitive: said.told.clone(),
+                        posterior,
+                    });
+                }
+                joins.push(said);
+            }
+        }
+        let total = breaches.len() as u64;
+        breaches.truncate(super::report::MAX_REPORTED_RESULTS);
+        Ok(AttackReport {
+            attack: Attack::Join.word().to_owned(),
+            uses: if sequence.entered.is_empty() { "parts" } else { NEEDS_ORIGINAL }.to_owned(),
+            breach: total > 0,
+            worst,
+            findings: AttackFindings { total, first: breaches },
+            membership: None,
+            joins: Some(joins),
+        })
+    }
+}
+
+/// The requirements of a release, or its own one at a pointer.
+fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl Iterator<Item = &'a StatedResult> {
+    sequence
+        .requirements
+        .iter()
+        .filter(move |(requirement, _)| rule.is_none_or(|rule| requirement.of == 0 && requirement.pointer == rule))
+}
+
+/// How likely the worst group makes one of its values: of k of them, one in k.
+fn posterior(measure: &XyMeasure, found: &JoinMeasures) -> ManifestRatio {
+    let (count, of) = lowest(found.achieved);
+    match measure {
+        XyMeasure::Anonymity { .. } => ManifestRatio { count: of, of: count },
+        XyMeasure::Linkability { .. } => ManifestRatio { count, of },
+    }
+}
+
+/// In its lowest terms.
+fn lowest((count, of): (u128, u128)) -> (u64, u64) {
+    let (mut a, mut b) = (count, of);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    let word = |number: u128| u64::try_from(number / a.max(1)).unwrap_or(u64::MAX);
+    (word(count), word(of))
+}
+
+fn on_join(
+    sequence: &SequentialDetails,
+    requirement: &XyRequirement,
+    releases: &[usize],
+    found: &JoinMeasures,
+    holds: bool,
+) -> JoinAttackResult {
+    let id = |release: usize| match release.checked_sub(1) {
+        None => "new".to_owned(),
+        Some(earlier) => sequence.against[earlier].clone(),
+    };
+    let named = |labels: &[(JoinAttribute, Option<Vec<u8>>)]| -> Map<String, Value> {
+        let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
+        let name = |of: &JoinAttribute| reference_text(&sequence.against, of.release, &of.attribute);
+        labels.iter().map(|(of, label)| (name(of), json!(text(label)))).collect()
+    };
+    let (count, of) = lowest(found.achieved);
+    JoinAttackResult {
+        requirement: requirement.pointer.clone(),
+        promised_by: (requirement.of > 0).then(|| id(requirement.of)),
+        releases: releases.iter().map(|release| id(*release)).collect(),
+        achieved: match requirement.measure {
+            XyMeasure::Anonymity { .. } => JoinAttackMeasure { k: Some(count), h: None },
+            XyMeasure::Linkability { .. } => JoinAttackMeasure { k: None, h: Some(ManifestRatio { count, of }) },
+        },
+        holds,
+        group: named(&found.known),
+        told: named(&found.told),
+    }
+}
+
+fn join_problem(why: JoinError) -> EngineError {
+    match why {
+        JoinError::Cancelled(cancelled) => cancelled.into(),
+        JoinError::TooMany => {
+            let detail = "the attack would count too many tuples of rows that differ in what is asked";
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", ReleaseJoin::MAX_JOIN_STEPS))
+        }
+        JoinError::Unknown | JoinError::Empty => {
+            EngineError::bug("a release says of its join what its parts do not have")
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Attacks, played as audits.
+
+pub(super) mod corruption;
+pub(super) mod inference;
+pub(super) mod join;
+pub(crate) mod membership;
+pub(super) mod negative_association;
+pub(super) mod play;
+pub(super) mod report;

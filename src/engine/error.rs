@@ -1,0 +1,86 @@
+use crate::control::Cancelled;
+use crate::problem::{Fault, Kind, Problem};
+use crate::publish::{PlanError, PlanRefusal};
+use crate::verifier::VerifierError;
+
+/// Why a release did not come about.
+#[derive(Debug)]
+pub enum EngineError {
+    /// It was told to stop.
+    Cancelled,
+    /// The caller's answer.
+    Refused(Problem),
+    /// A bug or a failing disk: nothing was released. The cause is for the log.
+    Failed {
+        /// What the caller sees.
+        problem: Problem,
+        /// What the operator sees; no value of the data.
+        cause: String,
+    },
+}
+
+impl From<Cancelled> for EngineError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<PlanRefusal> for EngineError {
+    fn from(refusal: PlanRefusal) -> Self {
+        Self::Refused(problem_of_faults(refusal.0))
+    }
+}
+
+impl From<PlanError> for EngineError {
+    fn from(unplanned: PlanError) -> Self {
+        match unplanned {
+            PlanError::Refused(refusal) => refusal.into(),
+            PlanError::Cancelled(cancelled) => cancelled.into(),
+        }
+    }
+}
+
+impl From<VerifierError> for EngineError {
+    fn from(stopped: VerifierError) -> Self {
+        match stopped {
+            VerifierError::Cancelled(_) => Self::Cancelled,
+            VerifierError::Io(error) => error.into(),
+            // what cannot be checked is not published
+            VerifierError::TooDense => {
+                let detail = "there is too much to be told apart on the join";
+                let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
+                Self::Refused(Problem::of_faults(vec![fault]))
+            }
+        }
+    }
+}
+
+impl From<std::io::Error> for EngineError {
+    fn from(error: std::io::Error) -> Self {
+        let problem = match error.kind() {
+            std::io::ErrorKind::StorageFull => Problem::new(Kind::StorageFull, "the parts could not be written"),
+            std::io::ErrorKind::ResourceBusy => {
+                Problem::new(Kind::Unavailable, "the parts could not be written or read back now; nothing was released")
+            }
+            _ => Problem::new(Kind::Internal, "the parts could not be written or read back; nothing was released"),
+        };
+        Self::Failed { problem, cause: error.to_string() }
+    }
+}
+
+impl EngineError {
+    pub(in crate::engine) fn bug(cause: impl Into<String>) -> Self {
+        let problem = Problem::new(Kind::Internal, "a check of the service's own work failed; nothing was released");
+        Self::Failed { problem, cause: cause.into() }
+    }
+}
+
+/// The problem of faults. What earlier releases break is no fault of the specification, and stands by itself.
+fn problem_of_faults(faults: Vec<Fault>) -> Problem {
+    match &faults[..] {
+        [Fault { kind: kind @ Kind::PriorReleaseViolates, pointer, detail, .. }] => {
+            Problem::new(*kind, detail.clone()).with("pointer", pointer.as_str())
+        }
+        _ => Problem::of_faults(faults),
+    }
+}

@@ -1,0 +1,170 @@
+use serde_json::Value;
+
+use super::types::to_report;
+use super::types::{Plan, PlanComposition};
+use super::{exposure, proposal, types};
+use crate::control::Control;
+use crate::engine::error::EngineError;
+use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
+use crate::engine::prepare::cross_dependencies::ExtendedTable;
+use crate::engine::prepare::known::{KnownDependencies, attribute_names};
+use crate::engine::prepare::wording::{composition_problem, notices_of, violation_in_json};
+use crate::engine::prepare::{PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
+use crate::ledger::EarlierDisclosures;
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows};
+use crate::random::RandomStreams;
+use crate::report::SpecificationNotice;
+use crate::spec::{MethodSpec, Specification, child};
+
+/// The faults that counts alone can show: rules that the data cannot satisfy.
+#[must_use]
+pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
+    let dependencies = KnownDependencies::declared(specification);
+    let nothing = EarlierDisclosures::default();
+    let prepared = ledger_union(specification, &nothing).and_then(|union| {
+        prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
+    });
+    match prepared {
+        Err(PlanError::Refused(PlanRefusal(faults))) => faults,
+        Err(PlanError::Cancelled(_)) => Vec::new(),
+        Ok(prepared) => {
+            let feasible = feasible(&prepared.design, specification);
+            feasible.err().map_or_else(Vec::new, |PlanRefusal(faults)| faults)
+        }
+    }
+}
+
+/// The dry run of a table; `further` are the columns that earlier releases have and it has not. `faults` are those of the specification itself;
+/// with any of them a job is refused. What looks at the data sees
+/// buckets drawn from `streams`, which are not those of any job.
+///
+/// # Errors
+/// [`EngineError::Refused`] when the specification cannot even be planned.
+pub fn dry_run(
+    specification: &Specification,
+    (table, further): (&Table, Option<&Table>),
+    streams: &RandomStreams,
+    earlier: &EarlierDisclosures,
+    faults: Vec<Fault>,
+    control: &Control,
+) -> Result<Plan, EngineError> {
+    let dependencies = KnownDependencies::of(specification, table, control)?;
+    let permuted = table.reordered(&secret_order(table, streams));
+    let (permuted, strange) = annotate(specification, permuted);
+    let mut faults = annotate_with_unknown(faults, strange);
+    let rows = Some(PlanRows { table: &permuted, streams });
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
+    let wide = ExtendedTable::of(specification, table, further, &union);
+    let prepared =
+        prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
+    let prepared = plan_or_refuse(prepared, &mut faults)?;
+    let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
+    plan.warnings.extend(undeclared(specification, &permuted));
+    plan.warnings.extend(types::unknown_values_of_rules(specification, &permuted));
+    exposure::add_exposure(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
+    Ok(plan)
+}
+
+/// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.
+///
+/// # Errors
+/// As [`dry_run`].
+pub fn dry_run_from_counts(
+    specification: &Specification,
+    counts: &dyn AttributeCounts,
+    earlier: &EarlierDisclosures,
+    mut faults: Vec<Fault>,
+    problem: &Problem,
+) -> Result<Plan, EngineError> {
+    let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
+    let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
+    let prepared = plan_or_refuse(prepared, &mut faults)?;
+    Ok(assess(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
+}
+
+fn plan_or_refuse(
+    prepared: Result<PreparedRelease, PlanError>,
+    faults: &mut Vec<Fault>,
+) -> Result<PreparedRelease, EngineError> {
+    prepared.map_err(|unplanned| match unplanned {
+        PlanError::Refused(PlanRefusal(more)) => {
+            // of a document that was read in part, what is missing for the method may be what could not be read
+            let is_read = faults.is_empty();
+            let missing = |fault: &Fault| matches!(fault.kind, Kind::BadColumns | Kind::EmptyTable);
+            faults.extend(more.into_iter().filter(|fault| is_read || !missing(fault)));
+            PlanRefusal(std::mem::take(faults)).into()
+        }
+        PlanError::Cancelled(cancelled) => cancelled.into(),
+    })
+}
+
+/// The plan of a design with everything that stands in its way.
+fn assess(
+    specification: &Specification,
+    earlier: &EarlierDisclosures,
+    prepared: &PreparedRelease,
+    mut faults: Vec<Fault>,
+    mut problems: Vec<Value>,
+) -> Plan {
+    if let Err(PlanRefusal(ineligible)) = feasible(&prepared.design, specification) {
+        faults.extend(ineligible);
+    }
+    faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
+    if !faults.is_empty() {
+        problems.push(Problem::of_faults(faults).to_json("about:blank"));
+    }
+    let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
+    against.dedup();
+    let mut composition = PlanComposition { verdict: "safe".to_owned(), against, ..PlanComposition::default() };
+    if prepared.design.tables.is_empty() && prepared.design.decision != Decision::ByRules {
+        composition.verdict = "undecidable".to_owned();
+    } else if let Err(violations) = prepared.compose() {
+        composition.verdict = "violated".to_owned();
+        composition.violations = violations.iter().map(violation_in_json).collect();
+        if specification.unproven.is_none() {
+            problems.push(composition_problem(&violations).to_json("about:blank"));
+        }
+    }
+    let relied_on = &prepared.design.relied_on;
+    let mut warnings = notices_of(specification);
+    warnings.extend(prepared.dependencies.notices(relied_on));
+    warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
+    warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
+    warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
+    warnings.extend(prepared.design.planned().filter_map(wording::describe_unknown_values));
+    warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
+    Plan {
+        dependencies: prepared.dependencies.in_json(relied_on, specification),
+        ..to_report(&prepared.design, specification, composition, problems, warnings)
+    }
+}
+
+/// What the one who plans should know of values that may tell nothing: a missing value of a protected attribute protects its rows
+/// from nobody who knows that there is one.
+fn undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+    // thresholds reckon with nobody who rules values out
+    if matches!(specification.method, MethodSpec::Bucketize(_)) {
+        return Vec::new();
+    }
+    let rules = specification.method.rules();
+    let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let declared = |attr| {
+        let stated = specification.uninformative.iter().find(|stated| stated.attribute == attr);
+        stated.is_some_and(|stated| stated.values.contains(&None))
+    };
+    let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
+    let notice = |attr: Attr| {
+        let name = &specification.names[attr.index()];
+        SpecificationNotice {
+            r#type: "undeclared-missing".to_owned(),
+            pointer: Some(child("/attributes", name)),
+            detail: format!(
+                "missing values of {name} count like any other: where insiders can rule them out, state them as uninformative, as null"
+            ),
+        }
+    };
+    missing.map(notice).collect()
+}

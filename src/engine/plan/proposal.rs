@@ -1,0 +1,82 @@
+//! What there is to say of tables that somebody proposes: which rules they break, and what they do in vain.
+
+use super::types::paths;
+use crate::ledger::LedgerUnion;
+use crate::microdata::AttrSet;
+use crate::model::{JoinTree, TableView};
+use crate::privacy::RuleStatus;
+use crate::problem::{Fault, Kind};
+use crate::publication::TableName;
+use crate::publish;
+use crate::publish::{Design, DesignedTable};
+use crate::report::SpecificationNotice;
+use crate::spec::Specification;
+
+/// The rules that a design breaks. Only proposed tables can: a method finds none that do. `names` are those of the attributes.
+pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
+    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
+    let violated = design.rules.iter().filter(|rule| !rule.is_refused()).filter_map(|rule| match &rule.status {
+        RuleStatus::Violated(violation) => Some((rule, violation)),
+        _ => None,
+    });
+    let fault = violated.map(|(rule, violation)| {
+        let (reaching, sensitive) = (named(violation.reaching), named(AttrSet::one(rule.rule.sensitive)));
+        let detail = format!("{} reaches {}, and no table guards it", reaching.join(", "), sensitive.join(", "));
+        // what follows from a dependency has no place of its own
+        let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
+        Fault::new(pointer, Kind::NotGnf, detail)
+            .with("violated_by", reaching)
+            .with("paths", paths(design, &rule.rule, violation))
+    });
+    fault.collect()
+}
+
+/// What the one who proposes tables should think about.
+pub(in crate::engine) fn redundant_tables(
+    specification: &Specification,
+    design: &Design,
+    union: &LedgerUnion,
+) -> Vec<SpecificationNotice> {
+    let Some(tables) = &specification.schema else { return Vec::new() };
+    let notice = |r#type: &str, pointer: String, detail: String| SpecificationNotice {
+        r#type: r#type.to_owned(),
+        pointer: Some(pointer),
+        detail,
+    };
+    let mut notices = Vec::new();
+    for index in publish::redundant(design, &union.schemas, &union.rules) {
+        let detail = format!("{} guards no rule: its buckets protect nothing", TableName::at(index));
+        notices.push(notice("idle-bucketization", format!("/schema/{index}/sensitive"), detail));
+    }
+    let proposed = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+    let left: Vec<&str> = specification
+        .attributes
+        .minus(proposed)
+        .iter()
+        .map(|attr| specification.published_names[attr.index()].as_str())
+        .collect();
+    if !left.is_empty() {
+        let detail = format!("no table holds {}", left.join(", "));
+        notices.push(notice("attribute-in-no-table", "/schema".to_owned(), detail));
+    }
+    let view = |table: &DesignedTable| match &table.bucketized {
+        Some(bucketized) => {
+            let known = table.attributes.minus(bucketized.sensitive());
+            TableView::tied(std::iter::once(known).chain(bucketized.parts.iter().copied()))
+        }
+        None => TableView::plain(table.attributes),
+    };
+    let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());
+    let why = match tree.mixed {
+        _ if !tree.acyclic => Some("they share attributes in a ring".to_owned()),
+        Some((tied, other)) => {
+            Some(format!("{} ties by buckets what {} shows together", TableName::at(tied), TableName::at(other)))
+        }
+        None => None,
+    };
+    if let Some(why) = why {
+        let detail = format!("what the tables say together has no closed form: {why}");
+        notices.push(notice("not-decomposable", "/schema".to_owned(), detail));
+    }
+    notices
+}

@@ -1,0 +1,96 @@
+//! What a specification states of the values of attributes, bound to the values that there are.
+
+use std::collections::BTreeMap;
+
+use crate::microdata::{Attr, ColumnAnnotations, Table};
+use crate::problem::{Fault, Kind};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Protected, SubmittedRule};
+use crate::publish::bucketize::{ValueThreshold, shares};
+use crate::spec::{Specification, child, values_missing, values_pointer};
+
+/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
+/// occur, and for each taxonomy that has not all values as leaves.
+#[must_use]
+pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
+    let dataset = specification.normalized["dataset"].as_str();
+    let mut terrains: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for ExcludedValues { attribute, values } in &specification.uninformative {
+        let codes = table.column(*attribute).domain.codes_of(values);
+        let name = &specification.names[attribute.index()];
+        // nobody is surprised that no value is missing
+        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
+        let pointer = child(&child("/attributes", name), "uninformative");
+        faults.extend(strange.map(|(at, _)| {
+            let fault =
+                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+            values_pointer(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
+        }));
+        terrains.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
+    }
+    for DeclaredTaxonomy { attribute, tree } in &specification.taxonomies {
+        let name = &specification.names[attribute.index()];
+        match tree.bind(&table.column(*attribute).domain) {
+            Ok(bound) => {
+                let terrain = terrains.remove(attribute).unwrap_or_default();
+                terrains.insert(*attribute, terrain.along(bound));
+            }
+            Err(holes) => {
+                if holes.missing > 0 {
+                    let detail = format!("{} values of {name} are no leaves of its taxonomy", holes.missing);
+                    faults.push(values_missing(name, holes.missing, detail, dataset));
+                }
+                if holes.twice > 0 {
+                    let detail =
+                        format!("{} leaves of the taxonomy are the same value of {name} as another", holes.twice);
+                    let pointer = child(&child("/attributes", name), "taxonomy");
+                    let fault = Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", holes.twice);
+                    faults.push(values_pointer(fault, name, dataset));
+                }
+            }
+        }
+    }
+    for stated @ DeclaredThresholds { attribute, thresholds } in &specification.thresholds {
+        let name = &specification.names[attribute.index()];
+        let column = table.column(*attribute);
+        let counts = column.counts();
+        let pointer = pointer_of(stated, specification);
+        match shares(thresholds.stated(), &column.domain, &counts) {
+            Ok(shares) => {
+                let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
+                if occurring.all(|(share, _)| share.is_all()) {
+                    let detail = format!("every value of {name} may take all of a bucket: state a threshold below 1");
+                    faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
+                }
+                let limits = shares.into_iter().map(ValueThreshold::fraction).collect();
+                let terrain = terrains.remove(attribute).unwrap_or_default();
+                terrains.insert(*attribute, terrain.limited(*thresholds.name().bytes(), limits));
+            }
+            Err(missing) => {
+                let detail = format!("{missing} values of {name} have no threshold");
+                let fault = Fault::new(pointer, Kind::ThresholdMissing, detail).with("missing", missing);
+                faults.push(values_pointer(fault, name, dataset));
+            }
+        }
+    }
+    for (attribute, terrain) in terrains {
+        table = table.on(attribute, terrain);
+    }
+    (table, faults)
+}
+
+/// The first rule that puts thresholds on values.
+pub(in crate::engine) fn pointer_of<'s>(stated: &DeclaredThresholds, specification: &'s Specification) -> &'s str {
+    let guarantee = stated.thresholds.guarantee();
+    let of =
+        |rule: &&SubmittedRule| rule.protects == Protected::Attribute(stated.attribute) && rule.guarantee == guarantee;
+    specification.method.rules().iter().find(of).map_or("/method", |rule| rule.pointer.as_str())
+}
+
+/// The faults of a specification with those that its values show, which say the same more exactly.
+#[must_use]
+pub fn annotate_with_unknown(mut faults: Vec<Fault>, strange: Vec<Fault>) -> Vec<Fault> {
+    faults.retain(|known| strange.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));
+    faults.extend(strange);
+    faults
+}

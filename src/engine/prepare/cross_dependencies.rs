@@ -1,0 +1,117 @@
+//! What the original says of attributes that earlier releases have and a new one has not: dependencies between them and the new
+//! ones, and which sensitive attributes tell each other.
+
+use std::borrow::Cow;
+
+use super::known::KnownDependencies;
+use crate::control::{Cancelled, Control};
+use crate::ledger::LedgerUnion;
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy;
+use crate::privacy::Dependency;
+use crate::publish::Design;
+use crate::spec::{CorrelatedPolicy, MethodSpec, Specification};
+
+/// The columns of a job, and behind them those of the same rows that earlier releases have.
+pub(in crate::engine) struct ExtendedTable<'a> {
+    table: Cow<'a, Table>,
+    /// What each column is to the ledger.
+    at: Vec<Attr>,
+    /// How many columns are the job's.
+    own: usize,
+}
+
+impl<'a> ExtendedTable<'a> {
+    /// `further` are the other columns, rows in the same order.
+    pub(in crate::engine) fn of(
+        specification: &Specification,
+        table: &'a Table,
+        further: Option<&Table>,
+        union: &LedgerUnion,
+    ) -> Self {
+        let own = specification.names.len();
+        let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
+        let Some(further) = further else { return Self { table: Cow::Borrowed(table), at, own } };
+        let mut names = table.names().to_vec();
+        let mut columns: Vec<_> = table.attributes().iter().map(|attr| table.column(attr).clone()).collect();
+        for attr in further.attributes().iter() {
+            // what is another name of a column of the job is there already
+            if let Some(place) = union.attribute(further.name(attr)).filter(|place| !at.contains(place)) {
+                names.push(further.name(attr).to_owned());
+                columns.push(further.column(attr).clone());
+                at.push(place);
+            }
+        }
+        Self { table: Cow::Owned(Table::new(names, columns)), at, own }
+    }
+
+    /// The dependencies that hold between attributes of the job and others, but for those that are assumed unknown.
+    pub(in crate::engine) fn dependencies(
+        &self,
+        specification: &Specification,
+        known: &KnownDependencies,
+        control: &Control,
+    ) -> Result<Vec<Dependency>, Cancelled> {
+        if self.at.len() == self.own {
+            return Ok(Vec::new());
+        }
+        let unknown = |found: &Dependency| {
+            let stated = specification.method.assumed_unknown();
+            stated.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
+        };
+        let own = AttrSet::first(self.own);
+        let mapped = |found: Dependency| Dependency {
+            determinant: found.determinant.iter().map(|attr| self.at[attr.index()]).collect(),
+            dependent: self.at[found.dependent.index()],
+        };
+        let found = privacy::discover_dependencies(&self.table, control)?.into_iter().map(mapped);
+        let beyond = found.filter(|found| !found.determinant.with(found.dependent).is_subset(own));
+        Ok(beyond.filter(|found| !unknown(found) && !known.all.contains(found)).collect())
+    }
+
+    /// Tells the union which attributes that earlier releases protect, and that the design does, tell each other.
+    pub(in crate::engine) fn link(
+        &self,
+        union: &mut LedgerUnion,
+        specification: &Specification,
+        design: &Design,
+        known: &[Dependency],
+        control: &Control,
+    ) -> Result<(), Cancelled> {
+        let separate = matches!(&specification.method, MethodSpec::Versatile(spec) if spec.correlated == CorrelatedPolicy::Separate);
+        let protected = design
+            .schemas()
+            .iter()
+            .flat_map(|schema| schema.guards.clone())
+            .fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
+        for before in union.bucketized().iter() {
+            for now in protected.iter().filter(|now| *now != before) {
+                control.check()?;
+                if determines(before, now, known) || determines(now, before, known) {
+                    union.link(before, now);
+                    continue;
+                }
+                let place = |attr: Attr| self.at.iter().position(|at| *at == attr).map(Attr::from);
+                let (Some(a), Some(b), false) = (place(before), place(now), separate) else { continue };
+                let tells = |from, to| privacy::mostly_tells(&self.table, from, to, control);
+                if tells(a, b)? || tells(b, a)? {
+                    union.link(before, now);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether one attribute determines another, also through others.
+fn determines(from: Attr, to: Attr, dependencies: &[Dependency]) -> bool {
+    let mut told = AttrSet::one(from);
+    loop {
+        let more = dependencies.iter().filter(|d| d.determinant.is_subset(told));
+        let wider = more.fold(told, |all, d| all.with(d.dependent));
+        if wider == told || wider.contains(to) {
+            return wider.contains(to);
+        }
+        told = wider;
+    }
+}

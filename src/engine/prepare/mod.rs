@@ -1,0 +1,157 @@
+//! What planning starts from: known dependencies, the ledger, annotations of columns.
+
+pub(super) mod annotations;
+pub(super) mod cross_dependencies;
+pub(super) mod known;
+pub(super) mod wording;
+
+use std::fmt::Write;
+
+use cross_dependencies::ExtendedTable;
+use known::{KnownDependencies, attribute_names};
+use serde_json::Value;
+
+use super::sequential::earlier;
+use crate::control::Control;
+use crate::ledger::{CompositionViolation, EarlierDisclosures, LedgerUnion, TooManyAttributesError};
+use crate::microdata::{AttrSet, AttributeCounts, Table};
+use crate::privacy::{PrivacyRule, RuleDemand, RuleStatus, TableSchema};
+use crate::problem::{Fault, Kind};
+use crate::publication::{EarlierReleases, Unit};
+use crate::publish;
+use crate::publish::{Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows};
+use crate::random::RandomStreams;
+use crate::spec::{MethodSpec, Specification, values_pointer};
+
+/// A design together with what the ledger holds.
+pub(in crate::engine) struct PreparedRelease {
+    pub(in crate::engine) design: Design,
+    pub(in crate::engine) union: LedgerUnion,
+    pub(in crate::engine) dependencies: KnownDependencies,
+}
+
+/// What the ledger holds in the attributes of a job, and behind them those that its dependencies name.
+pub(in crate::engine) fn ledger_union(
+    specification: &Specification,
+    earlier: &EarlierDisclosures,
+) -> Result<LedgerUnion, PlanError> {
+    let names = [specification.names.as_slice(), &specification.dropped_names].concat();
+    let mut union = LedgerUnion::new(&names, earlier).map_err(|TooManyAttributesError(found)| {
+        let limit = crate::microdata::MAX_ATTRIBUTES;
+        let detail = "the job and the earlier releases of the same people together have too many attributes";
+        PlanRefusal(vec![
+            Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
+        ])
+    })?;
+    union.set_aside(&specification.uninformative, &specification.taxonomies);
+    Ok(union)
+}
+
+/// Plans a specification against counts, rows where they are known, and the ledger. The design may be infeasible. What is to be
+/// published without proof is planned as if nothing were published yet.
+pub(in crate::engine) fn prepare(
+    specification: &Specification,
+    (counts, rows): (&dyn AttributeCounts, Option<PlanRows<'_>>),
+    (mut union, joined): (LedgerUnion, &EarlierReleases),
+    dependencies: KnownDependencies,
+    wide: Option<&ExtendedTable<'_>>,
+    control: &Control,
+) -> Result<PreparedRelease, PlanError> {
+    let beyond = wide.map_or(Ok(Vec::new()), |wide| wide.dependencies(specification, &dependencies, control))?;
+    union.assume(&dependencies.all, &beyond);
+    if let MethodSpec::Sequential(spec) = &specification.method {
+        let (own, known) = (AttrSet::first(specification.names.len()), [dependencies.all.as_slice(), &beyond].concat());
+        earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
+    }
+    let (earlier, standing_rules) = disclosures_beside(specification, &union);
+    let input = PlanInput {
+        counts,
+        published_names: &specification.published_names,
+        earlier,
+        standing_rules,
+        dependencies: &dependencies.all,
+        beside: Some(joined),
+        rows,
+    };
+    let design = match &specification.schema {
+        Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
+        None => publish::plan(&specification.method, &input, control)?,
+    };
+    if let Some(wide) = wide {
+        let known = [dependencies.all.as_slice(), &beyond].concat();
+        wide.link(&mut union, specification, &design, &known, control)?;
+    }
+    Ok(PreparedRelease { design, union, dependencies })
+}
+
+/// What a design is made beside.
+pub(in crate::engine) fn disclosures_beside<'a>(
+    specification: &Specification,
+    union: &'a LedgerUnion,
+) -> (&'a [TableSchema], &'a [PrivacyRule]) {
+    match specification.unproven {
+        Some(_) => (&[], &[]),
+        None => (&union.schemas, &union.rules),
+    }
+}
+
+impl PreparedRelease {
+    /// Judges the design beside earlier releases.
+    pub(in crate::engine) fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
+        let rules: Vec<(Option<String>, RuleDemand)> =
+            standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
+        let why = |table: &DesignedTable| match &table.bucketized {
+            Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
+            _ if table.stands_alone() => Some("would be unsealed"),
+            _ => None,
+        };
+        let tables = self.design.tables.iter().enumerate();
+        let alone: Vec<(usize, &str)> = tables.filter_map(|(index, table)| Some((index, why(table)?))).collect();
+        self.union.check(&self.design.schemas(), &alone, &rules)
+    }
+}
+
+/// The rules that hold by the tables that are published and their seals. What an unsealed table holds, it holds as long as nothing
+/// stands beside it: no other table that shares an attribute is admitted, and so none can break it.
+pub(in crate::engine) fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
+    design.rules.iter().filter(|rule| match rule.status {
+        RuleStatus::Guardian { table, .. } => !design.tables.get(table).is_some_and(DesignedTable::stands_alone),
+        RuleStatus::Unreachable | RuleStatus::Violated(_) => true,
+    })
+}
+
+/// The faults for which nothing is published; where values have to be looked at, they say where.
+pub(in crate::engine) fn feasible(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
+    let Err(PlanRefusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+    let faults = faults.into_iter().map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
+    let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
+    let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };
+    let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
+    let shown = |fault: Fault| match fault.kind {
+        Kind::ThresholdMissing | Kind::RuleIneligible => {
+            values_pointer(fault, &specification.names[attr.index()], dataset)
+        }
+        _ => fault,
+    };
+    Err(PlanRefusal(faults.into_iter().map(shown).collect()))
+}
+
+/// A fault of rows as one of persons, of whom a table has several.
+fn guarantee_per_unit(fault: Fault, unit: &Unit) -> Fault {
+    let rows = unit.rows();
+    let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| rows > 1) else {
+        return fault;
+    };
+    let asked = fault.members.get("requested").and_then(Value::as_str).and_then(|asked| asked.parse::<u64>().ok());
+    let mut fault = fault.with("largest_l", largest / rows);
+    if let Some(asked) = asked {
+        fault = fault.with("requested", (asked / rows).to_string());
+    }
+    let _ = write!(fault.detail, "; this is of rows, of which one {unit} counts as one");
+    fault
+}
+
+/// The secret order of the rows in which every method sees them.
+pub(in crate::engine) fn secret_order(table: &Table, streams: &RandomStreams) -> Vec<u32> {
+    streams.stream("rows").permutation(table.rows() as u32)
+}

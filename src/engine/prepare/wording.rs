@@ -1,0 +1,209 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::ledger::CompositionViolation;
+use crate::problem::{Kind, Problem};
+use crate::publication::{BreachKind, SlicedDiversity};
+use crate::publish::bucketize::PlannedBuckets;
+use crate::publish::{Decision, Design, DesignedRule};
+use crate::report::SpecificationNotice;
+use crate::spec::{MethodSpec, Specification};
+
+/// The remarks of a specification, for the one who plans.
+pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
+    let warning = |warning: &crate::spec::SpecWarning| SpecificationNotice {
+        r#type: warning.type_.to_owned(),
+        pointer: warning.pointer.clone(),
+        detail: warning.detail.clone(),
+    };
+    specification.warnings.iter().map(warning).chain(exclusive_by_choice(specification)).collect()
+}
+
+/// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
+pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
+    let MethodSpec::Slicing(spec) = &specification.method else { return None };
+    let notice = |name: &str, pointer: &str, detail: &str| {
+        Some(SpecificationNotice {
+            r#type: name.to_owned(),
+            pointer: Some(pointer.to_owned()),
+            detail: detail.to_owned(),
+        })
+    };
+    if spec.diversity != SlicedDiversity::Bucket {
+        let detail = "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
+                      published of the same people that shares an attribute";
+        return notice("diversity-by-mixture", "/method/diversity", detail);
+    }
+    let detail = "columns share attributes: what they say together is bounded as long as nothing else ties their rows, so that nothing else \
+                  may be published of the same people that shares an attribute";
+    spec.overlaps().then(|| notice("columns-share-attributes", "/method/columns/explicit", detail)).flatten()
+}
+
+pub(in crate::engine) fn violation_in_json(violation: &CompositionViolation) -> Value {
+    let step = |(release, table, via): &(Option<uuid::Uuid>, String, Vec<String>)| serde_json::json!({ "release": release, "table": table, "via": via });
+    serde_json::json!({
+        "rule": { "release": violation.rule.0, "pointer": violation.rule.1 },
+        "release": violation.release,
+        "path": violation.path.iter().map(step).collect::<Vec<_>>(),
+        "detail": violation.detail,
+    })
+}
+
+/// The refusal of a release that breaks a rule together with earlier ones. Names the first violation, as the contract has
+/// it, and lists all.
+pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]) -> Problem {
+    let all: Vec<Value> = violations.iter().map(violation_in_json).collect();
+    let detail = violations.first().map_or_else(String::new, |violation| violation.detail.clone());
+    let mut problem = Problem::new(Kind::CompositionViolated, detail);
+    if let Some(Value::Object(first)) = all.first() {
+        for member in ["rule", "release", "path"] {
+            problem = problem.with(member, first.get(member).cloned().unwrap_or(Value::Null));
+        }
+    }
+    problem.with("violations", all)
+}
+
+/// The method's name and algorithm, and what the adversary is taken not to do, as a manifest states them.
+pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::MethodName {
+    let (name, algorithm) = match method {
+        MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
+        MethodSpec::Anatomy(_) => ("anatomy", None),
+        MethodSpec::Bucketize(_) => ("bucketize", None),
+        MethodSpec::Decompose(_) => ("decompose", None),
+        MethodSpec::Generalize(_) => ("generalize", None),
+        MethodSpec::Sequential(_) => ("sequential", None),
+        MethodSpec::Slicing(_) => ("slicing", None),
+    };
+    let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
+    crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }
+}
+
+/// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
+pub(in crate::engine) fn describe_unknown_values(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
+    unused_names(planned.strangers, "/method/thresholds")
+}
+
+pub(in crate::engine) fn unused_names(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
+    (strangers > 0).then(|| SpecificationNotice {
+        r#type: "threshold-unused".to_owned(),
+        pointer: Some(pointer.to_owned()),
+        detail: format!("{strangers} of the values with a threshold of their own do not occur"),
+    })
+}
+
+/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
+/// concluded, and what is better there.
+pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
+    let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
+    let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
+    let notice = |rule: &DesignedRule| {
+        let name = &names[rule.rule.sensitive.index()];
+        SpecificationNotice {
+            r#type: "not-bounded".to_owned(),
+            pointer: rule.pointer.clone(),
+            detail: format!(
+                "whoever reads both tables may find a value of {name} likelier than its l says; versatile, with a rule from the \
+                 quasi-identifiers to each sensitive attribute, bounds every one of them"
+            ),
+        }
+    };
+    let mut notices: Vec<SpecificationNotice> = design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect();
+    notices.extend(describe_inferred(design, names));
+    notices
+}
+
+/// Of which attributes a value can be concluded, by whom, and what keeps it from them.
+fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
+    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref());
+    let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
+        return Vec::new();
+    };
+    let primary = &names[decomposed.primary.index()];
+    let mut notices = Vec::new();
+    for (at, attr) in decomposed.others().enumerate() {
+        let told: BTreeSet<BreachKind> =
+            drawn.breaches.iter().filter(|told| told.attribute == at).map(|told| told.kind).collect();
+        if told.is_empty() {
+            continue;
+        }
+        let who: Vec<String> = told
+            .into_iter()
+            .map(|kind| match kind {
+                BreachKind::Chain => format!("who knows {primary} of somebody"),
+                BreachKind::Exclusion => format!("who rules out a value of {primary}"),
+                BreachKind::Forced => "who reads both tables".to_owned(),
+            })
+            .collect();
+        let name = &names[attr.index()];
+        let rule = design.rules.iter().find(|rule| rule.rule.sensitive == attr);
+        notices.push(SpecificationNotice {
+            r#type: "can-be-concluded".to_owned(),
+            pointer: rule.and_then(|rule| rule.pointer.clone()),
+            detail: format!(
+                "{} may conclude {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, keeps it from them",
+                who.join(" or ")
+            ),
+        });
+    }
+    notices
+}
+
+/// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
+pub(in crate::engine) fn describe_inference(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
+    (planned.seen_through > 0).then(|| SpecificationNotice {
+        r#type: "counterfeits-unlikely".to_owned(),
+        pointer: Some("/method/counterfeits".to_owned()),
+        detail: format!(
+            "{} counterfeits have a value that some row of their bucket makes unlikely: whoever knows the data takes them for what they are",
+            planned.seen_through
+        ),
+    })
+}
+
+/// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
+pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
+    let (type_, detail) = match decision {
+        Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
+        Decision::ByData(Some(choice)) => {
+            let tried: Vec<String> =
+                choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
+            let detail = format!(
+                "{} leaves the reader's estimate the least entropy, in nats ({})",
+                choice.winner,
+                tried.join("; ")
+            );
+            ("algorithm-chosen", detail)
+        }
+        Decision::Undecided if matches!(method, MethodSpec::Slicing(_)) => {
+            return Some(SpecificationNotice {
+                r#type: "not-decided".to_owned(),
+                pointer: Some("/method/columns".to_owned()),
+                detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
+                    .to_owned(),
+            });
+        }
+        Decision::Undecided if matches!(method, MethodSpec::Sequential(_)) => {
+            return Some(SpecificationNotice {
+                r#type: "not-decided".to_owned(),
+                pointer: Some("/method/requirements".to_owned()),
+                detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
+            });
+        }
+        Decision::Undecided => {
+            let detail = "the tables are chosen by what the data makes of them, once its rows are looked at and every rule can be kept";
+            ("not-decided", detail.to_owned())
+        }
+    };
+    Some(SpecificationNotice { r#type: type_.to_owned(), pointer: Some("/method/algorithm".to_owned()), detail })
+}
+
+/// What a reader of the release should know of it: which algorithm made the tables, and no figure of one that did not.
+pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<SpecificationNotice> {
+    let Decision::ByData(Some(choice)) = decision else { return None };
+    Some(SpecificationNotice {
+        r#type: "algorithm-chosen".to_owned(),
+        pointer: Some("/method/algorithm".to_owned()),
+        detail: format!("of the algorithms that were tried {} told most", choice.winner),
+    })
+}

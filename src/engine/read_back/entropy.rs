@@ -1,0 +1,61 @@
+//! The entropy of the readers' model, as a manifest states it.
+
+use std::io;
+
+use super::model::model_problem;
+use crate::control::Control;
+use crate::engine::error::EngineError;
+use crate::microdata::AttributeType;
+use crate::model::{ModelError, ModelShape, model_entropy};
+use crate::publication::{Publication, PublishedBytes};
+use crate::report::Utility;
+
+/// Two computations of one figure may differ by so much, of one and of the figure: machines round logarithms differently.
+const ENTROPY_TOLERANCE: f64 = 1e-9;
+
+/// The entropy of the model, and how the model is made.
+///
+/// # Errors
+/// [`EngineError`] when the parts cannot be read.
+pub(in crate::engine) fn of_parts(
+    publication: &Publication,
+    kinds: &[Option<AttributeType>],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<(f64, &'static str), EngineError> {
+    read(publication, kinds, parts, control).map_err(model_problem)
+}
+
+/// Whether the figure of a manifest is the one that follows from the parts. Where nothing is stated, nothing is wrong.
+///
+/// # Errors
+/// [`EngineError`] when the parts cannot be read; what is no part follows from none.
+pub(in crate::engine) fn holds(
+    stated: &Utility,
+    publication: &Publication,
+    kinds: &[Option<AttributeType>],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<bool, EngineError> {
+    let (nats, method) = match (stated.model_entropy_nats, &stated.entropy_method) {
+        (None, None) => return Ok(true),
+        (Some(nats), Some(method)) => (nats, method),
+        _ => return Ok(false),
+    };
+    match read(publication, kinds, parts, control) {
+        Ok((found, how)) => Ok((nats - found).abs() <= ENTROPY_TOLERANCE * (1.0 + found.abs()) && method == how),
+        Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+        Err(error) => Err(model_problem(error)),
+    }
+}
+
+fn read(
+    publication: &Publication,
+    kinds: &[Option<AttributeType>],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<(f64, &'static str), ModelError> {
+    let shape = ModelShape::of(publication);
+    let nats = model_entropy(&shape, publication, kinds, parts, control)?;
+    Ok((nats, if shape.whole { "closed_form" } else { "acyclic_subset" }))
+}

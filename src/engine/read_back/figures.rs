@@ -1,0 +1,96 @@
+use crate::publication::{EnforcedBy, Guarantee, Publication};
+use crate::report::{
+    AuditSummary, BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, method_details,
+};
+use crate::verifier::{BucketMeasure, CheckName, Linkage, VerifierReport};
+
+/// The audit in the words of a manifest.
+pub(in crate::engine) fn summary(audit: &VerifierReport) -> AuditSummary {
+    AuditSummary {
+        verified: audit.verified(),
+        linkage: match audit.linkage {
+            Linkage::Checked => "checked",
+            Linkage::NotChecked => "not_checked",
+        }
+        .to_owned(),
+        checks: audit
+            .checks
+            .iter()
+            .map(|check| CheckResult {
+                check: check_name(check.check).to_owned(),
+                passed: check.passed,
+                detail: check.detail.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The contract's name of a check.
+pub(in crate::engine) const fn check_name(check: CheckName) -> &'static str {
+    match check {
+        CheckName::Content => "content",
+        CheckName::Buckets => "buckets",
+        CheckName::Guarantee => "guarantee",
+        CheckName::Gnf => "gnf",
+        CheckName::Order => "order",
+        CheckName::Dictionary => "dictionary",
+        CheckName::Columns => "columns",
+        CheckName::Seals => "seals",
+        CheckName::Requirements => "requirements",
+    }
+}
+
+/// What the buckets that hold a rule achieve, from the parts as the audit read them.
+pub(in crate::engine) fn achieved(
+    audit: &VerifierReport,
+    publication: &Publication,
+    rule: usize,
+) -> Option<ManifestAchieved> {
+    let standing = publication.rules.get(rule)?;
+    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &standing.held_by else { return None };
+    let index = publication.tables.iter().position(|published| published.name == *guard)?;
+    let figures = &audit.tables[index];
+    if let Guarantee::KAnonymity { .. } = standing.guarantee {
+        let smallest = figures.sizes.keys().next().copied()?;
+        return Some(ManifestAchieved { smallest_bucket: smallest, k: Some(smallest), ..ManifestAchieved::default() });
+    }
+    let sensitive = standing.protects.attributes();
+    let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
+    let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
+    let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
+    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
+    let mut achieved = ManifestAchieved {
+        worst_posterior: Some(ratio(posterior.worst)),
+        median_posterior: Some(ratio(posterior.median)),
+        smallest_bucket: posterior.smallest_bucket,
+        ..ManifestAchieved::default()
+    };
+    match figures.measures.get(&rule) {
+        None => {}
+        Some(BucketMeasure::DistinctValues(values)) => achieved.distinct_values = Some(*values),
+        Some(BucketMeasure::EntropyL(l)) => achieved.entropy_l = Some(*l),
+        Some(BucketMeasure::RecursiveC(c)) => achieved.recursive_c = Some(*c),
+        Some(BucketMeasure::Distance(distance)) => achieved.distance = Some(*distance),
+        Some(BucketMeasure::Gain(gain)) => achieved.gain = Some(*gain),
+    }
+    Some(achieved)
+}
+
+pub(in crate::engine) fn bucket_sizes(audit: &VerifierReport, publication: &Publication) -> Vec<BucketSizes> {
+    let sizes = publication.tables.iter().zip(&audit.tables).flat_map(|(table, figures)| {
+        figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
+    });
+    sizes.collect()
+}
+
+/// Whether every figure of a manifest is the one that the audit read from the parts.
+pub(in crate::engine) fn figures(
+    audit: &VerifierReport,
+    publication: &Publication,
+    published_names: &[String],
+    manifest: &Manifest,
+) -> bool {
+    manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
+        && manifest.particulars == method_details(&publication.particulars, published_names)
+        && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
+}

@@ -1,0 +1,41 @@
+use serde_json::Value;
+
+use crate::microdata::Attr;
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Thresholds};
+use crate::report::Manifest;
+use crate::spec;
+use crate::spec::FaultList;
+
+/// The taxonomies that a manifest states.
+pub(in crate::engine) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<DeclaredTaxonomy>, String> {
+    let read = |(name, tree): (&String, &Value)| {
+        let unread = || format!("the taxonomy of {name} cannot be read");
+        let attribute = names.iter().position(|known| known == name).ok_or_else(unread)?;
+        let tree = spec::taxonomy(tree, "", &mut FaultList::new()).ok_or_else(unread)?;
+        Ok(DeclaredTaxonomy { attribute: Attr::from(attribute), tree })
+    };
+    manifest.taxonomies.iter().map(read).collect()
+}
+
+/// The thresholds that a manifest states for rules.
+pub(in crate::engine) fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
+    let of = |(name, stated): (&String, &Vec<Thresholds>)| {
+        let attribute = Attr::from(names.iter().position(|known| known == name)?);
+        let stated =
+            stated.iter().map(|thresholds| DeclaredThresholds { attribute, thresholds: thresholds.clone().into() });
+        Some(stated.collect::<Vec<_>>())
+    };
+    manifest.thresholds.iter().filter_map(of).flatten().collect()
+}
+
+/// All thresholds that a manifest states, also those of its method.
+pub(in crate::engine) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
+    let mut found = thresholds_in(manifest, names);
+    let stated: Option<Thresholds> =
+        manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
+    let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
+    let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
+    let stated = attribute.zip(stated);
+    found.extend(stated.map(|(at, of)| DeclaredThresholds { attribute: at.into(), thresholds: of.into() }));
+    found
+}

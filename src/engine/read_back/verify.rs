@@ -1,0 +1,218 @@
+//! Verifying a release again, from its manifest and the bytes on disk.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Read;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::entropy;
+use super::figures::{figures, summary};
+use super::hex::hex;
+use super::manifest::{all_thresholds_in, taxonomies_of, thresholds_in};
+use crate::control::{Control, Phase};
+use crate::engine::error::EngineError;
+use crate::microdata::formats::csv::ScanError;
+use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
+use crate::publication::{
+    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, MethodDetails, PublishedBytes, RuleOrigin, SubmittedRule,
+    XyRequirement,
+};
+use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of, thresholds_of};
+use crate::verifier;
+use crate::verifier::Evidence;
+
+/// What a release is verified against.
+pub struct VerificationInput<'a> {
+    /// What the release says of itself.
+    pub manifest: &'a Manifest,
+    /// The published names of the attributes; attribute `i` is column `i` of the original.
+    pub names: &'a [String],
+    /// The rules as the specification states them; `None`: as the manifest does.
+    pub rules: Option<&'a [SubmittedRule]>,
+    /// The values that the specification says an insider can rule out; `None`: as the manifest does.
+    pub uninformative: Option<&'a [ExcludedValues]>,
+    /// The taxonomies that the specification states; `None`: as the manifest does.
+    pub taxonomies: Option<&'a [DeclaredTaxonomy]>,
+    /// What the specification requires of joins, of a sequential release; `None`: what the manifest states.
+    pub requirements: Option<&'a [XyRequirement]>,
+    /// The thresholds that the specification puts on values; `None`: as the manifest states them.
+    pub thresholds: Option<&'a [DeclaredThresholds]>,
+    /// The table it was made from, in any row order.
+    pub original: Option<&'a Table>,
+}
+
+/// Audits the parts of a release without its witness: every check of the audit that bytes alone, or bytes and the original,
+/// allow; and that the digests and figures of the manifest are those of the parts.
+///
+/// # Errors
+/// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
+pub fn verify(
+    claim: &VerificationInput<'_>,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<AuditSummary, EngineError> {
+    let mut publication = match publication_of(claim.manifest, claim.names) {
+        Ok(publication) => publication,
+        Err(detail) => return Ok(refuted("columns", detail)),
+    };
+    if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.particulars, claim.requirements) {
+        let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
+        if !own.eq(requirements) {
+            let detail = "the requirements of the manifest are not those of the specification".to_owned();
+            return Ok(refuted("requirements", detail));
+        }
+    }
+    if let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) {
+        // the manifest does not say how many
+        let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
+        publication.suppressed = (original.rows() as u64).saturating_sub(published.unwrap_or(0));
+    }
+    let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
+    control.begin(Phase::Audit, rows)?;
+    let stated =
+        publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency).map(|rule| SubmittedRule {
+            pointer: rule.pointer.clone().unwrap_or_default(),
+            known: rule.known,
+            protects: rule.protects,
+            guarantee: rule.guarantee,
+        });
+    let stated: Vec<SubmittedRule> = stated.collect();
+    let types = |name: &String| {
+        claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
+    };
+    let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
+    let (names, dependencies) = dependencies(claim);
+    let listed: Vec<ExcludedValues> = claim
+        .manifest
+        .uninformative
+        .iter()
+        .filter_map(|(name, values)| {
+            let attribute = names.iter().position(|known| known == name)?;
+            Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
+        })
+        .collect();
+    let all_listed = claim.uninformative.is_none_or(|stated| {
+        let named = |stated: &ExcludedValues| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
+        stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.uninformative
+    });
+    let trees = match taxonomies_of(claim.manifest, claim.names) {
+        Ok(trees) => trees,
+        Err(detail) => return Ok(refuted("columns", detail)),
+    };
+    let all_trees = claim.taxonomies.is_none_or(|stated| {
+        let named = |stated: &DeclaredTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
+        let published =
+            |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
+        stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
+    });
+    let bounds = thresholds_in(claim.manifest, claim.names);
+    let all_bounds =
+        claim.thresholds.is_none_or(|stated| thresholds_of(stated, claim.names) == claim.manifest.thresholds);
+    let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
+    let promised = claim.manifest.unit.promised(all_thresholds.iter().map(|stated| &stated.thresholds));
+    let promised = claim.manifest.rules.iter().all(|rule| {
+        claim.manifest.unit.stated(rule.of_rows(), &promised) == rule.guarantee
+            && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
+    });
+    let evidence = Evidence {
+        publication: &publication,
+        submitted: claim.rules.unwrap_or(&stated),
+        dependencies: &dependencies,
+        parts,
+        original: claim.original,
+        witness: None,
+        names: &names,
+        kinds: &kinds,
+        accounted: AttrSet::first(claim.names.len()),
+        uninformative: claim.uninformative.unwrap_or(&listed),
+        taxonomies: claim.taxonomies.unwrap_or(&trees),
+        beside: None,
+        thresholds: claim.thresholds.unwrap_or(&bounds),
+    };
+    let audit = verifier::verify(&evidence, control)?;
+    let mut summary = summary(&audit);
+    summary.checks.push(digests(claim.manifest, parts)?);
+    let mistyped = mistyped(claim.manifest, parts)?;
+    summary.checks.push(CheckResult {
+        check: "figures".to_owned(),
+        passed: figures(&audit, &publication, claim.names, claim.manifest)
+            && all_listed
+            && all_trees
+            && all_bounds
+            && promised
+            && mistyped.is_none()
+            && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
+        detail: mistyped,
+    });
+    summary.verified = summary.checks.iter().all(|check| check.passed);
+    Ok(summary)
+}
+
+/// Whether the method of a release leaves rows out.
+fn may_lack_rows(manifest: &Manifest) -> bool {
+    manifest.method.r#type == "versatile" && manifest.method.algorithm.as_deref() == Some("multi_sa")
+}
+
+/// The dependencies that a manifest states. Attributes that it publishes nothing of come behind all others.
+fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
+    let mut names = claim.names.to_vec();
+    let mut side = |side: &Value| -> AttrSet {
+        let named = side.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let attr = |name: &str| {
+            let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            // what no set can hold is beyond every published attribute
+            (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
+        };
+        named.filter_map(attr).collect()
+    };
+    let stated = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
+    let dependencies = stated.map(|stated| (side(&stated["determinant"]), side(&stated["dependent"]))).collect();
+    (names, dependencies)
+}
+
+/// Whether every part has the digest that the manifest states.
+fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckResult> {
+    let mut detail = None;
+    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
+        let (mut source, mut hash, mut block) = (parts.open(&part.file)?, Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match source.read(&mut block)? {
+                0 => break,
+                read => hash.update(&block[..read]),
+            }
+        }
+        if hex(&hash.finalize()) != part.sha256 {
+            detail.get_or_insert_with(|| format!("{} is not the file that the manifest describes", part.file));
+        }
+    }
+    Ok(CheckResult { check: "digests".to_owned(), passed: detail.is_none(), detail })
+}
+
+/// The first part whose cells have not the types that the manifest gives them.
+fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Option<String>> {
+    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
+        let held = match PartRows::new(part).types_hold(parts.open(&part.file)?) {
+            Ok(held) => held,
+            Err(ScanError::Io(error)) => return Err(error),
+            // other checks say so too
+            Err(_) => false,
+        };
+        if !held {
+            return Ok(Some(format!("the types of {} are not those that the manifest states", part.file)));
+        }
+    }
+    Ok(None)
+}
+
+fn refuted(check: &str, detail: String) -> AuditSummary {
+    AuditSummary {
+        verified: false,
+        linkage: "not_checked".to_owned(),
+        checks: vec![CheckResult { check: check.to_owned(), passed: false, detail: Some(detail) }],
+    }
+}

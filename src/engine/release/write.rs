@@ -1,0 +1,67 @@
+//! Writing parts: canonical CSV, in chunks that begin at a row, hashed as they go.
+
+use std::io;
+
+use sha2::{Digest, Sha256};
+
+use crate::control::Control;
+use crate::engine::error::EngineError;
+use crate::engine::read_back::hex::hex;
+use crate::microdata::formats::csv::{RowWriter, header};
+use crate::microdata::{AttributeType, Table};
+use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
+use crate::report::WrittenPart;
+
+/// Where parts go, and where they are read back as they will be served.
+pub trait PartStore: PublishedBytes {
+    /// Takes the next chunk of a file. Chunks of a file come in order, numbered from 0; each holds whole rows, the first one
+    /// the header before them.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()>;
+}
+
+/// The largest number of rows in a chunk.
+const CHUNK_ROWS: usize = 1 << 16;
+
+/// Writes one part and returns its hash, and the types of the values behind its cells: those of the original, where cells show some. `csv` is
+/// room to work in.
+pub(in crate::engine) fn write_part(
+    table: &TableName,
+    part: &Part,
+    contents: &PartContents,
+    original: &Table,
+    csv: &mut Vec<u8>,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<WrittenPart, EngineError> {
+    let file = part.file(table);
+    let rows = part.len as usize;
+    let columns: Vec<_> = contents.columns.iter().collect();
+    let writer = RowWriter::new(&columns, part.bucketed);
+    if writer.null() != part.null.as_deref() {
+        return Err(EngineError::bug("a part is written with another null marker than it is described with"));
+    }
+    let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
+
+    let mut hash = Sha256::new();
+    csv.clear();
+    header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, csv);
+    for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
+        let range = first..(first + CHUNK_ROWS).min(rows);
+        let len = range.len();
+        writer.write(labels, range, csv);
+        hash.update(&csv);
+        store.put(&file, number as u32, first as u64, len as u32, csv)?;
+        csv.clear();
+        control.advance(len as u64)?;
+    }
+    let kind = |column: &PublishedColumn| match column.cells {
+        // no cell shows it
+        CellContent::Suppressed => AttributeType::Text,
+        _ => original.column(column.attribute).domain.kind(),
+    };
+    let types = part.columns.iter().map(kind).collect();
+    Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
+}

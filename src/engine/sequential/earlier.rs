@@ -1,0 +1,280 @@
+//! Releases of one table of tuples as they are joined: read back from their parts, and attacked together.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::engine::error::EngineError;
+use crate::engine::read_back::external::ReadFile;
+use crate::engine::read_back::manifest::taxonomies_of;
+use crate::ledger::LedgerUnion;
+use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
+use crate::privacy::Dependency;
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{
+    EarlierColumn, EarlierRelease, EarlierReleases, MethodDetails, RowCorrespondence, RowMeaning, TableProtection,
+    XyRequirement,
+};
+use crate::publish::PlanRefusal;
+use crate::report::{Manifest, ManifestPart, publication_of};
+
+/// The one part of a release of one table of tuples.
+///
+/// # Errors
+/// `bad-columns` with what it is instead, in words.
+pub fn tuples_of(manifest: &Manifest) -> Result<&ManifestPart, Problem> {
+    let refused = |detail: &str| Problem::new(Kind::BadColumns, detail);
+    let [table] = &manifest.tables[..] else { return Err(refused("the release has several tables")) };
+    let [part] = &table.parts[..] else { return Err(refused("the table of the release stands in several parts")) };
+    if part.bucketed || part.row_meaning != "tuples" {
+        return Err(refused("the rows of the release are no tuples, but parts of buckets"));
+    }
+    Ok(part)
+}
+
+/// A release of one table of tuples whose part was read. `names` are those that its attributes, in their order, are joined by.
+///
+/// # Errors
+/// [`EngineError::Refused`] with what cannot be joined, in words.
+pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Result<EarlierRelease, EngineError> {
+    let part = tuples_of(manifest).map_err(EngineError::Refused)?;
+    let published = &manifest.tables[0].attributes;
+    if published.len() != names.len() {
+        return Err(EngineError::bug("the attributes of a release are not those that the ledger has"));
+    }
+    let name_of = |of: &String| published.iter().position(|name| name == of).map(|at| names[at].clone());
+    let publication = publication_of(manifest, published).map_err(EngineError::bug)?;
+    let ReadFile { columns, rows } = file;
+    let rows_of = publication.tables[0].parts[0].rows;
+    if rows as u64 != part.rows || rows_of != RowMeaning::Tuples {
+        return Err(EngineError::bug("a part has not the rows that its manifest states"));
+    }
+    let sequence = match publication.particulars {
+        MethodDetails::Sequential(sequence) => Some(*sequence),
+        _ => None,
+    };
+    let alone = publication.tables[0].standing == TableProtection::Unsealed && sequence.is_none();
+    let column = |(published, cells): (String, Column)| {
+        let shape = part.shape(&published);
+        Some(EarlierColumn {
+            name: name_of(&published)?,
+            nodes: shape == CellShape::Node,
+            kind: part.types.get(&published).copied().unwrap_or(AttributeType::Text),
+            shape,
+            published,
+            cells,
+        })
+    };
+    let columns = columns.into_iter().map(column).collect::<Option<_>>();
+    let trees = taxonomies_of(manifest, published).map_err(EngineError::bug)?;
+    let taxonomies: BTreeMap<_, _> =
+        trees.into_iter().map(|stated| (names[stated.attribute.index()].clone(), stated.tree)).collect();
+    Ok(EarlierRelease {
+        release: manifest.id.map(|id| id.to_string()).unwrap_or_default(),
+        columns: columns.ok_or_else(|| EngineError::bug("a part has attributes that its table has not"))?,
+        rows,
+        sequence,
+        alone,
+        taxonomies,
+        entered: false,
+        rows_of: RowCorrespondence::Content,
+    })
+}
+
+/// The releases that a sequential one was made against.
+///
+/// # Errors
+/// When it is not sequential.
+pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
+    let stated = manifest.particulars.as_ref().filter(|_| manifest.method.r#type == "sequential");
+    let Some(stated) = stated else {
+        let detail = "join is played on releases that were made to withstand it: those by sequential";
+        return Err(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
+    };
+    let ids = stated["against"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// Those of them that were published elsewhere, and entered here with a dataset.
+#[must_use]
+pub fn entered(manifest: &Manifest) -> Vec<String> {
+    let stated = manifest.particulars.as_ref().filter(|_| manifest.method.r#type == "sequential");
+    let ids = stated.and_then(|stated| stated["entered"].as_array()).into_iter().flatten().filter_map(Value::as_str);
+    ids.map(str::to_owned).collect()
+}
+
+/// A release of a join: its attributes, and those of them that it has as they are.
+struct JoinMember {
+    all: AttrSet,
+    exact: AttrSet,
+}
+
+/// That releases are joined by the attributes they share is all that requirements on their join reckon with. Where a dependency lets one
+/// tell of its rows what another one shows of its own, whoever knows it leaves out tuples that the join has.
+///
+/// # Errors
+/// The refusal, which names a dependency.
+pub(in crate::engine) fn joined_by_names(
+    generalized: AttrSet,
+    own: AttrSet,
+    joined: &EarlierReleases,
+    union: &LedgerUnion,
+    known: &[Dependency],
+) -> Result<(), PlanRefusal> {
+    let named = |columns: &mut dyn Iterator<Item = &EarlierColumn>| -> AttrSet {
+        columns.filter_map(|column| union.attribute(&column.name)).collect()
+    };
+    let earlier = joined.releases.iter().map(|release| {
+        let is_exact = |column: &&EarlierColumn| column.shape == CellShape::Exact && !column.nodes;
+        JoinMember {
+            all: named(&mut release.columns.iter()),
+            exact: named(&mut release.columns.iter().filter(is_exact)),
+        }
+    });
+    let members: Vec<JoinMember> =
+        std::iter::once(JoinMember { all: own, exact: own.minus(generalized) }).chain(earlier).collect();
+    let Some((at, found)) = linking(&members, known) else { return Ok(()) };
+    let name = |attr: Attr| union.names()[attr.index()].as_str();
+    let determinant: Vec<&str> = found.determinant.iter().map(name).collect();
+    let (determinant, dependent) = (determinant.join(" and "), name(found.dependent));
+    let detail = format!(
+        "{determinant} determines {dependent}, by which the release would be joined beyond the attributes that it shares with others: \
+         publish both as they are where one of them is published, or neither"
+    );
+    let pointer = format!("/method/against/{}", at - 1);
+    Err(PlanRefusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]))
+}
+
+/// A dependency by which the rows of releases tell of each other what names do not, and the later one of two that it joins. Attributes
+/// that dependencies tie to each other, whichever way, are one group. Of two releases that have attributes of a group, one has those
+/// of the other as they are: then its rows are possible, and labels that agree with them are, too.
+fn linking(members: &[JoinMember], known: &[Dependency]) -> Option<(usize, Dependency)> {
+    let seen = members.iter().fold(AttrSet::EMPTY, |all, member| all.union(member.all));
+    let mut kept = known.to_vec();
+    loop {
+        // what nobody sees, and nothing else depends on, may be anything
+        let matters = |&Dependency { determinant, dependent }: &Dependency| {
+            let mut others =
+                kept.iter().filter(|other| (other.determinant, other.dependent) != (determinant, dependent));
+            seen.contains(dependent) || others.any(|other| all_of(other).contains(dependent))
+        };
+        let fewer: Vec<Dependency> = kept.iter().copied().filter(matters).collect();
+        if fewer.len() == kept.len() {
+            break;
+        }
+        kept = fewer;
+    }
+    kept.iter().find_map(|dependency| {
+        let group = dependency_closure(all_of(dependency), &kept);
+        let apart = |one: &JoinMember, other: &JoinMember| {
+            let (own, others) = (one.all.intersection(group), other.all.intersection(group));
+            !own.is_empty() && !others.is_empty() && !own.is_subset(other.exact) && !others.is_subset(one.exact)
+        };
+        let joined = |&at: &usize| members[..at].iter().any(|other| apart(&members[at], other));
+        (0..members.len()).find(joined).map(|at| (at, *dependency))
+    })
+}
+
+/// The attributes of a dependency.
+fn all_of(dependency: &Dependency) -> AttrSet {
+    dependency.determinant.with(dependency.dependent)
+}
+
+/// Some attributes, and those that dependencies tie to them, over others of them where need be.
+fn dependency_closure(attributes: AttrSet, dependencies: &[Dependency]) -> AttrSet {
+    let all = dependencies.iter().map(all_of).filter(|all| all.meets(attributes));
+    let wider = all.fold(attributes, AttrSet::union);
+    if wider == attributes { attributes } else { dependency_closure(wider, dependencies) }
+}
+
+pub(in crate::engine) type StatedResult = (XyRequirement, Vec<crate::publication::JoinResult>);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    const ATTRIBUTES: usize = 4;
+    type Row = [u32; ATTRIBUTES];
+
+    /// What a release shows of an attribute: its value, one of two labels, or nothing but that there is one.
+    fn shown(grain: u32, value: u32) -> BTreeSet<u32> {
+        (0..3).filter(|other| grain == 2 || other == &value || grain == 1 && value > 0 && *other > 0).collect()
+    }
+
+    #[test]
+    fn whoever_knows_dependencies_joins_no_better_where_they_are_let_through() {
+        let mut random = StdRng::seed_from_u64(20_261_122);
+        let (mut let_through, mut needed) = (0, 0);
+        for _ in 0..4_000 {
+            let mut known: Vec<Dependency> = Vec::new();
+            let mut functions: Vec<[u32; 9]> = Vec::new();
+            for _ in 0..random.random_range(1..=2) {
+                let dependent = random.random_range(0..ATTRIBUTES);
+                let others = (0..random.random_range(1..=2)).map(|_| random.random_range(0..ATTRIBUTES));
+                let determinant: AttrSet = others.filter(|other| *other != dependent).map(Attr::from).collect();
+                if !determinant.is_empty() {
+                    known.push(Dependency { determinant, dependent: Attr::from(dependent) });
+                    functions.push(std::array::from_fn(|_| random.random_range(0..3)));
+                }
+            }
+            let agrees = |row: &Row| {
+                known.iter().zip(&functions).all(|(dependency, function)| {
+                    let place = dependency.determinant.iter().fold(0, |place, attr| place * 3 + row[attr.index()]);
+                    function[place as usize] == row[dependency.dependent.index()]
+                })
+            };
+            let people: Vec<Row> =
+                (0..81_u32).map(|n| [n % 3, n / 3 % 3, n / 9 % 3, n / 27]).filter(|row| agrees(row)).collect();
+            // how each of two or three releases shows each attribute, if it does
+            let releases = random.random_range(2..=3);
+            let grains: Vec<[Option<u32>; ATTRIBUTES]> = (0..releases)
+                .map(|_| std::array::from_fn(|_| random.random_bool(0.6).then(|| random.random_range(0..4_u32) % 3)))
+                .collect();
+            let members: Vec<JoinMember> = grains
+                .iter()
+                .map(|grains| {
+                    let with = |keep: &dyn Fn(u32) -> bool| -> AttrSet {
+                        (0..ATTRIBUTES).filter(|&at| grains[at].is_some_and(keep)).map(Attr::from).collect()
+                    };
+                    JoinMember { all: with(&|_| true), exact: with(&|grain| grain == 0) }
+                })
+                .collect();
+            let is_let_through = linking(&members, &known).is_none();
+            let label = |release: usize, at: usize, row: &Row| Some(shown(grains[release][at]?, row[at]));
+            let by_names = |a: (usize, &Row), b: (usize, &Row)| {
+                (0..ATTRIBUTES).all(|at| match (label(a.0, at, a.1), label(b.0, at, b.1)) {
+                    (Some(a), Some(b)) => !a.is_disjoint(&b),
+                    _ => true,
+                })
+            };
+            let one_person = |rows: &[&Row]| {
+                people.iter().any(|person| {
+                    let may_be = |(release, row): (usize, &&Row)| {
+                        (0..ATTRIBUTES)
+                            .all(|at| label(release, at, row).is_none_or(|shown| shown.contains(&person[at])))
+                    };
+                    rows.iter().enumerate().all(may_be)
+                })
+            };
+            let mut differs = false;
+            for _ in 0..30 {
+                if people.is_empty() {
+                    break;
+                }
+                let rows: Vec<&Row> = (0..releases).map(|_| &people[random.random_range(0..people.len())]).collect();
+                let pairs = (0..releases).flat_map(|b| (0..b).map(move |a| (a, b)));
+                let joined = pairs.into_iter().all(|(a, b)| by_names((a, rows[a]), (b, rows[b])));
+                differs |= joined && !one_person(&rows);
+            }
+            assert!(!(is_let_through && differs), "{known:?} {grains:?}");
+            let_through += usize::from(is_let_through && !people.is_empty());
+            needed += usize::from(differs);
+        }
+        assert!(let_through > 300 && needed > 300, "{let_through} let through, {needed} refused with reason");
+    }
+}

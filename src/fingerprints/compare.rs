@@ -1,0 +1,441 @@
+//! Whether two datasets speak of the same people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use crate::ports::{
+    FingerprintPiece, FingerprintRecord, FingerprintStore, HASHES_PER_PIECE, MIN_SAMPLED_ROWS, OverlapShare,
+    RecordIdentity, StoreError, SubjectFingerprint, SubjectOverlap, unpacked,
+};
+
+/// Of a hundred people, so many in another series are too many.
+const OVERLAP_PERCENT: u64 = 1;
+
+/// So many hashes of other datasets are read at once, two megabytes, or one piece if that has more.
+const WINDOW_HASHES: usize = 1 << 17;
+
+/// No more pieces than these are asked for at once.
+const MAX_PIECES_PER_READ: usize = 512;
+
+/// How two sets of records stand to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RecordOverlap {
+    /// Records of both.
+    pub(crate) common: u64,
+    /// Records of the new dataset alone.
+    pub(crate) added: u64,
+    /// Records of the earlier one alone.
+    pub(crate) removed: u64,
+}
+
+/// A dataset and what it says of its people.
+pub(crate) type FingerprintedDataset<'a> = (&'a FingerprintRecord, &'a SubjectFingerprint);
+
+/// Reads pieces that are there.
+async fn read(
+    store: &dyn FingerprintStore,
+    tenant: &str,
+    wanted: &[(Uuid, FingerprintPiece)],
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let pieces = store.people_pieces(tenant, wanted).await?;
+    let pieces: Option<Vec<_>> = pieces.into_iter().collect();
+    pieces.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))
+}
+
+/// How many hashes a piece holds, of which a piece has at most `most`.
+fn held(people: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> usize {
+    let held = match piece {
+        FingerprintPiece::Sample => people.sampled,
+        FingerprintPiece::Set(number) => people.rows.saturating_sub(u64::from(number) * most as u64),
+    };
+    held.min(most as u64) as usize
+}
+
+/// How many records of a dataset each of others has too.
+///
+/// The new set is gone through once, a window at a time, and each other set beside it; pieces of many sets come from the store at once.
+/// No more is held than the window and so many hashes again.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn record_overlap(
+    store: &dyn FingerprintStore,
+    tenant: &str,
+    new: FingerprintedDataset<'_>,
+    others: &[FingerprintedDataset<'_>],
+) -> Result<Vec<u64>, StoreError> {
+    in_common_by(store, tenant, new, others, (HASHES_PER_PIECE, WINDOW_HASHES)).await
+}
+
+/// The same, with so many hashes in a piece, and at once.
+async fn in_common_by(
+    store: &dyn FingerprintStore,
+    tenant: &str,
+    (record, people): FingerprintedDataset<'_>,
+    others: &[FingerprintedDataset<'_>],
+    (most, at_once): (usize, usize),
+) -> Result<Vec<u64>, StoreError> {
+    let mut places: Vec<WindowPosition> = others.iter().map(|_| WindowPosition::default()).collect();
+    let mut next = 0;
+    while next < people.pieces && !others.is_empty() {
+        let first = next;
+        let mut size = 0;
+        while next < people.pieces
+            && (next == first || size + held(people, FingerprintPiece::Set(next), most) <= at_once)
+        {
+            size += held(people, FingerprintPiece::Set(next), most);
+            next += 1;
+        }
+        let wanted: Vec<_> = (first..next).map(|piece| (record.dataset, FingerprintPiece::Set(piece))).collect();
+        let window = unpacked(&read(store, tenant, &wanted).await?.concat())?;
+        let is_last = next == people.pieces;
+        places.iter_mut().for_each(|place| place.at = 0);
+        let is_open = |place: &WindowPosition, of: &FingerprintedDataset<'_>| {
+            place.at < window.len() && place.piece < of.1.pieces
+        };
+        loop {
+            // each set goes on from its place: by a piece, or by all that is left where no further window comes
+            let (mut wanted, mut whose, mut size) = (Vec::new(), Vec::new(), 0);
+            'full: for (index, (other, place)) in others.iter().zip(&places).enumerate() {
+                let ahead = if is_last { other.1.pieces } else { place.piece + 1 };
+                let pieces = place.piece..ahead.min(other.1.pieces);
+                for piece in pieces.filter(|_| is_open(place, other)).map(FingerprintPiece::Set) {
+                    size += held(other.1, piece, most);
+                    if !wanted.is_empty() && (size > at_once || wanted.len() == MAX_PIECES_PER_READ) {
+                        break 'full;
+                    }
+                    wanted.push((other.0.dataset, piece));
+                    whose.push(index);
+                }
+            }
+            if wanted.is_empty() {
+                break;
+            }
+            for (index, piece) in whose.into_iter().zip(read(store, tenant, &wanted).await?) {
+                places[index].meet(&window, &piece)?;
+            }
+        }
+    }
+    Ok(places.into_iter().map(|place| place.common).collect())
+}
+
+/// How far a set was gone through beside a window of another one.
+#[derive(Default)]
+struct WindowPosition {
+    /// Its piece, and how many hashes of that are behind.
+    piece: u32,
+    offset: usize,
+    /// How many hashes of the window are behind.
+    at: usize,
+    common: u64,
+}
+
+impl WindowPosition {
+    /// Goes through the piece that it stands in, until that or the window ends.
+    fn meet(&mut self, window: &[u128], piece: &[u8]) -> Result<(), StoreError> {
+        let (hashes, rest) = piece.as_chunks::<16>();
+        if !rest.is_empty() {
+            return Err(StoreError::corrupt("a piece of hashes is cut"));
+        }
+        while let (Some(own), Some(other)) = (window.get(self.at), hashes.get(self.offset)) {
+            let other = u128::from_be_bytes(*other);
+            self.common += u64::from(*own == other);
+            self.at += usize::from(*own <= other);
+            self.offset += usize::from(other <= *own);
+        }
+        if self.offset >= hashes.len() {
+            (self.piece, self.offset) = (self.piece + 1, 0);
+        }
+        Ok(())
+    }
+}
+
+/// What a new dataset is compared with.
+pub(crate) struct FingerprintComparison<'a> {
+    /// Itself.
+    record: &'a FingerprintRecord,
+    /// What it says of its people.
+    pub(crate) people: &'a SubjectFingerprint,
+    /// The sample.
+    sample: Vec<u128>,
+    /// The first piece of its set.
+    first: Vec<u128>,
+}
+
+impl<'a> FingerprintComparison<'a> {
+    /// A dataset that is not visible yet, with its sample and the first piece of its set.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when they are none.
+    pub(crate) fn new(
+        record: &'a FingerprintRecord,
+        people: &'a SubjectFingerprint,
+        sample: &[u8],
+        first: &[u8],
+    ) -> Result<Self, StoreError> {
+        Ok(Self { record, people, sample: unpacked(sample)?, first: unpacked(first)? })
+    }
+
+    /// Whether a table is wholly the same, but for names of columns.
+    fn is_alike(&self, other: &FingerprintRecord) -> bool {
+        let same_table = other.people.as_ref().is_some_and(|people| people.table == self.people.table);
+        self.record.content_hash == other.content_hash || same_table
+    }
+
+    /// What has to be read of another dataset: the sample where rows are compared, the first piece of the set where keys are.
+    fn pieces(&self, other: &FingerprintRecord) -> Vec<FingerprintPiece> {
+        let (mine, Some(people)) = (self.people, &other.people) else { return Vec::new() };
+        let mut pieces = Vec::new();
+        if !self.is_alike(other) && mine.sampled >= MIN_SAMPLED_ROWS && people.sampled >= MIN_SAMPLED_ROWS {
+            pieces.push(FingerprintPiece::Sample);
+        }
+        if (mine.by, people.by) == (RecordIdentity::Keys, RecordIdentity::Keys) {
+            pieces.push(FingerprintPiece::Set(0));
+        }
+        pieces
+    }
+
+    /// The rows and the record keys that another dataset has too, by what was read of it.
+    fn shared(
+        &self,
+        other: &FingerprintRecord,
+        sample: Option<&[u128]>,
+        first: Option<&[u128]>,
+    ) -> (Option<CommonHashes>, Option<CommonHashes>) {
+        let mine = self.people;
+        let all = CommonHashes { common: mine.rows, of: mine.rows, of_other: mine.rows };
+        let Some(people) = &other.people else {
+            // of a time before people were remembered: only what is wholly the same is seen
+            return ((self.record.content_hash == other.content_hash).then_some(all), None);
+        };
+        let rows = if self.is_alike(other) {
+            Some(all)
+        } else {
+            let below = [mine.below, people.below].into_iter().flatten().map(|mark| mark.0).min();
+            sample.map(|sample| common(&self.sample, sample, below))
+        };
+        let record_keys = first.map(|first| {
+            // of a set of several pieces the first has the lowest
+            let last = |of: &SubjectFingerprint, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
+            let below = [last(mine, &self.first), last(people, first)].into_iter().flatten().min();
+            common(&self.first, first, below)
+        });
+        (rows, record_keys)
+    }
+}
+
+/// The people that a new dataset has in common with earlier ones of other series, by series.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn overlaps(
+    store: &dyn FingerprintStore,
+    tenant: &str,
+    new: &FingerprintComparison<'_>,
+    others: &[FingerprintRecord],
+) -> Result<Vec<SubjectOverlap>, StoreError> {
+    let mut found: BTreeMap<&str, SubjectOverlap> = BTreeMap::new();
+    let mut others = others.iter().filter(|other| other.series != new.record.series).peekable();
+    let mut compared = Vec::new();
+    while others.peek().is_some() {
+        let (mut group, mut wanted, mut size) = (Vec::new(), Vec::new(), 0);
+        while let Some(other) = others.next_if(|_| size < WINDOW_HASHES && wanted.len() < MAX_PIECES_PER_READ) {
+            let pieces = new.pieces(other);
+            size += pieces
+                .iter()
+                .map(|piece| other.people.as_ref().map_or(0, |people| held(people, *piece, HASHES_PER_PIECE)))
+                .sum::<usize>();
+            wanted.extend(pieces.iter().map(|piece| (other.dataset, *piece)));
+            group.push((other, pieces));
+        }
+        let mut read = read(store, tenant, &wanted).await?.into_iter();
+        for (other, pieces) in group {
+            let mut of =
+                |piece| pieces.contains(&piece).then(|| unpacked(&read.next().unwrap_or_default())).transpose();
+            let (sample, first) = (of(FingerprintPiece::Sample)?, of(FingerprintPiece::Set(0))?);
+            compared.push((other, new.shared(other, sample.as_deref(), first.as_deref())));
+        }
+    }
+    for (other, (rows, record_keys)) in compared {
+        let some = |shared: &Option<CommonHashes>| shared.is_some_and(|shared| shared.common > 0);
+        if !some(&rows) && !some(&record_keys) {
+            continue;
+        }
+        let overlap = found.entry(&other.series).or_insert_with(|| SubjectOverlap {
+            series: other.series.clone(),
+            datasets: Vec::new(),
+            rows: None,
+            record_keys: None,
+            decides: false,
+        });
+        overlap.datasets.push(other.dataset);
+        // of a table in which few rows differ from all others nothing is known, be it equal to another one or not
+        let enough = new.people.sampled >= MIN_SAMPLED_ROWS
+            && other.people.as_ref().is_none_or(|of| of.sampled >= MIN_SAMPLED_ROWS);
+        overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(CommonHashes::decides);
+        for (kept, shared) in [(&mut overlap.rows, rows), (&mut overlap.record_keys, record_keys)] {
+            let share = shared.map(|shared| OverlapShare { count: shared.common, of: shared.of });
+            let more = |share: OverlapShare| kept.is_none_or(|kept| share.count * kept.of > kept.count * share.of);
+            if let Some(share) = share.filter(|share| more(*share)) {
+                *kept = Some(share);
+            }
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Whether it can be seen that two datasets speak of the same people. Record keys are compared with record keys; rows with rows, where
+/// there are enough that are like no other and both tables have as many columns.
+pub(crate) fn comparable(one: &SubjectFingerprint, other: &SubjectFingerprint) -> bool {
+    let rows = one.sampled >= MIN_SAMPLED_ROWS
+        && other.sampled >= MIN_SAMPLED_ROWS
+        && one.columns.len() == other.columns.len();
+    one.by == other.by || rows
+}
+
+/// What is said of other series that could not be compared, to whoever has a record key, or has none.
+pub(crate) fn describe_uncompared(has_key: bool, series: &BTreeSet<&str>) -> String {
+    /// So many are named.
+    const NAMED: usize = 10;
+    let (own, theirs) = if has_key { ("a record key", "none") } else { ("no record key", "one") };
+    let named: Vec<&str> = series.iter().copied().take(NAMED).collect();
+    let more = match series.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "the dataset has {own}, and datasets of the series {}{more} have {theirs}: whether they speak of the same people could not be \
+         compared; upload all with record_key",
+        named.join(", ")
+    )
+}
+
+/// What two datasets have in common of what was compared.
+#[derive(Clone, Copy)]
+struct CommonHashes {
+    common: u64,
+    of: u64,
+    of_other: u64,
+}
+
+impl CommonHashes {
+    /// Of whichever has fewer: a few people in a large table are as well found as many.
+    fn decides(self) -> bool {
+        self.common * 100 > OVERLAP_PERCENT * self.of.min(self.of_other)
+    }
+}
+
+/// What two sorted lists have in common, up to a bound.
+fn common(one: &[u128], other: &[u128], below: Option<u128>) -> CommonHashes {
+    let up_to = |list: &[u128]| below.map_or(list.len(), |below| list.partition_point(|hash| *hash <= below));
+    let (one, other) = (&one[..up_to(one)], &other[..up_to(other)]);
+    let mut right = other.iter().peekable();
+    let mut common = 0;
+    for hash in one {
+        while right.next_if(|found| *found < hash).is_some() {}
+        common += u64::from(right.next_if_eq(&hash).is_some());
+    }
+    CommonHashes { common, of: one.len() as u64, of_other: other.len() as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use async_trait::async_trait;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ports::{KeyedHash, packed};
+
+    /// Sets in pieces.
+    struct Sets(HashMap<(Uuid, FingerprintPiece), Vec<u8>>);
+
+    #[async_trait]
+    impl FingerprintStore for Sets {
+        async fn put_people(&self, _: Uuid, _: FingerprintPiece, _: &[u8]) -> Result<(), StoreError> {
+            Err(StoreError::Conflict)
+        }
+
+        async fn people_pieces(
+            &self,
+            _: &str,
+            wanted: &[(Uuid, FingerprintPiece)],
+        ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+            Ok(wanted.iter().map(|piece| self.0.get(piece).cloned()).collect())
+        }
+
+        async fn people(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
+            Err(StoreError::Conflict)
+        }
+    }
+
+    /// A dataset whose records have these hashes, in pieces of at most so many.
+    fn kept(sets: &mut Sets, hashes: &[u8], most: usize) -> FingerprintRecord {
+        let mut hashes: Vec<u128> = hashes.iter().map(|&hash| u128::from(hash) << 100).collect();
+        hashes.sort_unstable();
+        let dataset = Uuid::from_u128(sets.0.len() as u128 + 1);
+        let pieces = hashes
+            .chunks(most)
+            .zip(0..)
+            .map(|(piece, number)| ((dataset, FingerprintPiece::Set(number)), packed(piece)));
+        let before = sets.0.len();
+        sets.0.extend(pieces);
+        let nothing = KeyedHash(0);
+        let people = SubjectFingerprint {
+            by: RecordIdentity::Rows,
+            folded: false,
+            key: Vec::new(),
+            rows: hashes.len() as u64,
+            pieces: (sets.0.len() - before) as u32,
+            set: nothing,
+            table: nothing,
+            columns: Vec::new(),
+            sampled: 0,
+            below: None,
+        };
+        FingerprintRecord { dataset, series: String::new(), content_hash: [0; 32], people: Some(people) }
+    }
+
+    proptest! {
+        #[test]
+        fn many_sets_at_once_have_in_common_what_each_has(
+            own in prop::collection::vec(0..20_u8, 1..30),
+            others in prop::collection::vec(prop::collection::vec(0..20_u8, 1..30), 0..6),
+            most in 1..9_usize,
+            at_once in 0..40_usize,
+        ) {
+            let mut sets = Sets(HashMap::new());
+            let new = kept(&mut sets, &own, most);
+            let records: Vec<FingerprintRecord> = others.iter().map(|hashes| kept(&mut sets, hashes, most)).collect();
+            let known = |record| -> FingerprintedDataset<'_> { (record, record.people.as_ref().unwrap()) };
+            let earlier: Vec<FingerprintedDataset<'_>> = records.iter().map(known).collect();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once))).unwrap();
+            // equal rows are one hash, as often as there are rows
+            let times = |hashes: &[u8], hash: u8| hashes.iter().filter(|of| **of == hash).count();
+            let both = |other: &Vec<u8>| (0..20).map(|hash| times(&own, hash).min(times(other, hash)) as u64).sum::<u64>();
+            prop_assert_eq!(found, others.iter().map(both).collect::<Vec<_>>());
+            // what cannot be read is no set without records
+            sets.0.retain(|(dataset, _), _| *dataset == new.dataset);
+            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once)));
+            prop_assert_eq!(matches!(found, Err(StoreError::Corrupt(_))), !earlier.is_empty());
+        }
+    }
+
+    #[test]
+    fn of_two_samples_what_both_would_have_is_compared() {
+        let shared = common(&[1, 3, 5, 9], &[3, 4, 5, 6, 7, 9], Some(6));
+        assert_eq!((shared.common, shared.of, shared.of_other), (2, 3, 4));
+        let shared = common(&[1, 3, 5, 9], &[3, 4, 5, 6, 7, 9], None);
+        assert_eq!((shared.common, shared.of, shared.of_other), (3, 4, 6));
+    }
+
+    #[test]
+    fn more_than_one_in_a_hundred_decides() {
+        let decides = |common, of, of_other| CommonHashes { common, of, of_other }.decides();
+        assert!(!decides(10, 1000, 1000) && decides(11, 1000, 1000));
+        assert!(decides(10, 100_000, 10) && !decides(0, 0, 0));
+    }
+}

@@ -1,0 +1,76 @@
+//! Loading the columns of a dataset that a job uses, on a blocking thread.
+
+use tokio::runtime::Handle;
+
+use super::error::LoadError;
+use crate::control::{Control, Phase};
+use crate::microdata::formats::IngestLimits;
+use crate::microdata::{ChunkColumn, Column, ColumnBuilder, Table};
+use crate::ports::{DatasetRecord, Store, StoreError};
+use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
+
+/// Where columns are loaded from, and how much of each.
+#[derive(Clone, Copy)]
+pub(crate) struct ColumnSources<'a> {
+    /// Has what is sealed.
+    pub(crate) store: &'a dyn Store,
+    /// Opens it.
+    pub(crate) vault: &'a Vault,
+    /// What columns may hold.
+    pub(crate) limits: &'a IngestLimits,
+}
+
+/// A column of a chunk, from what is stored.
+pub(crate) fn column_of(
+    key: &DataKey,
+    chunk: u32,
+    column: u32,
+    sealed: &Ciphertext,
+) -> Result<ChunkColumn, StoreError> {
+    let encoded = key.open(CiphertextContext::Chunk { chunk, column }, sealed)?;
+    ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
+}
+
+/// Loads the columns `used`, under `names`, one at a time.
+///
+/// # Errors
+/// [`LoadError`]
+pub(crate) fn load(
+    handle: &Handle,
+    sources: ColumnSources<'_>,
+    dataset: &DatasetRecord,
+    (names, used): (&[String], &[usize]),
+    control: &Control,
+) -> Result<Table, LoadError> {
+    let ColumnSources { store, vault, limits } = sources;
+    let key = dataset.data_key(vault)?;
+    let profiles = dataset.profiles(vault)?;
+    control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
+    let mut columns = Vec::with_capacity(used.len());
+    for &used in used {
+        let kind = profiles.get(used).map(|profile| profile.kind);
+        let mut builder = ColumnBuilder::new(limits);
+        for chunk in 0..dataset.chunks {
+            control.advance(1)?;
+            let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
+            let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
+            let decoded = column_of(&key, chunk, used as u32, &payload)?;
+            builder.push(&decoded).map_err(LoadError::Full)?;
+        }
+        let column: Column = builder.finish(kind);
+        if column.codes.len() as u64 != dataset.rows {
+            return Err(StoreError::corrupt("a column has not the rows of its dataset").into());
+        }
+        columns.push(column);
+    }
+    Ok(Table::new(names.to_vec(), columns))
+}
+
+/// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
+pub(super) fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> LoadError {
+    match handle.block_on(store.dataset(&dataset.tenant, dataset.id)) {
+        Ok(Some(now)) if now.purged_at.is_some() => LoadError::Purged,
+        Ok(_) => StoreError::corrupt("a chunk of a column is missing").into(),
+        Err(error) => error.into(),
+    }
+}

@@ -1,0 +1,248 @@
+//! Tables that were published elsewhere: the dataset that holds the rows of one, and which of them are rows of another dataset.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::columns::{ColumnSources, load};
+use super::error::{ExternalRowsError, LoadError};
+use super::memory_estimate::columns_memory;
+use super::record_match::records;
+use super::record_match::{RECORD_BYTES, match_records};
+use crate::control::Control;
+use crate::engine::ExternalTableRows;
+use crate::ledger::{AttributeIdentities, EarlierDisclosures};
+use crate::microdata::{Attr, ColumnProfile, Table};
+use crate::ports::{DatasetRecord, Store};
+use crate::publication::{RecordMatches, RowCorrespondence};
+use crate::vault::Vault;
+use crate::{engine, ledger};
+
+/// A table that was entered, whose rows a dataset holds.
+#[derive(Clone)]
+pub(crate) struct ExternalRows {
+    pub(super) id: Uuid,
+    dataset: DatasetRecord,
+    profiles: Vec<ColumnProfile>,
+    /// Its attributes, by the names of the series, and the columns of the dataset that they are.
+    attributes: Vec<String>,
+    places: Vec<usize>,
+    stated: ledger::ExternalRowsRef,
+}
+
+/// Why one column of a dataset is not the attribute of a table.
+pub(crate) const NO_SINGLE_COLUMN_DETAIL: &str = "is not exactly one column of the dataset, by its name or an alias";
+
+/// The columns that attributes are: those of their names, else the only one that was stated to be another name of it. No column is two.
+///
+/// # Errors
+/// The places of the attributes that are none.
+pub(super) fn columns_of(
+    attributes: &[String],
+    columns: &[&str],
+    identities: &AttributeIdentities,
+) -> Result<Vec<usize>, Vec<usize>> {
+    let place = |attribute: &String| {
+        let by_name = columns.iter().position(|column| column == attribute);
+        let same = |column: &str| identities.canonical(column) == identities.canonical(attribute);
+        by_name.or_else(|| {
+            let mut alike = (0..columns.len()).filter(|&at| same(columns[at]));
+            alike.next().filter(|_| alike.next().is_none())
+        })
+    };
+    let mut taken = BTreeSet::new();
+    let places = attributes.iter().map(|attribute| place(attribute).filter(|place| taken.insert(*place)));
+    let places: Vec<Option<usize>> = places.collect();
+    let all: Option<Vec<usize>> = places.iter().copied().collect();
+    all.ok_or_else(|| places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(at, _)| at).collect())
+}
+
+impl ExternalRows {
+    /// The table of a disclosure that was entered, of a tenant.
+    ///
+    /// # Errors
+    /// [`ExternalRowsError`]
+    pub(crate) async fn find(
+        (store, vault): (&dyn Store, &Vault),
+        tenant: &str,
+        id: Uuid,
+        earlier: &EarlierDisclosures,
+    ) -> Result<Self, ExternalRowsError> {
+        let table = earlier.disclosures.iter().find(|(of, _)| *of == id).map(|(_, disclosure)| disclosure);
+        let (Some(table), Some(stated)) = (table, earlier.entered.get(&id)) else {
+            let detail =
+                "it was neither published nor entered here: nobody can read its rows, by which the join is checked";
+            return Err(ExternalRowsError::Absent(detail.to_owned()));
+        };
+        let Some(dataset) = stated.dataset else {
+            let detail = "the table was entered without a dataset that holds its rows: nobody can read them, by which the join is \
+                          checked. Publish them here, as plain tuples, and name that release";
+            return Err(ExternalRowsError::Absent(detail.to_owned()));
+        };
+        let found = store.dataset(tenant, dataset).await.map_err(|error| ExternalRowsError::Failed(error.into()))?;
+        let dataset = match found {
+            None => {
+                return Err(ExternalRowsError::Absent(
+                    "the dataset that held the rows of the table is not here".to_owned(),
+                ));
+            }
+            Some(dataset) if dataset.purged_at.is_some() => return Err(ExternalRowsError::Purged),
+            Some(dataset) => dataset,
+        };
+        let profiles = dataset.profiles(vault)?;
+        let found = Self::of(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
+        found.map_err(|strange| {
+            let names: Vec<&str> = strange.iter().map(|at| table.attributes[*at].as_str()).collect();
+            ExternalRowsError::Absent(format!(
+                "of the table that was entered, {} {NO_SINGLE_COLUMN_DETAIL}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// A table of these attributes, whose rows a dataset holds.
+    ///
+    /// # Errors
+    /// The places of the attributes that are no columns of it.
+    pub(crate) fn of(
+        id: Uuid,
+        (dataset, profiles): (DatasetRecord, Vec<ColumnProfile>),
+        (attributes, stated): (&[String], &ledger::ExternalRowsRef),
+        identities: &AttributeIdentities,
+    ) -> Result<Self, Vec<usize>> {
+        let columns: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        let places = columns_of(attributes, &columns, identities)?;
+        Ok(Self { id, dataset, profiles, attributes: attributes.to_vec(), places, stated: stated.clone() })
+    }
+
+    /// Whether it publishes an attribute generalized.
+    pub(crate) fn has_cuts(&self) -> bool {
+        !self.stated.cuts.is_empty()
+    }
+
+    /// The bytes of memory that its rows take.
+    pub(crate) fn memory_of_rows(&self) -> u64 {
+        columns_memory(&self.dataset, &self.profiles, &self.places)
+    }
+
+    /// The attributes that have labels which are not of the cut that was stated, on a blocking thread.
+    ///
+    /// # Errors
+    /// [`LoadError`]
+    pub(crate) fn beyond_cuts(
+        &self,
+        handle: &Handle,
+        sources: ColumnSources<'_>,
+        control: &Control,
+    ) -> Result<Vec<String>, LoadError> {
+        let mut found = Vec::new();
+        for (name, place) in self.attributes.iter().zip(&self.places) {
+            let Some(cut) = self.stated.cuts.get(name) else { continue };
+            let labels: BTreeSet<Option<&[u8]>> =
+                cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
+            let table = load(handle, sources, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
+            if !table.column(Attr::from(0_usize)).domain.iter().all(|cell| labels.contains(&cell)) {
+                found.push(name.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The bytes of memory that joining it with a dataset takes.
+    pub(super) fn memory(&self, rows: u64) -> u64 {
+        let sizes = super::memory_estimate::sizes_of(&self.dataset, &self.profiles, &self.places);
+        let told = RECORD_BYTES.saturating_mul(rows.saturating_add(self.dataset.rows));
+        self.memory_of_rows().saturating_add(engine::join_memory(self.dataset.rows, &sizes)).saturating_add(told)
+    }
+
+    /// Its rows, under the names of its attributes, on a blocking thread. Whose they are is not told.
+    ///
+    /// # Errors
+    /// [`ExternalRowsError`]
+    pub(super) fn read(
+        &self,
+        handle: &Handle,
+        sources: ColumnSources<'_>,
+        control: &Control,
+    ) -> Result<ExternalTableRows, ExternalRowsError> {
+        let table = load(handle, sources, &self.dataset, (&self.attributes, &self.places), control)?;
+        let (id, cuts) = (self.id.to_string(), self.stated.cuts.clone());
+        Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
+    }
+
+    /// Which of its rows are those of a dataset, on a blocking thread, with what that one has in them of the attributes among `joined`.
+    /// Equal content is the same rows; otherwise records are, where both datasets have record keys of the same attributes.
+    ///
+    /// # Errors
+    /// [`ExternalRowsError`]
+    pub(super) fn rows_of(
+        &self,
+        handle: &Handle,
+        sources: ColumnSources<'_>,
+        (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
+        (joined, identities): (&[String], &AttributeIdentities),
+        control: &Control,
+    ) -> Result<RowCorrespondence, ExternalRowsError> {
+        if self.dataset.content_hash == dataset.content_hash {
+            return Ok(RowCorrespondence::Content);
+        }
+        let keys = key_of(dataset, profiles, identities).zip(key_of(&self.dataset, &self.profiles, identities));
+        let Some(((_, own), (_, theirs))) = keys.filter(|((own, _), (theirs, _))| own == theirs) else {
+            return Ok(RowCorrespondence::Unknown);
+        };
+        let own = records(handle, sources, dataset, &own, control)?;
+        let theirs = records(handle, sources, &self.dataset, &theirs, control)?;
+        let (of_dataset, rows) = match_records(&own, &theirs);
+        drop((own, theirs));
+        let place = |name: &&String| profiles.iter().position(|profile| profile.name == **name);
+        let shared = self.attributes.iter().filter(|name| joined.contains(name));
+        let (names, places): (Vec<String>, Vec<usize>) =
+            shared.filter_map(|name| Some((name.clone(), place(&name)?))).unzip();
+        let values = match places.is_empty() {
+            true => Table::new(Vec::new(), Vec::new()),
+            false => load(handle, sources, dataset, (&names, &places), control)?.reordered(&of_dataset),
+        };
+        Ok(RowCorrespondence::Records(RecordMatches { rows, values: Arc::new(values) }))
+    }
+}
+
+/// The record key of a dataset: what its columns are called in the series, sorted, and where they stand, in the same order.
+fn key_of<'a>(
+    dataset: &DatasetRecord,
+    profiles: &'a [ColumnProfile],
+    identities: &'a AttributeIdentities,
+) -> Option<(Vec<&'a str>, Vec<usize>)> {
+    let key = dataset.record_key.as_ref().filter(|key| !key.is_empty())?;
+    let place = |name: &String| {
+        let place = profiles.iter().position(|profile| profile.name == *name)?;
+        Some((identities.canonical(&profiles[place].name), place))
+    };
+    let mut columns: Vec<(&str, usize)> = key.iter().map(place).collect::<Option<_>>()?;
+    columns.sort_unstable();
+    Some(columns.into_iter().unzip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_columns_by_name_or_by_the_only_alias() {
+        let mut identities = AttributeIdentities::default();
+        identities.alias("zip", "zipcode").unwrap();
+        for name in ["work", "trade"] {
+            identities.alias(name, "job").unwrap();
+        }
+        let found = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            columns_of(&names, &["zip", "work", "trade", "age"], &identities)
+        };
+        assert_eq!(found(&["age", "zipcode"]), Ok(vec![3, 0]));
+        assert_eq!(found(&["work", "trade"]), Ok(vec![1, 2]));
+        // which of two names it has, or the same column twice
+        assert_eq!(found(&["age", "job"]), Err(vec![1]));
+        assert_eq!(found(&["zip", "zipcode", "ward"]), Err(vec![1, 2]));
+    }
+}

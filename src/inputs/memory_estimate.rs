@@ -1,0 +1,46 @@
+use crate::engine;
+use crate::engine::ColumnSize;
+use crate::microdata::ColumnProfile;
+use crate::ports::DatasetRecord;
+use crate::spec::Specification;
+
+/// The bytes of memory that a release of a dataset takes.
+#[must_use]
+pub(crate) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
+    let columns = sizes_of(dataset, profiles, &specification.used);
+    engine::release_memory(dataset.rows, &columns)
+        .saturating_add(engine::choice_memory(dataset.rows, &specification.method))
+        .saturating_add(engine::measurement_memory(dataset.rows, &columns, specification))
+}
+
+/// The bytes of memory that work on columns of a dataset takes, estimated as for a release of them.
+#[must_use]
+pub(crate) fn columns_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+    engine::release_memory(dataset.rows, &sizes_of(dataset, profiles, used))
+}
+
+/// The bytes of memory that looking at further columns takes, with those of the release: nothing where there are none.
+#[must_use]
+pub(crate) fn extra_columns_memory(
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    specification: &Specification,
+    further: &[usize],
+) -> u64 {
+    if further.is_empty() {
+        return 0;
+    }
+    engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, &[further, &specification.used].concat()))
+}
+
+/// For a value of a dataset that was uploaded before bytes were counted.
+pub(super) const ASSUMED_VALUE_BYTES: u64 = 32;
+
+pub(super) fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
+    let size = |column: &usize| {
+        let profile = &profiles[*column];
+        let codes = profile.codes().unwrap_or(dataset.rows);
+        ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(ASSUMED_VALUE_BYTES)) }
+    };
+    used.iter().map(size).collect()
+}

@@ -1,0 +1,25 @@
+//! What a job or a plan is made from: columns, earlier releases, external rows, the memory that they need.
+
+mod columns;
+mod composition;
+pub(crate) mod earlier_releases;
+mod error;
+pub(crate) mod external_rows;
+mod memory;
+mod memory_estimate;
+mod originals;
+mod part_storage;
+mod profiles;
+mod record_match;
+
+pub(crate) use columns::{ColumnSources, column_of, load};
+pub(crate) use composition::{CompositionCheck, CompositionConflict, CompositionContext, earlier_of, extra_columns};
+pub(crate) use earlier_releases::{earlier_releases_memory, find_earlier_releases, read_earlier_releases};
+pub(crate) use error::{LoadError, load_problem, too_full};
+pub(crate) use external_rows::{ExternalRows, NO_SINGLE_COLUMN_DETAIL};
+pub use memory::{MemoryBudget, MemoryPermit};
+pub(crate) use memory_estimate::{columns_memory, extra_columns_memory, job_memory};
+pub(crate) use originals::external_rows_problem;
+pub use originals::{ExternalRowsSource, ReleaseOriginal};
+pub use part_storage::{PartStorage, decompress};
+pub(crate) use profiles::{ProfileCounts, column_facts, seal_profiles, specification_of};

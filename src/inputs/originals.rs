@@ -1,0 +1,99 @@
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::columns::{ColumnSources, load};
+use super::error::{ExternalRowsError, LoadError, load_problem};
+use super::external_rows::ExternalRows;
+use super::memory::{MemoryBudget, MemoryPermit};
+use crate::control::Control;
+use crate::engine::{EngineError, ExternalTableRows, ReadFile};
+use crate::microdata::formats::IngestLimits;
+use crate::ports::{DatasetRecord, Store};
+use crate::problem::{Fault, Kind, Problem};
+use crate::vault::{ContentHasher, Vault};
+
+/// What a release was made from, not read yet.
+pub struct ReleaseOriginal {
+    pub(crate) handle: Handle,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) limits: IngestLimits,
+    pub(crate) budget: MemoryBudget,
+    pub(crate) dataset: DatasetRecord,
+    /// The published names of the columns, and where they stand.
+    pub(crate) columns: (Vec<String>, Vec<usize>),
+    pub(crate) need: u64,
+    pub(crate) hasher: ContentHasher,
+}
+
+/// Tables that were entered, and that a release was made against, not read yet.
+pub struct ExternalRowsSource {
+    pub(crate) handle: Handle,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) limits: IngestLimits,
+    pub(crate) budget: MemoryBudget,
+    pub(crate) tables: Vec<ExternalRows>,
+}
+
+impl ExternalRowsSource {
+    /// Reads them, on a blocking thread; they take memory until what comes with them is dropped.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn read(&self, control: &Control) -> Result<(Vec<ExternalTableRows>, MemoryPermit), EngineError> {
+        let need = self.tables.iter().map(ExternalRows::memory_of_rows).fold(0, u64::saturating_add);
+        let room = self.budget.take_now(need).map_err(EngineError::Refused)?;
+        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let read = |table: &ExternalRows| {
+            table.read(&self.handle, sources, control).map_err(|why| match why {
+                ExternalRowsError::Failed(LoadError::Cancelled) => EngineError::Cancelled,
+                other => EngineError::Refused(external_rows_problem(other)),
+            })
+        };
+        Ok((self.tables.iter().map(read).collect::<Result<_, _>>()?, room))
+    }
+}
+
+/// Why a table that was entered cannot be attacked.
+pub(crate) fn external_rows_problem(why: ExternalRowsError) -> Problem {
+    match why {
+        ExternalRowsError::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
+        ExternalRowsError::Purged => {
+            let detail = "the dataset that held the rows of a table which the release was made against was purged";
+            Problem::new(Kind::Gone, detail)
+        }
+        ExternalRowsError::Failed(error) => load_problem(error),
+    }
+}
+
+impl ReleaseOriginal {
+    /// A number of each row, always the same, which nobody can foretell.
+    pub fn hash(&self) -> impl Fn(usize) -> u64 + use<> {
+        let hasher = self.hasher.clone();
+        move |row| {
+            let mut hasher = hasher.clone();
+            hasher.update(&(row as u64).to_be_bytes());
+            let hash = hasher.finish();
+            hash.iter().take(8).fold(0, |word, &byte| word << 8 | u64::from(byte))
+        }
+    }
+
+    /// Reads it, on a blocking thread; it takes memory until what comes with it is dropped.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
+        let room = self.budget.take_now(self.need).map_err(EngineError::Refused)?;
+        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let (names, used) = &self.columns;
+        let table =
+            load(&self.handle, sources, &self.dataset, (names, used), control).map_err(|error| match error {
+                LoadError::Cancelled => EngineError::Cancelled,
+                other => EngineError::Refused(load_problem(other)),
+            })?;
+        let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
+        Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))
+    }
+}

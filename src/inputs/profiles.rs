@@ -1,0 +1,125 @@
+use super::error::LoadError;
+use crate::microdata::formats::IngestLimits;
+use crate::microdata::{Attr, AttributeCounts, ColumnProfile};
+use crate::ports::{DatasetRecord, JobRecord, StoreError};
+use crate::problem::Fault;
+use crate::publication::Unit;
+use crate::spec;
+use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
+use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
+
+impl DatasetRecord {
+    /// What one unit of protection is.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match (&self.subject, self.max_rows_per_subject) {
+            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
+            _ => Unit::Row,
+        }
+    }
+
+    /// The key of the dataset.
+    ///
+    /// # Errors
+    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be sealed is never
+    /// taken as it stands.
+    pub(crate) fn data_key(&self, vault: &Vault) -> Result<DataKey, LoadError> {
+        match &self.wrapped_key {
+            _ if self.purged_at.is_some() => Err(LoadError::Purged),
+            Some(wrapped_key) => Ok(vault.data_key(self.id, wrapped_key).map_err(StoreError::from)?),
+            None => Err(StoreError::corrupt("a dataset has no key").into()),
+        }
+    }
+
+    /// What is known of the columns.
+    ///
+    /// # Errors
+    /// As [`DatasetRecord::data_key`], or [`StoreError::Corrupt`] when the stored profiles cannot be read.
+    pub(crate) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
+        let key = self.data_key(vault)?;
+        let sealed = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
+        let profiles = key.open(CiphertextContext::Profiles, sealed).map_err(StoreError::from)?;
+        Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
+    }
+}
+
+/// The profiles as [`DatasetRecord::profiles`] reads them.
+pub(crate) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Ciphertext, StoreError> {
+    let plain = serde_json::to_vec(profiles).map_err(StoreError::corrupt)?;
+    Ok(key.seal(CiphertextContext::Profiles, &plain)?)
+}
+
+/// What the check of a specification needs to know of the columns.
+#[must_use]
+pub(crate) fn column_facts(rows: u64, profiles: &[ColumnProfile], limits: &IngestLimits) -> Vec<ColumnFacts> {
+    let facts =
+        |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
+    profiles.iter().map(facts).collect()
+}
+
+/// The stored profile of a dataset as the counts of a job's attributes.
+pub(crate) struct ProfileCounts<'a> {
+    /// The rows of the dataset.
+    pub(crate) rows: u64,
+    /// The profiles of all columns.
+    pub(crate) profiles: &'a [ColumnProfile],
+    /// The columns that the job uses.
+    pub(crate) used: &'a [usize],
+}
+
+impl ProfileCounts<'_> {
+    fn profile(&self, attr: Attr) -> &ColumnProfile {
+        &self.profiles[self.used[attr.index()]]
+    }
+}
+
+impl AttributeCounts for ProfileCounts<'_> {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn attributes(&self) -> usize {
+        self.used.len()
+    }
+
+    fn largest(&self, attr: Attr) -> u64 {
+        self.profile(attr).top
+    }
+
+    fn distinct(&self, attr: Attr) -> u64 {
+        // a column beyond counting is refused before it is planned with
+        self.profile(attr).codes().unwrap_or(u64::MAX)
+    }
+
+    fn of_values(&self, _: Attr) -> Option<Vec<u64>> {
+        None
+    }
+}
+
+/// The specification of a job, as it was accepted.
+///
+/// # Errors
+/// The faults of one that an earlier version accepted, or that is damaged: the caller can act on them.
+pub(crate) fn specification_of(
+    job: &JobRecord,
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    limits: &IngestLimits,
+) -> Result<Specification, Vec<Fault>> {
+    let facts = column_facts(dataset.rows, profiles, limits);
+    let record_key = dataset.record_key.clone().unwrap_or_default();
+    let unit = dataset.unit();
+    let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
+    let mut document = job.specification.clone();
+    // what becomes of the release after it is made is the job's matter, and no command line's
+    document.as_object_mut().map(|members| members.remove("hold"));
+    let reading = spec::read(&document, &schema, DocumentSource::CommandLine);
+    match reading.specification {
+        Some(mut specification) if reading.faults.is_empty() => {
+            // faults that show when rows are read point at its values
+            specification.normalized["dataset"] = dataset.id.to_string().into();
+            Ok(specification)
+        }
+        _ => Err(reading.faults),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which rows of two datasets are of the same record.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use tokio::runtime::Handle;
+
+use super::columns::{ColumnSources, column_of, missing};
+use super::error::LoadError;
+use crate::control::{Control, Phase};
+use crate::fingerprints::canonical_key;
+use crate::ports::{DatasetRecord, StoreError, hashed};
+
+/// The bytes of memory that a row of either dataset takes until rows are told.
+pub(crate) const RECORD_BYTES: u64 = 64;
+
+/// The records of a dataset by one spelling of their keys, in the order of its rows; `key` are the columns of the record key, in
+/// an order that both datasets have.
+///
+/// # Errors
+/// [`LoadError`]
+pub(crate) fn records(
+    handle: &Handle,
+    sources: ColumnSources<'_>,
+    dataset: &DatasetRecord,
+    key: &[usize],
+    control: &Control,
+) -> Result<Vec<u128>, LoadError> {
+    let ColumnSources { store, vault, .. } = sources;
+    let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
+    control.begin(Phase::Load, u64::from(dataset.chunks))?;
+    let mut found = Vec::new();
+    let mut spelling = Vec::new();
+    for chunk in 0..dataset.chunks {
+        control.advance(1)?;
+        let mut columns = Vec::with_capacity(key.len());
+        for &column in key {
+            let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, column as u32))?;
+            let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
+            columns.push(column_of(&data_key, chunk, column as u32, &payload)?);
+        }
+        for row in 0..columns.first().map_or(0, |column| column.rows()) {
+            spelling.clear();
+            for column in &columns {
+                let value = column.value(row).ok_or_else(|| StoreError::corrupt("a record has no key"))?;
+                let value = canonical_key(value);
+                spelling.extend_from_slice(&(value.len() as u64).to_le_bytes());
+                spelling.extend_from_slice(&value);
+            }
+            found.push(hashed(&template, b"record of a row\0", &spelling));
+        }
+    }
+    if found.len() as u64 != dataset.rows {
+        return Err(StoreError::corrupt("a record key has not the rows of its dataset").into());
+    }
+    Ok(found)
+}
+
+/// The rows of two datasets that are of one record, the first one's beside the second one's, in the order of the latter. Of
+/// keys that are one in one spelling and two as they are written, nothing is told.
+pub(crate) fn match_records(one: &[u128], other: &[u128]) -> (Vec<u32>, Vec<u32>) {
+    let mut rows: HashMap<u128, Option<u32>> = HashMap::with_capacity(one.len());
+    for (record, row) in one.iter().zip(0..) {
+        match rows.entry(*record) {
+            Entry::Vacant(free) => drop(free.insert(Some(row))),
+            Entry::Occupied(mut taken) => drop(taken.insert(None)),
+        }
+    }
+    let mut times: HashMap<u128, u32> = HashMap::with_capacity(other.len());
+    other.iter().for_each(|record| *times.entry(*record).or_default() += 1);
+    let found = other.iter().zip(0..).filter(|(record, _)| times[record] == 1);
+    found.filter_map(|(record, row)| Some((rows.get(record).copied()??, row))).unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_record_are_told_where_there_is_one_of_each() {
+        assert_eq!(match_records(&[5, 7, 9], &[9, 1, 5]), (vec![2, 0], vec![0, 2]));
+        assert_eq!(match_records(&[5, 5, 9], &[5, 9]), (vec![2], vec![1]));
+        assert_eq!(match_records(&[5, 9], &[5, 5, 9]), (vec![1], vec![2]));
+        assert_eq!(match_records(&[], &[1]), (vec![], vec![]));
+    }
+}

@@ -1,0 +1,190 @@
+//! API keys and the audit log, as they are stored.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::error::StoreError;
+use super::page::{Cursor, Page};
+use crate::identity::{ApiKey, Caller};
+
+/// What is written to the audit log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AuditAction {
+    /// A table was uploaded.
+    Upload,
+    /// A dataset's rows were destroyed.
+    Purge,
+    /// How the columns of a dataset go together was told.
+    ReadProfile,
+    /// Values of a dataset were given out.
+    ReadValues,
+    /// A dry run was answered, which tells counts of the data.
+    Plan,
+    /// A job was submitted.
+    Submit,
+    /// A job was asked to stop.
+    Cancel,
+    /// A held release was published.
+    Approve,
+    /// A held release was given up.
+    Reject,
+    /// A published release was ended.
+    Withdraw,
+    /// Rows of a held release were given out for the first time.
+    ReadHeld,
+    /// What the original says of a release was given out.
+    ReadInternal,
+    /// A version of a policy was written.
+    PutPolicy,
+    /// A version of a taxonomy was written.
+    PutTaxonomy,
+    /// A taxonomy was deleted.
+    DeleteTaxonomy,
+    /// Something was stated of a series: earlier disclosures, other names of attributes.
+    State,
+    /// A tenant's settings were decided.
+    SetTenant,
+    /// A key was made.
+    CreateKey,
+    /// A key was revoked.
+    RevokeKey,
+}
+
+impl AuditAction {
+    /// Every action.
+    pub const ALL: [Self; 19] = [
+        Self::Upload,
+        Self::Purge,
+        Self::ReadProfile,
+        Self::ReadValues,
+        Self::Plan,
+        Self::Submit,
+        Self::Cancel,
+        Self::Approve,
+        Self::Reject,
+        Self::Withdraw,
+        Self::ReadHeld,
+        Self::ReadInternal,
+        Self::PutPolicy,
+        Self::PutTaxonomy,
+        Self::DeleteTaxonomy,
+        Self::State,
+        Self::SetTenant,
+        Self::CreateKey,
+        Self::RevokeKey,
+    ];
+
+    /// The name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Upload => "dataset.upload",
+            Self::Purge => "dataset.purge",
+            Self::ReadProfile => "dataset.read_profile",
+            Self::ReadValues => "dataset.read_values",
+            Self::Plan => "plan",
+            Self::Submit => "job.submit",
+            Self::Cancel => "job.cancel",
+            Self::Approve => "release.approve",
+            Self::Reject => "release.reject",
+            Self::Withdraw => "release.withdraw",
+            Self::ReadHeld => "release.read_held",
+            Self::ReadInternal => "release.read_internal",
+            Self::PutPolicy => "policy.put",
+            Self::PutTaxonomy => "taxonomy.put",
+            Self::DeleteTaxonomy => "taxonomy.delete",
+            Self::State => "series.state",
+            Self::SetTenant => "tenant.set",
+            Self::CreateKey => "key.create",
+            Self::RevokeKey => "key.revoke",
+        }
+    }
+}
+
+/// One line of the audit log: ids and names of actions, never a value of the data. It is written in the transaction of what it
+/// tells of, so that neither is there without the other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct AuditEntry {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Whose data it was about.
+    pub tenant: String,
+    /// The key that did it; none without authentication and from the command line.
+    pub key: Option<Uuid>,
+    /// Who did it, as `key:ID` or, with a token of an issuer, `sub:SUBJECT`; none where there is no key.
+    pub actor: Option<String>,
+    /// What was done.
+    pub action: String,
+    /// What it was done to: an id, a policy's version, a tenant.
+    pub object: String,
+    /// More, such as the scopes of a new key.
+    pub detail: Option<String>,
+}
+
+impl AuditEntry {
+    /// What `caller` did.
+    #[must_use]
+    pub fn of(caller: &Caller, action: AuditAction, object: impl Into<String>, at: DateTime<Utc>) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            at,
+            tenant: caller.tenant.clone(),
+            key: caller.actor.key(),
+            actor: caller.actor.name(),
+            action: action.name().to_owned(),
+            object: object.into(),
+            detail: None,
+        }
+    }
+}
+
+/// Which lines of the audit log a list holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AuditFilter {
+    /// Not before this time.
+    pub since: Option<DateTime<Utc>>,
+    /// Of this action.
+    pub action: Option<AuditAction>,
+}
+
+/// Keeps API keys, and an audit log that only grows.
+#[async_trait]
+pub trait ApiKeyStore: Send + Sync {
+    /// Keeps a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken.
+    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError>;
+
+    /// Keeps a key when there is none at all, and says whether it did. Of processes that try together one does.
+    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError>;
+
+    /// A key by its id, working or not.
+    async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
+
+    /// The keys of a tenant, or of all, oldest first.
+    async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
+
+    /// Ends a key; a second time changes nothing and is not logged.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such key.
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError>;
+
+    /// Writes a line of the audit log, for what changes nothing else.
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError>;
+
+    /// A page of a tenant's audit log, newest first.
+    async fn audit(
+        &self,
+        tenant: &str,
+        filter: AuditFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<AuditEntry>, StoreError>;
+}

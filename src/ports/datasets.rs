@@ -1,0 +1,158 @@
+//! Uploaded tables.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::api_keys::AuditEntry;
+use super::error::StoreError;
+use super::fingerprints::{NewFingerprint, SubjectOverlap};
+use super::page::{Cursor, Page};
+use crate::vault::{Ciphertext, CiphertextContext};
+
+/// An uploaded table, without its rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DatasetRecord {
+    /// UUIDv7, drawn when the upload began.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: String,
+    /// What the uploader calls it.
+    pub name: Option<String>,
+    /// The people it speaks of.
+    pub series: String,
+    /// Whether an overlap with another series was stated to be of the same people.
+    pub same_people: Option<bool>,
+    /// Why not, as stated.
+    pub same_people_reason: Option<String>,
+    /// The attributes that identify a record.
+    pub record_key: Option<Vec<String>>,
+    /// The attribute that identifies a subject.
+    pub subject: Option<String>,
+    /// How many rows one subject may have.
+    pub max_rows_per_subject: Option<u64>,
+    /// When it became visible.
+    pub created_at: DateTime<Utc>,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the uploaded body.
+    pub bytes: u64,
+    /// Media type of the upload.
+    pub format: String,
+    /// Keyed hash of the content.
+    pub content_hash: [u8; 32],
+    /// How many chunks each stored column has.
+    pub chunks: u32,
+    /// The column profiles, sealed; none once it is purged.
+    pub profiles: Option<Ciphertext>,
+    /// The key that everything of it is sealed under, wrapped; none once it is purged. Kept by [`DatasetStore::begin_upload`].
+    pub wrapped_key: Option<Vec<u8>>,
+    /// When its rows were destroyed.
+    pub purged_at: Option<DateTime<Utc>>,
+    /// The people that other series spoke of when it was uploaded.
+    pub overlaps: Vec<SubjectOverlap>,
+}
+
+/// Seals what stands in a place of a dataset.
+pub type ChunkEncryptor<'a> = &'a (dyn Fn(CiphertextContext, &[u8]) -> Result<Ciphertext, StoreError> + Send + Sync);
+
+/// Keeps uploaded tables, by chunk and column. It is given sealed bytes alone, and cannot open them.
+///
+/// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which nobody can see, then inserts the
+/// record, which makes all of it visible at once. The key is there until the purge, or until the upload is given up.
+#[async_trait]
+pub trait DatasetStore: Send + Sync {
+    /// Keeps the wrapped key of an upload that begins.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken.
+    async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError>;
+
+    /// Keeps columns of a chunk, `(column_no, payload)` each, all or none.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when one is there already, the dataset is visible already, or the upload has no key.
+    async fn put_column_chunks(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[(u32, Ciphertext)],
+    ) -> Result<(), StoreError>;
+
+    /// Keeps one column of a chunk.
+    ///
+    /// # Errors
+    /// As [`DatasetStore::put_column_chunks`].
+    async fn put_column_chunk(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        column_no: u32,
+        payload: Ciphertext,
+    ) -> Result<(), StoreError> {
+        self.put_column_chunks(dataset, chunk_no, &[(column_no, payload)]).await
+    }
+
+    /// Reads one column of a chunk; `None` when there is none (any more).
+    async fn get_column_chunk(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        column_no: u32,
+    ) -> Result<Option<Ciphertext>, StoreError>;
+
+    /// Makes an upload visible, under the key that it began with, and keeps whom it speaks of. `false`, and nothing is changed, when
+    /// the tenant's uploads are not those any more that it was compared with: of two uploads at once, one sees the other.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken, the chunks that were written are not as many as the record says, or the
+    /// upload has no key.
+    async fn admit_dataset(
+        &self,
+        dataset: &DatasetRecord,
+        people: Option<&NewFingerprint>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError>;
+
+    /// Makes an upload visible that says nothing of its people.
+    ///
+    /// # Errors
+    /// As [`DatasetStore::admit_dataset`].
+    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
+        self.admit_dataset(dataset, None, deed).await.map(drop)
+    }
+
+    /// Removes the key and the chunks of a failed upload; never those of a visible dataset.
+    async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;
+
+    /// A tenant's dataset by its id, purged or not.
+    async fn dataset(&self, tenant: &str, id: Uuid) -> Result<Option<DatasetRecord>, StoreError>;
+
+    /// A page of a tenant's datasets, newest first.
+    async fn datasets(
+        &self,
+        tenant: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<DatasetRecord>, StoreError>;
+
+    /// Destroys the key and the profiles of a tenant's dataset and marks it, in one transaction, after which nothing can be read,
+    /// then the rows; its record stays. A second purge changes nothing and is not logged.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such dataset.
+    async fn purge_dataset(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<DatasetRecord, StoreError>;
+
+    /// The datasets that were uploaded before anything was sealed.
+    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError>;
+
+    /// Seals one of them in one transaction, a chunk in memory at a time. One that is sealed stays as it is.
+    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>)
+    -> Result<(), StoreError>;
+}

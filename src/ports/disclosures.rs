@@ -1,0 +1,105 @@
+//! The ledger as it is stored. What an entry means is the ledger's business; here its body is opaque.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::api_keys::AuditEntry;
+use super::error::StoreError;
+
+/// A published table, for ever.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DisclosureRecord {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The release it belongs to.
+    pub release: Uuid,
+    /// The published table's name.
+    pub table: String,
+    /// Attributes, standing, seals.
+    pub body: Value,
+    /// When it was entered.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// A rule that a release promised to keep.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ActiveRuleRecord {
+    /// The release.
+    pub release: Uuid,
+    /// The rule.
+    pub body: Value,
+}
+
+/// All that was disclosed of one content, at one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LedgerSnapshot {
+    /// Rises with every entry; 0 before the first. A commit states the version it was judged by.
+    pub version: i64,
+    /// The disclosures, oldest first.
+    pub entries: Vec<DisclosureRecord>,
+    /// The rules that stand, oldest release first.
+    pub rules: Vec<ActiveRuleRecord>,
+}
+
+/// A disclosure in a series of several contents.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SeriesEntry {
+    /// The content that it is of.
+    pub content_hash: [u8; 32],
+    /// The status of its release.
+    pub status: String,
+    /// What was disclosed.
+    pub entry: DisclosureRecord,
+}
+
+/// What was stated of a series, for ever.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StatementRecord {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Tables, other names, and what is computed from what.
+    pub body: Value,
+    /// When it was entered.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// All that a tenant's series has, at one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SeriesRecord {
+    /// Rises with every entry; 0 before the first. A commit states the version it was judged by.
+    pub version: i64,
+    /// Its datasets and when they were uploaded, oldest first; also purged ones.
+    pub datasets: Vec<(Uuid, DateTime<Utc>)>,
+    /// The disclosures, oldest first.
+    pub entries: Vec<SeriesEntry>,
+    /// The rules that stand, oldest release first, each with the content that it is of.
+    pub rules: Vec<([u8; 32], ActiveRuleRecord)>,
+    /// What was stated, oldest first.
+    pub statements: Vec<StatementRecord>,
+}
+
+/// Reads the ledger. What is released is entered by [`super::ReleaseStore::commit`] alone.
+#[async_trait]
+pub trait DisclosureStore: Send + Sync {
+    /// What was disclosed of a content in a tenant's series.
+    async fn disclosures(
+        &self,
+        tenant: &str,
+        series: &str,
+        content_hash: &[u8; 32],
+    ) -> Result<LedgerSnapshot, StoreError>;
+
+    /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
+    async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
+
+    /// Enters what is stated of a tenant's series, and lets every judgement by it be out of date.
+    async fn enter_statement(
+        &self,
+        tenant: &str,
+        series: &str,
+        statement: &StatementRecord,
+        deed: &AuditEntry,
+    ) -> Result<(), StoreError>;
+}

@@ -1,0 +1,190 @@
+//! Releases and their parts.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::error::StoreError;
+use super::page::{Cursor, Page};
+use super::queue::LeaseToken;
+use crate::vault::Ciphertext;
+
+/// A run of rows of a written part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartChunkRecord {
+    /// The part's file.
+    pub file: String,
+    /// Counted from 0 in the file.
+    pub number: u32,
+    /// The chunk's first row, counted from 0 in the file.
+    pub first_row: u64,
+    /// How many rows it holds.
+    pub rows: u32,
+    /// The rows as CSV, compressed.
+    pub payload: Vec<u8>,
+}
+
+/// A release to be made visible.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewRelease {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The job that made it.
+    pub job: Uuid,
+    /// The attempt whose parts are its parts.
+    pub attempt: u32,
+    /// Whose it is.
+    pub tenant: String,
+    /// The series.
+    pub series: String,
+    /// The dataset.
+    pub dataset: Uuid,
+    /// Keyed hash of the dataset's content.
+    pub content_hash: [u8; 32],
+    /// The job's reuse key.
+    pub reuse_key: [u8; 32],
+    /// The method's name.
+    pub method: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// The manifest.
+    pub manifest: Value,
+    /// The public report.
+    pub report: Value,
+    /// `held`, `published`, `rejected` or `withdrawn`.
+    pub status: String,
+}
+
+/// A release, as it was inserted.
+pub type ReleaseRecord = NewRelease;
+
+/// A disclosure to be entered with a release.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewDisclosure {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The published table's name.
+    pub table: String,
+    /// Attributes, standing, seals.
+    pub body: Value,
+}
+
+/// All that becomes visible at once.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReleaseCommit {
+    /// The job; the same as the release's.
+    pub job: Uuid,
+    /// Proves that the caller has the job.
+    pub token: LeaseToken,
+    /// The release.
+    pub release: NewRelease,
+    /// What it discloses.
+    pub disclosures: Vec<NewDisclosure>,
+    /// The rules it promises to keep.
+    pub rules: Vec<Value>,
+    /// What the original says of the release, sealed under the key of the dataset.
+    pub internal_report: Option<Ciphertext>,
+    /// The version of the content's ledger it was judged by.
+    pub ledger_version: i64,
+    /// The version of the whole series it was judged by, which is looked at in place of the other where it is there.
+    pub series_version: Option<i64>,
+    /// The time.
+    pub now: DateTime<Utc>,
+}
+
+/// What became of a commit. Only the first is a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum CommitOutcome {
+    /// The release is visible.
+    Committed,
+    /// The caller no longer has the job.
+    LeaseLost,
+    /// Something was disclosed since the release was judged: judge it again.
+    LedgerMoved,
+    /// A standing release has the reuse key; see [`super::JobQueue::succeed_with_reused`].
+    AlreadyReleased(Uuid),
+}
+
+/// Which releases a list holds.
+#[derive(Clone, Debug, Default)]
+pub struct ReleaseFilter {
+    /// Of this series.
+    pub series: Option<String>,
+    /// Of this dataset.
+    pub dataset: Option<Uuid>,
+    /// Of this method.
+    pub method: Option<String>,
+    /// Of this status.
+    pub status: Option<String>,
+}
+
+/// What a sweep removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SweepCounts {
+    /// Attempts whose parts were removed.
+    pub attempts: u64,
+    /// Uploads whose chunks were removed.
+    pub uploads: u64,
+}
+
+/// Keeps releases. Parts are written first, under (job, attempt), where no reader looks; a commit points at them.
+#[async_trait]
+pub trait ReleaseStore: Send + Sync {
+    /// Keeps a chunk of a part.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] unless the job runs in this very attempt and the chunk is new.
+    async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError>;
+
+    /// A chunk of a part of a tenant's job by its number.
+    async fn part_chunk(
+        &self,
+        tenant: &str,
+        job: Uuid,
+        attempt: u32,
+        file: &str,
+        number: u32,
+    ) -> Result<Option<PartChunkRecord>, StoreError>;
+
+    /// The chunk that holds a row, counted from 0.
+    async fn part_chunk_at_row(
+        &self,
+        tenant: &str,
+        job: Uuid,
+        attempt: u32,
+        file: &str,
+        row: u64,
+    ) -> Result<Option<PartChunkRecord>, StoreError>;
+
+    /// Removes the parts of an attempt that became no release; those of a release that is held or published
+    /// stay.
+    async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError>;
+
+    /// Makes a release visible, in one short transaction: its entries in the ledger, the job's end, the erasing of its key, and
+    /// the end of waiting jobs with the same reuse key, which get this release.
+    async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError>;
+
+    /// A tenant's release by its id.
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
+
+    /// What the original says of a tenant's release, as it was committed; none once the dataset is purged or the release has ended.
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError>;
+
+    /// A page of a tenant's releases, newest first.
+    async fn releases(
+        &self,
+        tenant: &str,
+        filter: &ReleaseFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<ReleaseRecord>, StoreError>;
+
+    /// Removes what no one can reach: parts of attempts that belong to no release and do not run, and column chunks of purged
+    /// datasets and of uploads that began more than `grace` ago (by the time in their id) and never became a dataset. At the start
+    /// of a store that one process alone uses the grace may be zero; else it must exceed the longest upload.
+    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError>;
+}

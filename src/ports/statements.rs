@@ -1,0 +1,148 @@
+//! What is stated of a series by who answers for it: tables that were published before or elsewhere, other names of attributes, and
+//! what is computed from what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::disclosures::StatementRecord;
+use super::error::StoreError;
+use crate::ledger::{
+    AttributeIdentities, Disclosure, EarlierDisclosures, ExternalRowsRef, IdentityError, RecordedProtection,
+};
+
+/// A table that was published before or elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalDisclosure {
+    /// The id of the disclosure.
+    #[serde(default)]
+    pub id: Uuid,
+    /// What it is called.
+    pub name: String,
+    /// Its attributes.
+    pub attributes: Vec<String>,
+    /// What it is worth beside other tables.
+    pub standing: DeclaredProtection,
+    /// The published cut of each generalized attribute; `None` is the missing value.
+    #[serde(default)]
+    pub cuts: BTreeMap<String, Vec<Option<String>>>,
+    /// The dataset that holds its rows.
+    #[serde(default)]
+    pub dataset: Option<Uuid>,
+}
+
+/// The standing of a table that was published elsewhere: nobody here has seen that it guarantees anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeclaredProtection {
+    /// Exact tuples.
+    Plain,
+    /// Anything else.
+    Unsealed,
+}
+
+/// All that is stated at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// Why.
+    pub reason: String,
+    /// Tables that were published before or elsewhere.
+    #[serde(default)]
+    pub tables: Vec<ExternalDisclosure>,
+    /// Other names of attributes; a name for itself is a new attribute.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, String>,
+    /// What attributes are computed from.
+    #[serde(default)]
+    pub functions: BTreeMap<String, Vec<String>>,
+}
+
+impl Statement {
+    /// As it was entered.
+    pub(crate) fn read(record: &StatementRecord) -> Result<Self, StoreError> {
+        serde_json::from_value(record.body.clone()).map_err(StoreError::corrupt)
+    }
+
+    /// Adds it to what is known. Of two statements at once that contradict each other the first one counts, in what they contradict.
+    pub(crate) fn enter(&self, earlier: &mut EarlierDisclosures) {
+        for table in &self.tables {
+            earlier.disclosures.push((table.id, self.disclosure(table)));
+            earlier.entered.insert(table.id, ExternalRowsRef { dataset: table.dataset, cuts: table.cuts.clone() });
+        }
+        for contradiction in self.identify(&mut earlier.identities) {
+            tracing::warn!(%contradiction, "a statement contradicts an earlier one");
+        }
+    }
+
+    /// Adds what it states of names, and gives what of it contradicts what is known; the rest counts all the same, as an attribute
+    /// that nobody recognizes is protected by nothing.
+    pub(crate) fn identify(&self, identities: &mut AttributeIdentities) -> Vec<IdentityError> {
+        let aliases = self.aliases.iter().filter_map(|(name, of)| identities.alias(name, of).err());
+        let mut contradictions: Vec<IdentityError> = aliases.collect();
+        contradictions.extend(self.functions.iter().filter_map(|(name, of)| identities.function(name, of).err()));
+        contradictions
+    }
+
+    /// What the ledger holds of a table.
+    pub(crate) fn disclosure(&self, table: &ExternalDisclosure) -> Disclosure {
+        Disclosure {
+            table: table.name.clone(),
+            attributes: table.attributes.clone(),
+            standing: match table.standing {
+                DeclaredProtection::Plain => RecordedProtection::Plain,
+                DeclaredProtection::Unsealed => RecordedProtection::Unsealed,
+            },
+            partial: false,
+            unproven: Some(self.reason.clone()),
+        }
+    }
+
+    /// What is wrong with it by itself.
+    pub(crate) fn faults(&self) -> Option<String> {
+        let text = |text: &str| !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0');
+        let names =
+            self.tables.iter().flat_map(|table| table.attributes.iter().chain([&table.name]).chain(table.cuts.keys()));
+        let names = names.chain(self.aliases.iter().flat_map(|(name, of)| [name, of]));
+        let mut names = names.chain(self.functions.iter().flat_map(|(name, of)| of.iter().chain([name])));
+        let mut labels = self.tables.iter().flat_map(|table| table.cuts.values()).flatten().flatten();
+        let few = self.tables.len() + self.aliases.len() + self.functions.len();
+        match () {
+            () if !text(&self.reason) => Some("reason must have 1 to 500 characters".to_owned()),
+            () if !names.all(|name| text(name)) => Some("names must have 1 to 500 characters".to_owned()),
+            () if !labels.all(|label| label.chars().count() <= 500 && !label.contains('\0')) => {
+                Some("labels of cuts must have at most 500 characters".to_owned())
+            }
+            () if few == 0 => Some("state at least one table, alias or function".to_owned()),
+            () if few > 1000 => Some("state at most 1000 tables, aliases and functions at once".to_owned()),
+            () if self.tables.iter().any(|table| table.attributes.is_empty() || table.attributes.len() > 128) => {
+                Some("a table has 1 to 128 attributes".to_owned())
+            }
+            () if self.tables.iter().any(|table| has_twice(&table.attributes)) => {
+                Some("a table has each of its attributes once".to_owned())
+            }
+            () if self.tables.iter().any(|table| table.cuts.keys().any(|name| !table.attributes.contains(name))) => {
+                Some("a cut is of an attribute of its table".to_owned())
+            }
+            () if self
+                .tables
+                .iter()
+                .flat_map(|table| table.cuts.values())
+                .any(|cut| cut.is_empty() || has_twice(cut)) =>
+            {
+                Some("a cut has at least one label, and each of its labels once".to_owned())
+            }
+            () if self.functions.values().any(|of| of.is_empty() || of.len() > 128) => {
+                Some("a function is of 1 to 128 attributes".to_owned())
+            }
+            () => None,
+        }
+    }
+}
+
+fn has_twice<T: Ord>(list: &[T]) -> bool {
+    let mut seen = BTreeSet::new();
+    !list.iter().all(|item| seen.insert(item))
+}

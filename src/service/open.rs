@@ -1,0 +1,17 @@
+use std::path::Path;
+
+use super::error::StartError;
+use crate::config::StoreOptions;
+use crate::store::OpenStore;
+
+/// Opens the store that the options name; where they say which one to expect, only that one.
+pub(super) async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
+    let database = options.database().map_err(StartError::Config)?;
+    if let Some(expected) = options.expect_store {
+        let found = OpenStore::id_of(database, data).await?;
+        if found != Some(expected) {
+            return Err(StartError::OtherStore { expected, found });
+        }
+    }
+    Ok(OpenStore::open(database, data).await?)
+}

@@ -1,0 +1,157 @@
+//! One spelling for documents that mean the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::publication::Unit;
+use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
+use crate::spec::grammar::dependencies::DraftDependency;
+use crate::spec::grammar::duration;
+use crate::spec::grammar::general::GeneralMembers;
+use crate::spec::grammar::guarantee::guarantee_to_json;
+use crate::spec::methods::DraftMethod;
+use crate::spec::methods::anatomy::DraftAnatomy;
+use crate::spec::methods::versatile::DraftVersatile;
+
+/// What a document was read into.
+pub(in crate::spec) struct DocumentParts<'a> {
+    pub(in crate::spec) unit: &'a Unit,
+    pub(in crate::spec) columns: &'a DatasetColumns<'a>,
+    pub(in crate::spec) general: &'a GeneralMembers,
+    pub(in crate::spec) stated: &'a [AttributeOptions],
+    pub(in crate::spec) used: &'a [usize],
+    pub(in crate::spec) method: &'a DraftMethod,
+}
+
+/// The normalized document, and the part of it that enters the reuse key.
+pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value) {
+    let mut reuse = Map::new();
+    let unproven = parts.general.unproven.as_deref();
+    let mode = if unproven.is_some() { "report" } else { "enforce" };
+    reuse.insert("composition".into(), json!({"mode": mode}));
+    let entropy = parts.general.entropy.unwrap_or_else(|| parts.method.states_entropy());
+    reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
+    reuse.insert("method".into(), method(parts));
+    if let DraftMethod::Versatile(DraftVersatile { no_rules: Some(reason), .. }) = parts.method {
+        reuse.insert("no_rules".into(), reason.as_str().into());
+    }
+    let mut attributes = Map::new();
+    let mentioned = parts.method.mentioned();
+    for &column in parts.used {
+        let members = attribute(parts, column, mentioned.contains(&column));
+        if !members.is_empty() {
+            attributes.insert(parts.columns.name(column).to_owned(), members.into());
+        }
+    }
+
+    let mut full = reuse.clone();
+    if let Some(reason) = unproven {
+        full.insert("composition".into(), json!({"mode": mode, "reason": reason}));
+    }
+    reuse.insert("unlisted".into(), "drop".into());
+    // said of the dataset, not in the document
+    if let Unit::Subject { .. } = parts.unit {
+        reuse.insert("unit".into(), json!(parts.unit));
+    }
+    let mut sorted = attributes.clone();
+    // faults point at values as they are stated; their order says nothing
+    for values in sorted.values_mut().filter_map(|members| members.get_mut("uninformative")?.as_array_mut()) {
+        values.sort_by_cached_key(Value::to_string);
+    }
+    reuse.insert("attributes".into(), sorted.into());
+
+    let general = parts.general;
+    if !general.drop_unlisted {
+        let dropped = (0..parts.stated.len()).filter(|column| parts.stated[*column].drop);
+        for column in dropped.filter(|column| parts.used.binary_search(column).is_err()) {
+            attributes.insert(parts.columns.name(column).to_owned(), json!({"drop": true}));
+        }
+    }
+    full.insert("attributes".into(), attributes.into());
+    full.insert("unlisted".into(), if general.drop_unlisted { "drop" } else { "refuse" }.into());
+    full.insert("hold".into(), general.hold.into());
+    full.insert("priority".into(), general.priority.into());
+    full.insert("internal".into(), general.internal.normal());
+    if let Some(dataset) = general.dataset {
+        full.insert("dataset".into(), dataset.to_string().into());
+    }
+    if let Some(deadline) = general.deadline {
+        full.insert("deadline".into(), duration::write(deadline).into());
+    }
+    if let Some(reason) = &general.reason {
+        full.insert("reason".into(), reason.as_str().into());
+    }
+    (full.into(), reuse.into())
+}
+
+/// What is stated of a published attribute, without what goes without saying.
+fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<String, Value> {
+    let stated = &parts.stated[column];
+    let mut members = Map::new();
+    if stated.overrides_identifier() {
+        members.insert("identifier".into(), false.into());
+    }
+    if stated.overrides_identifier() || (stated.publish && !mentioned) {
+        members.insert("publish".into(), true.into());
+    }
+    if let Some(rename) = stated.rename.as_deref().filter(|rename| *rename != parts.columns.name(column)) {
+        members.insert("rename".into(), rename.into());
+    }
+    if let Some(width) = stated.equal_width.and_then(|width| u64::try_from(width).ok()) {
+        members.insert("discretize".into(), json!({"equal_width": width}));
+    }
+    if !stated.uninformative.is_empty() {
+        members.insert("uninformative".into(), json!(stated.uninformative));
+    }
+    if let Some(TaxonomyChoice::Tree(tree)) = &stated.taxonomy {
+        members.insert("taxonomy".into(), tree.written());
+    }
+    members
+}
+
+fn method(parts: &DocumentParts<'_>) -> Value {
+    let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| parts.columns.name(*column)).collect() };
+    match parts.method {
+        DraftMethod::Versatile(draft) => {
+            let rule = |rule: &crate::spec::grammar::rules::DraftRule| {
+                let protected = if rule.joint { "sensitive_combination" } else { "sensitive" };
+                json!({
+                    "quasi_identifiers": names(&rule.known),
+                    protected: names(&rule.sensitive),
+                    "guarantee": guarantee_to_json(&rule.guarantee, &draft.thresholds),
+                })
+            };
+            let dependency = |stated: &DraftDependency| {
+                let mut written =
+                    json!({"determinant": names(&stated.determinant), "dependent": names(&stated.dependent)});
+                if let Some(reason) = &stated.reason {
+                    written["reason"] = reason.as_str().into();
+                }
+                written
+            };
+            json!({
+                "type": "versatile",
+                "algorithm": draft.algorithm,
+                "rules": draft.rules.iter().map(rule).collect::<Vec<_>>(),
+                "functional_dependencies": draft.declared.iter().map(dependency).collect::<Vec<_>>(),
+                "assume_unknown": draft.assumed_unknown.iter().map(dependency).collect::<Vec<_>>(),
+                "correlated": draft.correlated,
+                "uad": {"saturate": draft.saturate, "addback": draft.addback},
+                "gd": {"try_all": draft.try_all, "fill": draft.fill},
+                "score": draft.score,
+            })
+        }
+        DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
+        DraftMethod::Decompose(draft) => draft.normal(parts.columns),
+        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, thresholds, .. }) => json!({
+            "type": "anatomy",
+            "quasi_identifiers": names(known),
+            "sensitive": sensitive.map(|column| parts.columns.name(column)),
+            "guarantee": guarantee.map(|guarantee| guarantee_to_json(&guarantee, thresholds)),
+        }),
+        DraftMethod::Generalize(draft) => draft.normal(parts.columns),
+        DraftMethod::Sequential(draft) => draft.normal(parts.columns),
+        DraftMethod::Slicing(draft) => crate::spec::methods::slicing::normal_form(parts.columns, draft),
+    }
+}

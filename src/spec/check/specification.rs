@@ -1,0 +1,90 @@
+//! What a checked specification is made of.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::microdata::{Attr, AttrSet};
+use crate::problem::Fault;
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Unit};
+use crate::spec::grammar::utility::InternalUtility;
+use crate::spec::methods::MethodSpec;
+
+/// A document as it was understood, and everything that is wrong with it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParsedDocument {
+    /// The specification: also beside faults, when the rules that are well formed can still be judged for eligibility.
+    /// It may start a job only when there are no faults.
+    pub specification: Option<Specification>,
+    /// Every fault, ordered by pointer.
+    pub faults: Vec<Fault>,
+}
+
+/// A specification, resolved against the columns of its dataset.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Specification {
+    /// The positions of the columns that are published, in column order; attribute `i` is column `used[i]`.
+    pub used: Vec<usize>,
+    /// The dataset's names of the attributes.
+    pub names: Vec<String>,
+    /// The published names of the attributes.
+    pub published_names: Vec<String>,
+    /// The names of columns that are dropped and that stated dependencies name: as attributes they come behind all others.
+    pub dropped_names: Vec<String>,
+    /// All attributes.
+    pub attributes: AttrSet,
+    /// How the release is made.
+    pub method: MethodSpec,
+    /// The tables to be judged in place of those that the method would find.
+    pub schema: Option<Vec<ProposedTable>>,
+    /// The job's place in the queue, -100 to 100.
+    pub priority: i32,
+    /// How long the job may take.
+    pub deadline: Option<Duration>,
+    /// Why the job was submitted.
+    pub reason: Option<String>,
+    /// Why the release may stand beside earlier ones without proof, where it may.
+    pub unproven: Option<String>,
+    /// Whether the manifest states the entropy of the model.
+    pub entropy: bool,
+    /// What the internal report is to measure. It has no effect on the release.
+    pub internal: InternalUtility,
+    /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
+    /// detected: which ones were would say something of the data.
+    pub overridden_identifiers: Vec<Attr>,
+    /// Values that an insider can rule out, per attribute that has some.
+    pub uninformative: Vec<ExcludedValues>,
+    /// The taxonomies of attributes that have one, in the order of attributes.
+    pub taxonomies: Vec<DeclaredTaxonomy>,
+    /// The thresholds that rules put on values of attributes, where their guarantees name some.
+    pub thresholds: Vec<DeclaredThresholds>,
+    /// What one unit of protection is; the rules are those that rows keep.
+    pub unit: Unit,
+    /// What the plan should point out.
+    pub warnings: Vec<SpecWarning>,
+    /// The document with defaults filled in and rules in object form.
+    pub normalized: Value,
+    /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
+    /// are not named in it, however they were dropped. Serialize it with sorted members.
+    pub reuse_form: Value,
+}
+
+/// A table that a plan is asked to judge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProposedTable {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// The one of them on which it would be bucketized; `None`: whole tuples.
+    pub sensitive: Option<Attr>,
+}
+
+/// Something that is allowed and deserves a second look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpecWarning {
+    /// What it is about, as a JSON pointer.
+    pub pointer: Option<String>,
+    /// A stable name.
+    pub type_: &'static str,
+    /// For people. No value of the data.
+    pub detail: String,
+}

@@ -1,0 +1,18 @@
+//! Readers of the values inside documents: names, rules, guarantees, taxonomies, thresholds.
+
+pub(super) mod attributes;
+pub(super) mod dependencies;
+pub(crate) mod duration;
+pub(super) mod general;
+pub(super) mod guarantee;
+pub(super) mod json;
+pub(super) mod known_and_sensitive;
+pub(super) mod proposed_tables;
+pub(super) mod reader;
+pub(super) mod rules;
+pub(super) mod schema;
+pub(super) mod shorthand;
+pub(crate) mod taxonomy;
+pub(super) mod thresholds;
+pub(super) mod utility;
+pub(super) mod versioned_name;

@@ -1,0 +1,250 @@
+//! Walking JSON by hand: typed members are taken from an object, faults are collected, and what was not taken is unknown.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use crate::problem::{Fault, Kind};
+
+/// Whether a text can stand as a reason.
+pub(in crate::spec) fn is_reason(text: &str) -> bool {
+    // not every store keeps U+0000 in a text
+    !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0')
+}
+
+/// The faults found so far.
+#[derive(Debug, Default)]
+pub struct FaultList(Vec<Fault>);
+
+impl FaultList {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a fault.
+    pub fn push(&mut self, fault: Fault) {
+        self.0.push(fault);
+    }
+
+    /// A value that is missing, of the wrong type or out of range.
+    pub fn range(&mut self, pointer: impl Into<String>, allowed: &str) {
+        self.push(Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed));
+    }
+
+    /// Something that this version does not do.
+    pub fn unsupported(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
+        self.push(Fault::new(pointer, Kind::GuaranteeUnsupported, detail));
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The faults, ordered by pointer.
+    #[must_use]
+    pub fn into_sorted(mut self) -> Vec<Fault> {
+        self.0.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        self.0
+    }
+}
+
+/// The pointer of a member (RFC 6901).
+#[must_use]
+pub fn child(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A whole number; integral floats such as `1e9` count.
+#[must_use]
+pub(crate) fn integer(value: &Value) -> Option<i128> {
+    // above 2^53 a float no longer says which integer was meant
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let whole = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    whole.or_else(|| {
+        let real = value.as_f64()?;
+        (real.fract() == 0.0 && real.abs() <= EXACT).then_some(real as i128)
+    })
+}
+
+/// An object whose members are taken one by one.
+#[derive(Debug)]
+pub(crate) struct ObjectReader<'a> {
+    pointer: String,
+    map: &'a Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> ObjectReader<'a> {
+    /// Opens `value`; a fault when it is not an object.
+    pub(crate) fn open(value: &'a Value, pointer: impl Into<String>, faults: &mut FaultList) -> Option<Self> {
+        let pointer = pointer.into();
+        match value {
+            Value::Object(map) => Some(Self { pointer, map, known: Vec::new() }),
+            _ => {
+                faults.range(pointer, "an object");
+                None
+            }
+        }
+    }
+
+    /// Where the object stands.
+    #[must_use]
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// The pointer of a member.
+    #[must_use]
+    pub(crate) fn at(&self, name: &str) -> String {
+        child(&self.pointer, name)
+    }
+
+    /// Every member with its pointer, for objects whose names are data.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, String, &'a Value)> {
+        self.map.iter().map(|(name, value)| (name.as_str(), self.at(name), value))
+    }
+
+    /// Takes a member of any type; null is absent.
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    fn typed<T>(
+        &mut self,
+        name: &'static str,
+        allowed: &str,
+        faults: &mut FaultList,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let read = read(self.take(name)?);
+        if read.is_none() {
+            faults.range(self.at(name), allowed);
+        }
+        read
+    }
+
+    /// Takes a boolean.
+    pub(crate) fn flag(&mut self, name: &'static str, faults: &mut FaultList) -> Option<bool> {
+        self.typed(name, "true or false", faults, Value::as_bool)
+    }
+
+    /// Takes a string for which `accept` holds.
+    pub(crate) fn text(
+        &mut self,
+        name: &'static str,
+        allowed: &str,
+        faults: &mut FaultList,
+        accept: impl FnOnce(&str) -> bool,
+    ) -> Option<&'a str> {
+        self.typed(name, allowed, faults, |value| value.as_str().filter(|text| accept(text)))
+    }
+
+    /// Takes an integer in `range`.
+    pub(crate) fn integer(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<i128>,
+        allowed: &str,
+        faults: &mut FaultList,
+    ) -> Option<i128> {
+        self.typed(name, allowed, faults, |value| integer(value).filter(|number| range.contains(number)))
+    }
+
+    /// Takes one of some words.
+    pub(crate) fn choice(
+        &mut self,
+        name: &'static str,
+        words: &[&'static str],
+        faults: &mut FaultList,
+    ) -> Option<&'static str> {
+        let find = |value: &Value| words.iter().find(|word| value.as_str() == Some(**word)).copied();
+        self.typed(name, &one_of(words), faults, find)
+    }
+
+    /// Takes an array.
+    pub(crate) fn list(&mut self, name: &'static str, allowed: &str, faults: &mut FaultList) -> Option<&'a [Value]> {
+        self.typed(name, allowed, faults, |value| value.as_array().map(Vec::as_slice))
+    }
+
+    /// Takes an object.
+    pub(crate) fn object(&mut self, name: &'static str, faults: &mut FaultList) -> Option<Self> {
+        let value = self.take(name)?;
+        Self::open(value, self.at(name), faults)
+    }
+
+    /// Reports every member that was not taken.
+    pub(crate) fn finish(self, faults: &mut FaultList) {
+        let mut known = self.known.clone();
+        let mut each = BTreeSet::new();
+        known.retain(|name| each.insert(*name));
+        let known = if known.is_empty() { "none is".to_owned() } else { format!("known are {}", known.join(", ")) };
+        for name in self.map.keys().filter(|name| !each.contains(name.as_str())) {
+            let detail = format!("no member {name} is known here; {known}");
+            faults.push(Fault::new(self.at(name), Kind::UnknownField, detail));
+        }
+    }
+}
+
+/// The words of a choice, for people.
+#[must_use]
+pub(crate) fn one_of(words: &[&str]) -> String {
+    match words {
+        [word] => format!("\"{word}\""),
+        _ => format!("one of {}", words.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pointers_are_escaped() {
+        assert_eq!(child("/attributes", "a/b~c"), "/attributes/a~1b~0c");
+        assert_eq!(child("", ""), "/");
+    }
+
+    #[test]
+    fn whole_numbers_in_any_spelling_are_integers() {
+        assert_eq!(integer(&json!(1e9)), Some(1_000_000_000));
+        assert_eq!(integer(&json!(u64::MAX)), Some(i128::from(u64::MAX)));
+        assert_eq!(integer(&json!(-0.0)), Some(0));
+        for not in [json!(1.5), json!(1e300), json!("3"), json!(null), json!(true)] {
+            assert_eq!(integer(&not), None, "{not}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_taken_is_unknown() {
+        let value = json!({"a": true, "b": 3, "c": null, "d": [], "e/f": 1});
+        let mut faults = FaultList::new();
+        let mut members = ObjectReader::open(&value, "/x", &mut faults).expect("an object");
+        assert_eq!(members.flag("a", &mut faults), Some(true));
+        assert_eq!(members.flag("b", &mut faults), None);
+        assert_eq!(members.flag("c", &mut faults), None);
+        // asked for twice, told once
+        assert_eq!(members.flag("a", &mut faults), Some(true));
+        members.finish(&mut faults);
+        let told = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
+        assert_eq!(told(&faults), "no member e/f is known here; known are a, b, c");
+        let mut none = FaultList::new();
+        ObjectReader::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);
+        assert_eq!(told(&none), "no member z is known here; none is");
+        let found: Vec<_> = faults.into_sorted().into_iter().map(|f| (f.pointer, f.kind)).collect();
+        let unknown = |pointer: &str| (pointer.to_owned(), Kind::UnknownField);
+        assert_eq!(found, [("/x/b".to_owned(), Kind::ParameterRange), unknown("/x/d"), unknown("/x/e~1f")]);
+    }
+}

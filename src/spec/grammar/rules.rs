@@ -1,0 +1,277 @@
+//! Rules, in shorthand or as objects, resolved to columns.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use super::attributes::DatasetColumns;
+use super::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use super::reader::{FaultList, ObjectReader, child};
+use super::shorthand;
+use crate::problem::{Fault, Kind};
+use crate::publication::{Guarantee, ThresholdsDigest};
+
+/// How many rules a document may state.
+pub(in crate::spec) const MAX_RULES: usize = 10_000;
+
+/// So many values may have thresholds, counted for every attribute of every rule that puts them there: each writes all of them out.
+const MAX_THRESHOLDS: usize = 100_000;
+
+/// So many different thresholds may be put on the values of one attribute: each is kept for all its values.
+const MAX_DIFFERENT: usize = 16;
+
+/// A rule over columns of the dataset.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct DraftRule {
+    pub(in crate::spec) pointer: String,
+    pub(in crate::spec) known: BTreeSet<usize>,
+    pub(in crate::spec) sensitive: BTreeSet<usize>,
+    /// Whether only the combination of `sensitive`, which are several, is protected.
+    pub(in crate::spec) joint: bool,
+    pub(in crate::spec) guarantee: Guarantee,
+}
+
+/// The guarantee of rules that state none.
+#[derive(Clone, Copy)]
+pub(in crate::spec) enum DefaultGuarantee {
+    Absent,
+    /// Stated with a fault, which is reported once and not again by every rule.
+    Faulty,
+    Given(Guarantee),
+}
+
+/// Reads rules one after the other.
+pub(in crate::spec) struct RuleReader<'r, 'a> {
+    pub(in crate::spec) columns: &'r DatasetColumns<'a>,
+    pub(in crate::spec) default: DefaultGuarantee,
+    pub(in crate::spec) faults: &'r mut FaultList,
+    /// Columns that some rule names, also a faulty one: they are accounted for, so that one fault is not reported twice.
+    pub(in crate::spec) mentioned: BTreeSet<usize>,
+    /// Columns that a rule which cannot be read seems to name.
+    pub(in crate::spec) guessed: BTreeSet<usize>,
+    /// The thresholds that guarantees name.
+    pub(in crate::spec) thresholds: ThresholdsByDigest,
+}
+
+/// A name in a rule, with what a fault needs to point at it.
+struct NameMention<'n> {
+    name: &'n str,
+    pointer: String,
+    position: Option<usize>,
+}
+
+impl RuleReader<'_, '_> {
+    /// Reads `rules`.
+    pub(in crate::spec) fn read_all(&mut self, rules: &[Value], pointer: &str) -> Vec<DraftRule> {
+        if rules.len() > MAX_RULES {
+            self.faults.range(pointer, "an array of at most 10000 rules");
+            self.guessed.extend(0..self.columns.facts.len());
+            return Vec::new();
+        }
+        let read = |(index, rule): (usize, &Value)| match rule {
+            Value::String(text) => self.read_shorthand(text, child(pointer, &index.to_string())),
+            _ => self.read_object(rule, child(pointer, &index.to_string())),
+        };
+        let read = rules.iter().enumerate().filter_map(read).collect();
+        self.within_volume(read)
+    }
+
+    /// The rules, unless they put too many thresholds on values: then none, so that nothing is made of them.
+    fn within_volume(&mut self, rules: Vec<DraftRule>) -> Vec<DraftRule> {
+        let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsDigest>>::new());
+        for rule in &rules {
+            let Guarantee::Thresholds { stated, .. } = rule.guarantee else { continue };
+            let of_values =
+                self.thresholds.get(&stated).and_then(|named| named.stated().of_values()).map_or(0, BTreeMap::len);
+            values = values.saturating_add(of_values.saturating_mul(rule.sensitive.len()));
+            let most = rule.sensitive.iter().map(|column| {
+                let of_column = different.entry(*column).or_default();
+                of_column.insert(stated);
+                of_column.len()
+            });
+            let allowed = if most.max().unwrap_or(0) > MAX_DIFFERENT {
+                format!("at most {MAX_DIFFERENT} different thresholds for one attribute")
+            } else if values > MAX_THRESHOLDS {
+                format!(
+                    "thresholds of at most {MAX_THRESHOLDS} values, counted for each attribute of each rule that they are put on"
+                )
+            } else {
+                continue;
+            };
+            self.faults.range(rule.pointer.as_str(), &allowed);
+            return Vec::new();
+        }
+        rules
+    }
+
+    fn read_shorthand(&mut self, text: &str, pointer: String) -> Option<DraftRule> {
+        let rule = match shorthand::parse(text) {
+            Ok(rule) => rule,
+            Err(error) => {
+                let fault = Fault::new(pointer, Kind::RuleMalformed, error.detail);
+                self.faults.push(fault.with("position", error.position));
+                self.note_names_in(text);
+                return None;
+            }
+        };
+        let (known, sensitive) = (written(&rule.known, &pointer), written(&rule.sensitive, &pointer));
+        let sides = self.resolve(&known, &sensitive, &pointer);
+        let combined = rule.combination && rule.sensitive.len() > 1;
+        let guarantee = self.default_guarantee(&pointer);
+        let guarantee = self.combines(guarantee, combined, &pointer);
+        let (known, sensitive) = sides?;
+        Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
+    }
+
+    fn read_object(&mut self, rule: &Value, pointer: String) -> Option<DraftRule> {
+        let Value::Object(_) = rule else {
+            self.faults.range(pointer, "a rule such as \"a, b -> c\", or an object");
+            return None;
+        };
+        let mut members = ObjectReader::open(rule, pointer.as_str(), self.faults)?;
+        let before = self.faults.len();
+        let known = self.names(&mut members, "quasi_identifiers");
+        if known.is_none() && self.faults.len() == before {
+            self.faults.range(members.at("quasi_identifiers"), NAMES);
+        }
+        let each = self.names(&mut members, "sensitive");
+        let joint = self.names(&mut members, "sensitive_combination");
+        let combined = joint.as_ref().is_some_and(|names| names.len() > 1);
+        let unreadable = self.faults.len() > before;
+        let mut sound = !unreadable;
+        if each.is_some() && joint.is_some() {
+            sound = false;
+            let detail = "state sensitive or sensitive_combination, not both";
+            self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
+        }
+        let sensitive: Vec<_> = each.into_iter().chain(joint).flatten().collect();
+        if sensitive.is_empty() && !unreadable {
+            sound = false;
+            let detail = "the sensitive side is empty: name what must stay protected";
+            self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
+        }
+        let sides = self.resolve(&known.unwrap_or_default(), &sensitive, &pointer);
+        let guarantee = match members.take("guarantee") {
+            Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut self.thresholds, self.faults),
+            None => self.default_guarantee(&pointer),
+        };
+        members.finish(self.faults);
+        let guarantee = self.combines(guarantee, combined, &pointer);
+        let (known, sensitive) = sides.filter(|_| sound)?;
+        Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
+    }
+
+    fn names<'n>(&mut self, members: &mut ObjectReader<'n>, name: &'static str) -> Option<Vec<NameMention<'n>>> {
+        let names = members.list(name, NAMES, self.faults)?;
+        Some(named(names, &members.at(name), self.faults))
+    }
+
+    fn default_guarantee(&mut self, pointer: &str) -> Option<Guarantee> {
+        match self.default {
+            DefaultGuarantee::Given(guarantee) => Some(guarantee),
+            DefaultGuarantee::Faulty => None,
+            DefaultGuarantee::Absent => {
+                self.faults.range(pointer, "a rule with a guarantee, or a default_guarantee for all");
+                None
+            }
+        }
+    }
+
+    /// The guarantee, unless it says nothing of a combination that it is asked for.
+    fn combines(&mut self, guarantee: Option<Guarantee>, combined: bool, pointer: &str) -> Option<Guarantee> {
+        let guarantee = guarantee?;
+        if combined && !guarantee.covers_combinations() {
+            let detail = format!("{} bounds single attributes, not combinations", guarantee.word());
+            self.faults.unsupported(pointer, detail);
+            return None;
+        }
+        Some(guarantee)
+    }
+
+    /// The columns of both sides, when there is nothing wrong with them.
+    fn resolve(
+        &mut self,
+        known: &[NameMention<'_>],
+        sensitive: &[NameMention<'_>],
+        pointer: &str,
+    ) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
+        let mut sides = (BTreeSet::new(), BTreeSet::new());
+        let mut seen: HashMap<&str, bool> = HashMap::new();
+        let mut malformed = None;
+        let mut sound = true;
+        let both = known.iter().map(|name| (name, false)).chain(sensitive.iter().map(|name| (name, true)));
+        for (mention, protected) in both {
+            if let Some(other) = seen.insert(mention.name, protected) {
+                let how = if other == protected { "is named twice" } else { "stands on both sides" };
+                malformed.get_or_insert((format!("{} {how}", mention.name), mention.position));
+                continue;
+            }
+            match self.columns.resolve(mention.name, &mention.pointer, self.faults) {
+                Some(column) if protected => drop(sides.1.insert(column)),
+                Some(column) => drop(sides.0.insert(column)),
+                None => sound = false,
+            }
+        }
+        self.mentioned.extend(sides.0.iter().chain(&sides.1));
+        if let Some((detail, position)) = malformed {
+            sound = false;
+            let fault = Fault::new(pointer, Kind::RuleMalformed, detail);
+            self.faults.push(position.into_iter().fold(fault, |fault, at| fault.with("position", at)));
+        }
+        sound.then_some(sides)
+    }
+
+    /// Notes what looks like an attribute in a rule that cannot be read.
+    fn note_names_in(&mut self, text: &str) {
+        for chunk in text.split("->").flat_map(|side| side.split([',', '&', '(', ')', '"'])) {
+            let words = chunk.split_whitespace();
+            self.guessed.extend(words.chain([chunk.trim()]).filter_map(|word| self.columns.find(word)));
+        }
+    }
+}
+
+pub(in crate::spec) const NAMES: &str = "an array of names of attributes";
+
+/// The names of one side of a shorthand.
+fn written<'n>(names: &'n [shorthand::RuleName], pointer: &str) -> Vec<NameMention<'n>> {
+    let mention = |name: &'n shorthand::RuleName| NameMention {
+        name: &name.text,
+        pointer: pointer.to_owned(),
+        position: Some(name.position),
+    };
+    names.iter().map(mention).collect()
+}
+
+/// The names of an array.
+fn named<'n>(names: &'n [Value], pointer: &str, faults: &mut FaultList) -> Vec<NameMention<'n>> {
+    let read = |(index, value): (usize, &'n Value)| {
+        let pointer = child(pointer, &index.to_string());
+        match value.as_str() {
+            Some(name) => Some(NameMention { name, pointer, position: None }),
+            None => {
+                faults.range(pointer, "the name of an attribute");
+                None
+            }
+        }
+    };
+    names.iter().enumerate().filter_map(read).collect()
+}
+
+/// The columns that an array names, each once; duplicates are faults of the method's attributes.
+pub(in crate::spec) fn columns_named(
+    names: &[Value],
+    pointer: &str,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    for mention in named(names, pointer, faults) {
+        if let Some(column) = columns.resolve(mention.name, &mention.pointer, faults)
+            && !found.insert(column)
+        {
+            let detail = format!("{} is named twice", mention.name);
+            faults.push(Fault::new(mention.pointer, Kind::BadColumns, detail));
+        }
+    }
+    found
+}

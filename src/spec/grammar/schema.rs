@@ -1,0 +1,83 @@
+use crate::microdata::{AttributeType, ColumnProfile};
+use crate::publication::Unit;
+
+/// Where a document comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DocumentSource {
+    /// A request: the document names its dataset.
+    Http,
+    /// A dry run: as a request, and tables may be proposed.
+    Plan,
+    /// A file beside a table: `dataset` may stand in it and has no effect.
+    CommandLine,
+    /// The same, for a release whose key the caller has chosen.
+    Reproduction,
+    /// A policy: its tables are not known yet.
+    Policy,
+}
+
+/// What the check needs to know of a dataset.
+#[derive(Clone, Copy, Debug)]
+pub struct DatasetSchema<'a> {
+    /// The columns, in the dataset's order.
+    pub columns: &'a [ColumnFacts],
+    /// The names of the record key's columns.
+    pub record_key: &'a [String],
+    /// What one unit of protection is. The column that tells persons apart is an identifier.
+    pub unit: &'a Unit,
+}
+
+/// What the check needs to know of a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ColumnFacts {
+    /// The name, unique in the dataset.
+    pub name: String,
+    /// The type of its values.
+    pub kind: AttributeType,
+    /// Whether it was detected as an identifier.
+    pub identifier: bool,
+    /// Whether more than half of its values are distinct.
+    pub mostly_distinct: bool,
+    /// Whether it has more distinct values than a job can load.
+    pub overflow: bool,
+    /// How many distinct values it has, a missing one counted as one, where that is known.
+    pub distinct: Option<u64>,
+    /// The largest diversity that its most frequent value allows, where that is known: rows by those that have it, rounded down.
+    pub largest_l: Option<u64>,
+}
+
+impl ColumnFacts {
+    /// A column of which only the name is known.
+    #[must_use]
+    pub fn unseen(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: AttributeType::Text,
+            identifier: false,
+            mostly_distinct: false,
+            overflow: false,
+            distinct: None,
+            largest_l: None,
+        }
+    }
+
+    /// What the profile of a column in a table of so many rows shows.
+    #[must_use]
+    pub fn of(profile: &ColumnProfile, rows: u64) -> Self {
+        Self { largest_l: rows.checked_div(profile.top), ..profile.into() }
+    }
+}
+
+impl From<&ColumnProfile> for ColumnFacts {
+    fn from(profile: &ColumnProfile) -> Self {
+        Self {
+            name: profile.name.clone(),
+            kind: profile.kind,
+            identifier: profile.identifier,
+            mostly_distinct: profile.mostly_distinct,
+            overflow: profile.overflow(),
+            distinct: profile.codes(),
+            largest_l: None,
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The method `slicing`: which attributes stand together, what every bucket or every row holds, and how far rows are split.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
+use crate::problem::{Fault, Kind};
+use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, SubmittedRule};
+use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::guarantee::guarantee;
+use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
+use crate::spec::grammar::rules::NAMES;
+
+/// Slicing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlicingSpec {
+    /// All other attributes and the sensitive one, at pointer `/method`.
+    pub rule: SubmittedRule,
+    /// Which attributes stand together.
+    pub columns: SlicedColumns,
+    /// No value may be likelier than one in so many, where the guarantee is a bound on single values.
+    pub l: Option<Ratio>,
+    /// Where the guarantee holds.
+    pub diversity: SlicedDiversity,
+    /// No bucket has fewer rows; what the guarantee needs where nothing is said.
+    pub min_bucket: Option<u64>,
+    /// Whether rows with equal values stay together where a bucket is halved.
+    pub strict: bool,
+    /// So many attributes are tried before a bucket is left as it is; all of them where nothing is said.
+    pub max_attempts: Option<u64>,
+    /// Columns are generalized so that every box holds so many rows.
+    pub column_k: Option<u64>,
+    /// Into how many bins the values of some attributes are cut to see what they go with.
+    pub bins: BTreeMap<Attr, u32>,
+}
+
+impl SlicingSpec {
+    /// The sensitive attribute.
+    #[must_use]
+    pub fn sensitive(&self) -> Attr {
+        // a set of one attribute, by its construction
+        self.rule.protects.attributes().iter().next().unwrap_or(Attr(0))
+    }
+
+    /// Whether columns are stated of which some share attributes.
+    #[must_use]
+    pub fn overlaps(&self) -> bool {
+        let SlicedColumns::Explicit(columns) = &self.columns else { return false };
+        let all = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
+        columns.iter().map(|column| column.len()).sum::<usize>() > all.len()
+    }
+
+    /// Whether the columns form a tree; columns that share nothing do.
+    pub(in crate::spec) fn forms_tree(&self) -> bool {
+        match &self.columns {
+            SlicedColumns::Explicit(columns) => branches(columns).is_some(),
+            SlicedColumns::Count(_) | SlicedColumns::SensitiveWidth { .. } => true,
+        }
+    }
+}
+
+/// Which attributes stand together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SlicedColumns {
+    /// So many columns of attributes that go together.
+    Count(u64),
+    /// So many columns, of which the sensitive one has `width` attributes.
+    SensitiveWidth {
+        /// All columns.
+        count: u64,
+        /// Attributes of the sensitive column.
+        width: u64,
+    },
+    /// These; they may share attributes.
+    Explicit(Vec<AttrSet>),
+}
+
+/// Columns over columns of the dataset.
+enum DraftColumns {
+    Count(u64),
+    SensitiveWidth { count: u64, width: u64 },
+    Explicit(Vec<BTreeSet<usize>>),
+}
+
+/// Slicing as it was read; what could not be read is `None`.
+pub(in crate::spec) struct DraftSlicing {
+    pub(in crate::spec) sensitive: Option<usize>,
+    columns: Option<DraftColumns>,
+    /// Columns that explicit columns name, also faulty ones.
+    named: BTreeSet<usize>,
+    /// Columns that may have been meant where a fault hides what was.
+    pub(in crate::spec) guessed: BTreeSet<usize>,
+    bound: Option<EnforcedBound>,
+    diversity: SlicedDiversity,
+    min_bucket: Option<u64>,
+    strict: bool,
+    max_attempts: Option<u64>,
+    pub(in crate::spec) column_k: Option<u64>,
+}
+
+/// The guarantee as it is enforced, as it is written, and its l where it bounds single values.
+struct EnforcedBound {
+    guarantee: Guarantee,
+    written: Value,
+    l: Option<Ratio>,
+}
+
+const COLUMNS: &str = "an object with count, with count and sensitive_width, or with explicit";
+
+const POSITIVE_U32: std::ops::RangeInclusive<i128> = 1..=u32::MAX as i128;
+
+const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
+
+/// So many columns may have the sensitive attribute.
+const MAX_SENSITIVE_COLUMNS_STATED: usize = 4;
+
+impl DraftSlicing {
+    /// Whether columns are stated of which some share attributes.
+    pub(in crate::spec) fn overlaps(&self) -> bool {
+        let Some(DraftColumns::Explicit(lists)) = &self.columns else { return false };
+        lists.iter().map(BTreeSet::len).sum::<usize>() > self.named.len()
+    }
+
+    /// Whether the entropy of the model has a closed form: of two columns at most, of values as they are, each attribute in one.
+    pub(in crate::spec) fn has_entropy(&self) -> bool {
+        let few = match &self.columns {
+            Some(DraftColumns::Count(count) | DraftColumns::SensitiveWidth { count, .. }) => *count <= 2,
+            Some(DraftColumns::Explicit(lists)) => lists.len() <= 2,
+            None => true,
+        };
+        few && self.column_k.is_none() && !self.overlaps()
+    }
+
+    /// The columns that occur in it.
+    pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
+        self.named.iter().copied().chain(self.sensitive).collect()
+    }
+}
+
+/// Reads `method` of type `slicing`.
+pub(in crate::spec) fn read(
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> DraftSlicing {
+    let all = || (0..columns.facts.len()).collect::<BTreeSet<usize>>();
+    let mut guessed = BTreeSet::new();
+    let named = members.take("sensitive").and_then(Value::as_str);
+    if named.is_none() {
+        faults.range(members.at("sensitive"), "the name of the sensitive attribute");
+        guessed = all();
+    }
+    let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
+    let before = faults.len();
+    let mut explicit = BTreeSet::new();
+    let pointer = members.at("columns");
+    let read = match members.take("columns") {
+        None => {
+            faults.range(&pointer, COLUMNS);
+            None
+        }
+        Some(value) => ObjectReader::open(value, pointer, faults)
+            .and_then(|stated| read_columns(stated, columns, &mut explicit, faults)),
+    };
+    if faults.len() > before && read.is_none() {
+        guessed = all();
+    }
+    let words = SlicedDiversity::ALL.map(SlicedDiversity::word);
+    let chosen = members.choice("diversity", &words, faults);
+    let diversity = chosen.and_then(SlicedDiversity::of_word).unwrap_or_default();
+    let bound = match members.take("guarantee") {
+        Some(value) => read_guarantee(value, &members.at("guarantee"), diversity, faults),
+        None => {
+            faults.range(members.at("guarantee"), "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}");
+            None
+        }
+    };
+    let mut whole = |name: &'static str| {
+        let read = members.integer(name, POSITIVE_U32, "an integer of at least 1, or null", faults);
+        read.and_then(|number| u64::try_from(number).ok())
+    };
+    let (min_bucket, max_attempts) = (whole("min_bucket"), whole("max_attempts"));
+    let strict = members.choice("split", &["relaxed", "strict"], faults) == Some("strict");
+    const COLUMN_K: std::ops::RangeInclusive<i128> = 2..=u32::MAX as i128;
+    let column_k = members.integer("column_k", COLUMN_K, "an integer of at least 2, or null", faults);
+    let column_k = column_k.and_then(|k| u64::try_from(k).ok());
+    if column_k.is_some() && diversity != SlicedDiversity::Bucket {
+        let detail =
+            format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.word());
+        faults.unsupported(members.at("column_k"), detail);
+    }
+    members.finish(faults);
+    DraftSlicing {
+        sensitive,
+        columns: read,
+        named: explicit,
+        guessed,
+        bound,
+        diversity,
+        min_bucket,
+        strict,
+        max_attempts,
+        column_k,
+    }
+}
+
+/// Reads one of the three forms; whether the attributes suffice is judged when all are known.
+fn read_columns(
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    named: &mut BTreeSet<usize>,
+    faults: &mut FaultList,
+) -> Option<DraftColumns> {
+    let number = |members: &mut ObjectReader<'_>, name: &'static str, faults: &mut FaultList| {
+        let read = members.integer(name, 0..=i128::from(u32::MAX), "an integer of at least 1", faults);
+        read.and_then(|number| u64::try_from(number).ok())
+    };
+    let before = faults.len();
+    let (count, width) = (number(&mut members, "count", faults), number(&mut members, "sensitive_width", faults));
+    let explicit = members.list("explicit", "an array of arrays of names of attributes", faults);
+    let pointer = members.at("explicit");
+    let at = members.pointer().to_owned();
+    members.finish(faults);
+    let sound = faults.len() == before;
+    match (count, width, explicit) {
+        (Some(count), None, None) if sound => Some(DraftColumns::Count(count)),
+        (Some(count), Some(width), None) if sound => Some(DraftColumns::SensitiveWidth { count, width }),
+        (None, None, Some(lists)) => {
+            let read = read_explicit(lists, &pointer, columns, named, faults);
+            Some(DraftColumns::Explicit(read)).filter(|_| sound)
+        }
+        _ if !sound => None,
+        _ => {
+            faults.range(at, COLUMNS);
+            None
+        }
+    }
+}
+
+fn read_explicit(
+    lists: &[Value],
+    pointer: &str,
+    columns: &DatasetColumns<'_>,
+    named: &mut BTreeSet<usize>,
+    faults: &mut FaultList,
+) -> Vec<BTreeSet<usize>> {
+    let mut read = Vec::new();
+    let bad = |faults: &mut FaultList, pointer: &str, detail: String| {
+        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+    };
+    for (index, list) in lists.iter().enumerate() {
+        let pointer = child(pointer, &index.to_string());
+        let mut column = BTreeSet::new();
+        let Some(names) = list.as_array() else {
+            faults.range(&pointer, NAMES);
+            read.push(column);
+            continue;
+        };
+        if names.is_empty() {
+            bad(faults, &pointer, "a column has at least one attribute".to_owned());
+        }
+        for (at, name) in names.iter().enumerate() {
+            let pointer = child(&pointer, &at.to_string());
+            let Some(name) = name.as_str() else {
+                faults.range(&pointer, "the name of an attribute");
+                continue;
+            };
+            let Some(found) = columns.resolve(name, &pointer, faults) else { continue };
+            named.insert(found);
+            if !column.insert(found) {
+                bad(faults, &pointer, format!("the column has {name} already"));
+            }
+        }
+        read.push(column);
+    }
+    if read.len() > MAX_ATTRIBUTES {
+        bad(faults, pointer, format!("there are more than {MAX_ATTRIBUTES} columns"));
+    }
+    for (index, column) in read.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+        // of equal ones the first is told
+        let within = |(other, whole): (usize, &BTreeSet<usize>)| {
+            let smaller = column.len() < whole.len() || other < index;
+            (other != index && smaller && column.is_subset(whole)).then_some(other)
+        };
+        if let Some(other) = read.iter().enumerate().find_map(within) {
+            let detail = format!("all that stands in it stands in column {} too, which tells as much", other + 1);
+            bad(faults, &child(pointer, &index.to_string()), detail);
+        }
+    }
+    read
+}
+
+/// Reads the guarantee, of which l may be a fraction.
+fn read_guarantee(
+    value: &Value,
+    pointer: &str,
+    diversity: SlicedDiversity,
+    faults: &mut FaultList,
+) -> Option<EnforcedBound> {
+    let is_l = value["type"] == "l_diversity";
+    let other = ["distinct_l_diversity", "entropy_l_diversity", "recursive_l_diversity"];
+    if !is_l && diversity != SlicedDiversity::Bucket && other.iter().any(|name| value["type"] == *name) {
+        let detail = format!("{} bounds single values alone: use l_diversity, or diversity bucket", diversity.word());
+        faults.unsupported(child(pointer, "type"), detail);
+        return None;
+    }
+    if !is_l {
+        let read = guarantee(value, pointer, faults)?;
+        if !other.contains(&read.word()) {
+            let detail =
+                format!("{} is no guarantee of slicing; it takes l_diversity, {}", read.word(), other.join(", "));
+            faults.unsupported(child(pointer, "type"), detail);
+            return None;
+        }
+        return Some(EnforcedBound { written: json!(read), guarantee: read, l: None });
+    }
+    let mut members = ObjectReader::open(value, pointer, faults)?;
+    members.take("type");
+    let l = members.take("l").and_then(|value| match value {
+        Value::String(text) => text.parse().ok(),
+        other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
+    });
+    let pointer = members.at("l");
+    members.finish(faults);
+    let Some(l): Option<Ratio> = l.filter(|l: &Ratio| l.numerator() > 0) else {
+        faults.range(pointer, L);
+        return None;
+    };
+    if l <= Ratio::ONE {
+        let detail = "every table is 1-diverse: ask for l above 1";
+        faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
+        return None;
+    }
+    let guarantee = match l.denominator() {
+        1 => Guarantee::LDiversity { l: l.numerator() },
+        // no value takes more than 1/l of a bucket
+        _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).ok()?, k: 1 },
+    };
+    Some(EnforcedBound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
+}
+
+/// The method over attributes, and the faults that show when all published attributes are known; `used` are they, as columns of
+/// the dataset.
+pub(in crate::spec) fn resolve(
+    columns: &DatasetColumns<'_>,
+    attrs: &HashMap<usize, Attr>,
+    stated: &[AttributeOptions],
+    used: &[usize],
+    draft: &DraftSlicing,
+    faults: &mut FaultList,
+) -> Option<SlicingSpec> {
+    let sound = check_columns(columns, used, draft, faults);
+    let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
+    let bound = draft.bound.as_ref()?;
+    let stands = match draft.columns.as_ref().filter(|_| sound)? {
+        DraftColumns::Count(count) => SlicedColumns::Count(*count),
+        DraftColumns::SensitiveWidth { count, width } => SlicedColumns::SensitiveWidth { count: *count, width: *width },
+        DraftColumns::Explicit(lists) => {
+            let set = |list: &BTreeSet<usize>| list.iter().map(|column| attrs[column]).collect();
+            let sets: Vec<AttrSet> = lists.iter().map(set).collect();
+            if draft.overlaps() && !are_judged(&sets, attrs[&sensitive], draft.diversity) {
+                let detail = format!(
+                    "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
+                     which what a column shares with those before it stands in one of these, whichever of the columns with the \
+                     sensitive attribute are left out",
+                    draft.diversity.word()
+                );
+                faults.push(Fault::new("/method/columns/explicit", Kind::BadColumns, detail));
+                return None;
+            }
+            SlicedColumns::Explicit(sets)
+        }
+    };
+    let bins = used.iter().filter_map(|&column| {
+        let width = stated[column].equal_width?;
+        Some((attrs[&column], u32::try_from(width).unwrap_or(u32::MAX)))
+    });
+    Some(SlicingSpec {
+        rule: SubmittedRule {
+            pointer: "/method".to_owned(),
+            known: used.iter().filter(|column| **column != sensitive).map(|column| attrs[column]).collect(),
+            protects: Protected::Attribute(attrs[&sensitive]),
+            guarantee: bound.guarantee,
+        },
+        columns: stands,
+        l: bound.l,
+        diversity: draft.diversity,
+        min_bucket: draft.min_bucket,
+        strict: draft.strict,
+        max_attempts: draft.max_attempts,
+        column_k: draft.column_k,
+        bins: bins.collect(),
+    })
+}
+
+/// Whether it is known what columns that share attributes tell together: a single column with the sensitive attribute tells what its own
+/// rows say, and a mixture is judged by combinations alone; for the rest the columns form a tree, whichever of those with the sensitive
+/// attribute are left out.
+fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) -> bool {
+    let (with, without): (Vec<AttrSet>, Vec<AttrSet>) = columns.iter().partition(|column| column.contains(sensitive));
+    match diversity {
+        SlicedDiversity::Mixture => return true,
+        SlicedDiversity::Bucket if with.len() < 2 => return true,
+        SlicedDiversity::Bucket | SlicedDiversity::MixtureWeighted => {}
+    }
+    (1_u32..1 << with.len().min(MAX_SENSITIVE_COLUMNS_STATED)).all(|chosen| {
+        let chosen = with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| *column);
+        branches(&without.iter().copied().chain(chosen).collect::<Vec<_>>()).is_some()
+    })
+}
+
+/// Whether the columns can be made of the published attributes; a fault for all that stands in the way.
+fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut FaultList) -> bool {
+    let all = used.len() as u64;
+    let before = faults.len();
+    let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+    match &draft.columns {
+        None => return false,
+        Some(_) if all < 2 => {
+            bad("/method/columns", "nothing is published beside the sensitive attribute".to_owned());
+        }
+        Some(DraftColumns::Count(count)) => {
+            if !(1..=all).contains(count) {
+                bad("/method/columns/count", format!("{count} columns cannot be made of {all} attributes"));
+            }
+        }
+        Some(DraftColumns::SensitiveWidth { count, width }) => {
+            if !(1..=all).contains(width) {
+                let detail = format!("a sensitive column of {width} attributes cannot be made of {all}");
+                bad("/method/columns/sensitive_width", detail);
+            } else {
+                let left = all - width;
+                let others = count.checked_sub(1);
+                let fits = if left == 0 { others == Some(0) } else { others.is_some_and(|n| (1..=left).contains(&n)) };
+                if !fits {
+                    let detail = format!(
+                        "of {count} columns one is the sensitive one, and the others cannot be made of the {left} attributes that it leaves over"
+                    );
+                    bad("/method/columns/count", detail);
+                }
+            }
+        }
+        Some(DraftColumns::Explicit(lists)) => {
+            let pointer = "/method/columns/explicit";
+            let with = lists.iter().filter(|list| draft.sensitive.is_some_and(|column| list.contains(&column))).count();
+            if with > MAX_SENSITIVE_COLUMNS_STATED {
+                bad(
+                    pointer,
+                    format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS_STATED} may"),
+                );
+            }
+            let missing: Vec<&str> = used
+                .iter()
+                .filter(|column| !draft.named.contains(column))
+                .map(|column| columns.name(*column))
+                .collect();
+            if !missing.is_empty() {
+                bad(pointer, format!("every published attribute stands in a column; none has {}", missing.join(", ")));
+            }
+        }
+    }
+    if draft.overlaps() {
+        if draft.column_k.is_some() {
+            let detail =
+                "columns that share attributes are judged by values as they are; let each attribute stand in one";
+            faults.unsupported("/method/column_k", detail);
+        }
+        if draft.bound.as_ref().is_some_and(|bound| bound.l.is_none()) {
+            let detail = "columns that share attributes bound single values alone: use l_diversity";
+            faults.unsupported("/method/guarantee/type", detail);
+        }
+    }
+    faults.len() == before
+}
+
+/// As it stands in a normalized document.
+pub(in crate::spec) fn normal_form(columns: &DatasetColumns<'_>, draft: &DraftSlicing) -> Value {
+    let named = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
+    json!({
+        "type": "slicing",
+        "sensitive": draft.sensitive.map(|column| columns.name(column)),
+        "columns": match &draft.columns {
+            None => Value::Null,
+            Some(DraftColumns::Count(count)) => json!({"count": count}),
+            Some(DraftColumns::SensitiveWidth { count, width }) => json!({"count": count, "sensitive_width": width}),
+            Some(DraftColumns::Explicit(lists)) => json!({"explicit": lists.iter().map(named).collect::<Vec<_>>()}),
+        },
+        "guarantee": draft.bound.as_ref().map(|bound| &bound.written),
+        "diversity": draft.diversity.word(),
+        "min_bucket": draft.min_bucket,
+        "split": if draft.strict { "strict" } else { "relaxed" },
+        "max_attempts": draft.max_attempts,
+        "column_k": draft.column_k,
+    })
+}

@@ -1,0 +1,150 @@
+use serde::{Deserialize, Serialize};
+
+use crate::microdata::AttrSet;
+use crate::publication::SubmittedRule;
+
+/// How classes are halved at a median.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassSplit {
+    /// Rows with equal values stay together.
+    #[default]
+    Strict,
+    /// Both halves have equally many rows, but for one.
+    Relaxed,
+}
+
+/// Versatile publishing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VersatileSpec {
+    /// The rules.
+    pub rules: Vec<SubmittedRule>,
+    /// Dependencies that the adversary knows.
+    pub declared: Vec<DeclaredDependency>,
+    /// Dependencies that the adversary is taken not to know though the data has them, each with the reason.
+    pub assumed_unknown: Vec<(DeclaredDependency, String)>,
+    /// How the tables are found.
+    pub algorithm: Algorithm,
+    /// Whether tables of UAD are begun with maximal independent sets of attributes.
+    pub saturate: bool,
+    /// Whether attributes are added to the tables of UAD where that breaks no rule.
+    pub addback: bool,
+    /// Whether GD begins once with each rule.
+    pub try_all: bool,
+    /// Whether GD goes on adding attributes that gain nothing.
+    pub fill: bool,
+    /// What estimates of the original are compared by.
+    pub score: DecompositionScore,
+    /// Whether sensitive attributes that tell each other share their buckets.
+    pub correlated: CorrelatedPolicy,
+    /// Why there are no rules, when there are none.
+    pub no_rules: Option<String>,
+}
+
+impl VersatileSpec {
+    /// Whether the tables are chosen by what the data makes of them.
+    #[must_use]
+    pub const fn looks_at_data(&self) -> bool {
+        match self.algorithm {
+            Algorithm::SingleAttribute => false,
+            Algorithm::Uad => self.addback,
+            Algorithm::Gd | Algorithm::MultiSa | Algorithm::Auto => true,
+        }
+    }
+}
+
+/// How versatile publishing finds its tables.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// Utility-aware decomposition: from the rules alone (Algorithm 2).
+    Uad,
+    /// Guardian decomposition: greedy, by what the tables tell of the original (Algorithm 1, corrected).
+    Gd,
+    /// One table per attribute.
+    SingleAttribute,
+    /// One table, bucketized on all sensitive attributes together (Algorithm 3).
+    MultiSa,
+    /// The best of UAD and GD within a budget of work.
+    Auto,
+}
+
+impl Algorithm {
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uad => "uad",
+            Self::Gd => "gd",
+            Self::SingleAttribute => "single_attribute",
+            Self::MultiSa => "multi_sa",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// What estimates of the original are compared by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecompositionScore {
+    /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
+    #[default]
+    Entropy,
+    /// Kullback and Leibler's divergence of the original from the estimate: tells of the original, so for reproductions only.
+    Kl,
+}
+
+/// What becomes of sensitive attributes that tell each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CorrelatedPolicy {
+    /// They share one table and its buckets.
+    #[default]
+    Together,
+    /// They are protected in tables of their own.
+    Separate,
+}
+
+/// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeclaredDependency {
+    /// What is known.
+    pub determinant: AttrSet,
+    /// What it determines.
+    pub dependent: AttrSet,
+}
+
+/// Anatomy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AnatomySpec {
+    /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
+    pub rule: SubmittedRule,
+}
+
+/// Generalization.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeneralizeSpec {
+    /// A rule for each guarantee and each sensitive attribute, and one for k-anonymity, all at pointer `/method`.
+    pub rules: Vec<SubmittedRule>,
+    /// The attributes that are generalized.
+    pub quasi_identifiers: AttrSet,
+    /// The attributes that stay exact.
+    pub sensitive: AttrSet,
+    /// How classes are halved.
+    pub split: ClassSplit,
+    /// What stands in generalized cells.
+    pub cells: CellKind,
+}
+
+/// What stands in the cells of a generalized attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKind {
+    /// The first and the last value of a class, in their order.
+    #[default]
+    Interval,
+    /// The lowest node of a taxonomy above all values of a class.
+    Node,
+    /// All values of a class.
+    Set,
+}

@@ -1,0 +1,150 @@
+//! Attacks: which there are, and requests to play one on a release.
+
+use serde_json::Value;
+
+use crate::problem::Fault;
+use crate::spec::grammar::reader::{FaultList, ObjectReader, one_of};
+
+/// An attack that can be played.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Attack {
+    /// Every world that the tables allow, one by one.
+    ExactPosteriors,
+    /// How often values of other attributes go with the sensitive ones, from half of the original, held against the other half.
+    Proxy,
+    /// The tuples that a release might hold, beside those of the original.
+    Membership,
+    /// Which sensitive values follow from a primary one, in a decomposition.
+    Chain,
+    /// Which follow from what a primary value is not.
+    Exclusion,
+    /// Which of those that a bucket lists are ruled out.
+    Excludable,
+    /// Which are certain of more of a bucket's rows than they may be.
+    Forced,
+    /// What the values of some rows of a bucket tell of the others.
+    Corruption,
+    /// Which sensitive values of a bucket hardly ever go with what is known of a row of it.
+    NegativeAssociation,
+    /// The join of a release with those that it was made against.
+    Join,
+}
+
+/// What an attack is told beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AttackOptions {
+    /// Of fewer values than this one is taken to be concluded.
+    pub lambda: usize,
+    /// So many primary values can be excluded.
+    pub excluded: usize,
+    /// So many rows of a bucket are known.
+    pub corrupted: usize,
+}
+
+impl Default for AttackOptions {
+    fn default() -> Self {
+        Self { lambda: 2, excluded: 1, corrupted: 1 }
+    }
+}
+
+impl Attack {
+    /// Those that can be played.
+    pub const ALL: [Self; 2] = [Self::ExactPosteriors, Self::Proxy];
+
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ExactPosteriors => "exact_posteriors",
+            Self::Proxy => "proxy",
+            Self::Membership => "membership",
+            Self::Chain => "chain",
+            Self::Exclusion => "exclusion",
+            Self::Excludable => "excludable",
+            Self::Forced => "forced",
+            Self::Corruption => "corruption",
+            Self::NegativeAssociation => "negative_association",
+            Self::Join => "join",
+        }
+    }
+
+    /// Whether it is played on decompositions.
+    #[must_use]
+    pub const fn of_decompositions(self) -> bool {
+        matches!(self, Self::Chain | Self::Exclusion | Self::Excludable | Self::Forced)
+    }
+
+    /// Whether it needs the data.
+    #[must_use]
+    pub const fn uses_original(self) -> bool {
+        matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation)
+    }
+}
+
+/// Which attack an audit is to play, and against which rule.
+///
+/// # Errors
+/// Every fault.
+pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
+    let mut faults = FaultList::new();
+    let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
+        let attack = match members.take("attack") {
+            Some(value) => attack(value, &members.at("attack"), &RELEASE_ATTACKS, &mut faults),
+            None => {
+                faults.range(members.at("attack"), &one_of(&RELEASE_ATTACKS.map(Attack::word)));
+                None
+            }
+        };
+        let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
+        let mut asked = AttackOptions::default();
+        if let Some(mut options) = members.object("options", &mut faults) {
+            let mut whole = |name: &'static str, most: i128, allowed: &str| {
+                let read = options.integer(name, 1..=most, allowed, &mut faults);
+                read.and_then(|number| usize::try_from(number).ok())
+            };
+            // those of another attack than this one say nothing, and must be right all the same
+            asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
+            asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
+            asked.corrupted = whole("corrupted", 1_000_000, "an integer from 1 to 1000000").unwrap_or(asked.corrupted);
+            options.finish(&mut faults);
+        }
+        members.finish(&mut faults);
+        Some((attack?, asked, rule.map(str::to_owned)))
+    });
+    read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+}
+
+/// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
+const RELEASE_ATTACKS: [Attack; 10] = [
+    Attack::ExactPosteriors,
+    Attack::Chain,
+    Attack::Exclusion,
+    Attack::Excludable,
+    Attack::Forced,
+    Attack::Corruption,
+    Attack::NegativeAssociation,
+    Attack::Join,
+    Attack::Proxy,
+    Attack::Membership,
+];
+
+pub(in crate::spec) const TABLE_ATTACKS: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
+
+/// Reads the name of an attack that is one of `known`.
+pub(in crate::spec) fn attack(
+    value: &Value,
+    pointer: &str,
+    known: &[Attack],
+    faults: &mut FaultList,
+) -> Option<Attack> {
+    let words: Vec<&str> = known.iter().map(|attack| attack.word()).collect();
+    let found = |attack: &&Attack| value == attack.word();
+    match (known.iter().find(found), value.as_str()) {
+        (Some(attack), _) => return Some(*attack),
+        (None, Some(name)) if RELEASE_ATTACKS.iter().any(|attack| attack.word() == name) => {
+            faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
+        }
+        (None, _) => faults.range(pointer, &one_of(&words)),
+    }
+    None
+}

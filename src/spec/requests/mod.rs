@@ -1,0 +1,7 @@
+//! Readers of the documents of requests that submit no job.
+
+pub(super) mod analysis;
+pub(super) mod attacks;
+pub(super) mod policy;
+pub(super) mod queries;
+pub(super) mod verification;

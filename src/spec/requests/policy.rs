@@ -1,0 +1,79 @@
+//! Policies: job documents without a dataset, under a name and a version, that other documents stand on.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::problem::{Fault, Kind};
+use crate::spec::document::read;
+use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};
+use crate::spec::grammar::versioned_name::{PINNED, VersionedName};
+
+/// The policy that a document stands on, if it names one.
+///
+/// # Errors
+/// When `policy` is no name with a version: what a name alone means would change with the next version.
+pub fn policy_of(document: &Value) -> Result<Option<VersionedName>, Fault> {
+    let Some(policy) = document.get("policy").filter(|policy| !policy.is_null()) else { return Ok(None) };
+    policy.as_str().and_then(VersionedName::parse).map(Some).ok_or_else(|| {
+        Fault::new("/policy", Kind::ParameterRange, format!("expected {PINNED}")).with("allowed", PINNED)
+    })
+}
+
+/// The document written out in full: the policy's members, each replaced by the document's own of that name. A member that is null
+/// is absent here too, and replaces nothing.
+#[must_use]
+pub fn expand_policy(policy: &Value, document: &Value) -> Value {
+    let mut merged = Map::new();
+    for members in [policy, document].into_iter().filter_map(Value::as_object) {
+        merged.extend(
+            members.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())),
+        );
+    }
+    merged.remove("policy");
+    merged.into()
+}
+
+/// The specification in a document that is to become a version of a policy.
+///
+/// # Errors
+/// Everything that is wrong with it whatever table it will meet.
+pub fn read_policy(document: &Value) -> Result<&Value, Vec<Fault>> {
+    const SPECIFICATION: &str = "specification";
+    let mut faults = FaultList::new();
+    let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
+        let specification = members.take(SPECIFICATION);
+        if specification.is_none() {
+            faults.range(members.at(SPECIFICATION), "an object: a job without dataset");
+        }
+        members.finish(&mut faults);
+        specification
+    });
+    for mut fault in specification.map(faults_of).unwrap_or_default() {
+        fault.pointer.insert_str(0, &child("", SPECIFICATION));
+        faults.push(fault);
+    }
+    specification.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+}
+
+/// What is wrong with a job on a table that has every column which the job names.
+fn faults_of(specification: &Value) -> Vec<Fault> {
+    let mut names = BTreeSet::new();
+    loop {
+        let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();
+        let faults = read(
+            specification,
+            &DatasetSchema { columns: &columns, record_key: &[], unit: &crate::publication::Unit::Row },
+            DocumentSource::Policy,
+        )
+        .faults;
+        // the columns that it names are those that it misses
+        let missed = faults.iter().filter(|fault| fault.kind == Kind::UnknownAttribute);
+        let before = names.len();
+        names.extend(missed.filter_map(|fault| fault.members.get("attribute")?.as_str()).map(str::to_owned));
+        if names.len() == before {
+            return faults;
+        }
+    }
+}

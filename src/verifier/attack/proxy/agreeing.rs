@@ -1,0 +1,258 @@
+//! What a table whose parts share attributes leaves possible of an attribute, for each row of an original.
+//!
+//! The persons of a bucket who are expected to have some values, when all ways to put rows side by side that agree are equally likely, are
+//! counts of the parts multiplied along the tree that these form, each divided by the rows that agree in what it shares with those before
+//! it; what is not known is summed over, from the ends of the tree to the part that has the attribute. All buckets are added up.
+
+use std::cell::RefCell;
+
+use ahash::AHashMap;
+
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, Codes, Column};
+use crate::verifier::attack::error::AttackError;
+use crate::verifier::definition::join_tree::tree;
+use crate::verifier::external::overlapping::revealing_parts;
+use crate::verifier::external::table::{ExternalPart, ExternalTable};
+
+/// A value that the other side has not.
+pub(in crate::verifier) const UNTRANSLATED_VALUE: u32 = u32::MAX;
+
+/// For each code of a part's column the original's code of the same value.
+pub(in crate::verifier) fn translated(column: &Column, original: Option<&Column>) -> Vec<u32> {
+    let known: AHashMap<Option<&[u8]>, u32> =
+        original.into_iter().flat_map(|original| original.domain.iter().zip(0..)).collect();
+    column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(UNTRANSLATED_VALUE)).collect()
+}
+
+/// The values that a row may have, rising, each with its share.
+type ValueShares = Vec<(u32, f64)>;
+
+/// The bucket of a tuple, its values that are not known, and how often it occurs.
+type TupleCounts = (u32, Vec<u32>, u32);
+
+/// A part of the tree.
+struct PartBranch {
+    /// What it shares with the parts before it.
+    shared: AttrSet,
+    /// Its attributes that are known, and the others; the attribute that is asked for is among these.
+    known: Vec<Attr>,
+    open: Vec<Attr>,
+    /// Per values of what is known: the tuples that have these, by bucket.
+    tuples: AHashMap<Vec<u32>, Vec<TupleCounts>>,
+    /// How many rows of each bucket have what is shared.
+    agreeing: AHashMap<(u32, Vec<u32>), u32>,
+}
+
+/// The parts that tell something of an attribute, that which has it first.
+pub(in crate::verifier) struct AgreeingParts<'a> {
+    attribute: Attr,
+    branches: Vec<PartBranch>,
+    /// Per attribute that is known, the codes of the original.
+    original: Vec<(Attr, &'a Codes)>,
+    found: RefCell<AHashMap<Vec<u32>, ValueShares>>,
+}
+
+impl<'a> AgreeingParts<'a> {
+    /// Reads the parts; values are numbered as the original does.
+    pub(in crate::verifier) fn of(
+        table: &ExternalTable,
+        attribute: Attr,
+        known: AttrSet,
+        original: &'a ExternalPart,
+        control: &Control,
+    ) -> Result<Self, AttackError> {
+        let known = known.without(attribute).intersection(original.attributes()).intersection(table.attributes());
+        let attributes: Vec<AttrSet> = table.parts.iter().map(ExternalPart::attributes).collect();
+        let holds = |part: &usize| attributes[*part].contains(attribute);
+        let most = |part: &usize| attributes[*part].intersection(known).len();
+        let root = (0..attributes.len()).filter(holds).max_by_key(most).ok_or(AttackError::NotExact)?;
+        // the last of them is the first of the tree
+        let mut used = revealing_parts(&attributes, root, known.with(attribute));
+        used.retain(|part| *part != root);
+        used.push(root);
+        let sets: Vec<AttrSet> = used.iter().map(|&part| attributes[part]).collect();
+        let order = tree(&sets).ok_or(AttackError::Circle)?;
+        let mut labels: AHashMap<Option<Vec<u8>>, u32> = AHashMap::new();
+        let mut branches = Vec::with_capacity(order.len());
+        for (at, shared) in order {
+            control.check()?;
+            let part = &table.parts[used[at]];
+            if !part.opaque().is_empty() {
+                return Err(AttackError::NotExact);
+            }
+            let bucket = part.bucket.as_ref().ok_or(AttackError::NotExact)?;
+            let of_code: Vec<u32> = bucket
+                .domain
+                .iter()
+                .map(|label| {
+                    let next = labels.len() as u32;
+                    *labels.entry(label.map(<[u8]>::to_vec)).or_insert(next)
+                })
+                .collect();
+            branches.push(PartBranch::of(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
+        }
+        let codes = original.columns.iter().filter(|(attr, _)| known.contains(*attr));
+        let original = codes.map(|(attr, column)| (*attr, &column.codes)).collect();
+        Ok(Self { attribute, branches, original, found: RefCell::default() })
+    }
+
+    /// The values that a row of the original may have, rising, and the share of each; none where the table has no such row.
+    pub(in crate::verifier) fn of_row(&self, row: usize) -> ValueShares {
+        let person: Vec<u32> = self.original.iter().map(|(_, codes)| codes.get(row)).collect();
+        if let Some(found) = self.found.borrow().get(&person) {
+            return found.clone();
+        }
+        let found = self.weigh(&person).unwrap_or_default();
+        self.found.borrow_mut().insert(person, found.clone());
+        found
+    }
+
+    fn weigh(&self, person: &[u32]) -> Option<ValueShares> {
+        let value = |attr: &Attr| {
+            let at = self.original.iter().position(|(of, _)| of == attr);
+            at.map_or(UNTRANSLATED_VALUE, |at| person[at])
+        };
+        let mut of_branches: Vec<&[TupleCounts]> = Vec::with_capacity(self.branches.len());
+        for branch in &self.branches {
+            let known: Vec<u32> = branch.known.iter().map(value).collect();
+            of_branches.push(branch.tuples.get(&known)?);
+        }
+        let fewest = of_branches.iter().min_by_key(|tuples| tuples.len())?;
+        let mut sums: AHashMap<u32, f64> = AHashMap::new();
+        let place = self.branches[0].open.iter().position(|attr| *attr == self.attribute)?;
+        for run in fewest.chunk_by(|a, b| a.0 == b.0) {
+            let bucket = run[0].0;
+            let here = |tuples: &[TupleCounts]| {
+                let first = tuples.partition_point(|(of, ..)| *of < bucket);
+                let all = tuples[first..].partition_point(|(of, ..)| *of == bucket);
+                (first, first + all)
+            };
+            // by the place of a branch: what hangs on it, by what it shares
+            let mut hanging: Vec<(usize, AttrSet, AHashMap<Vec<u32>, f64>)> = Vec::new();
+            let mut free = 1.0;
+            for (at, branch) in self.branches.iter().enumerate().rev() {
+                let (first, end) = here(of_branches[at]);
+                let mut of_shared: AHashMap<Vec<u32>, f64> = AHashMap::new();
+                for (_, open, rows) in &of_branches[at][first..end] {
+                    let of = |set: AttrSet| -> Vec<u32> {
+                        let open = |attr: Attr| branch.open.iter().position(|of| *of == attr).map(|at| open[at]);
+                        set.iter().map(|attr| open(attr).unwrap_or_else(|| value(&attr))).collect()
+                    };
+                    let beside = hanging.iter().filter(|(on, ..)| *on == at);
+                    let beside = beside.map(|(_, shared, sums)| sums.get(&of(*shared)).copied().unwrap_or(0.0));
+                    let weight = f64::from(*rows) * beside.product::<f64>();
+                    if at == 0 {
+                        *of_shared.entry(vec![open[place]]).or_default() += weight;
+                        continue;
+                    }
+                    let shared = of(branch.shared);
+                    let agreeing = branch.agreeing.get(&(bucket, shared.clone())).copied().unwrap_or(1);
+                    *of_shared.entry(shared).or_default() += weight / f64::from(agreeing);
+                }
+                if at == 0 {
+                    for (value, weight) in of_shared {
+                        *sums.entry(value[0]).or_default() += weight * free;
+                    }
+                    break;
+                }
+                let on = (0..at).find(|&before| branch.shared.is_subset(self.branches[before].set()));
+                match on.filter(|_| !branch.shared.is_empty()) {
+                    Some(on) => hanging.push((on, branch.shared, of_shared)),
+                    None => free *= of_shared.values().sum::<f64>(),
+                }
+            }
+        }
+        let all: f64 = sums.values().sum();
+        let mut shares: ValueShares =
+            sums.into_iter().filter(|(_, sum)| *sum > 0.0).map(|(value, sum)| (value, sum / all)).collect();
+        shares.sort_unstable_by_key(|(value, _)| *value);
+        Some(shares)
+    }
+}
+
+impl PartBranch {
+    fn of(
+        part: &ExternalPart,
+        known: AttrSet,
+        shared: AttrSet,
+        original: &ExternalPart,
+        bucket_of: impl Fn(usize) -> u32,
+    ) -> Self {
+        let read = |attr: &Attr| {
+            let column = part.column(*attr)?;
+            let codes = translated(column, original.column(*attr));
+            Some(column.codes.iter().map(|code| codes[code as usize]).collect::<Vec<u32>>())
+        };
+        let (told, open): (Vec<Attr>, Vec<Attr>) = part.attributes().iter().partition(|attr| known.contains(*attr));
+        let columns = |attrs: &[Attr]| attrs.iter().filter_map(read).collect::<Vec<_>>();
+        let (of_told, of_open) = (columns(&told), columns(&open));
+        let of_shared = columns(&shared.iter().collect::<Vec<_>>());
+        let at = |columns: &[Vec<u32>], row: usize| columns.iter().map(|column| column[row]).collect::<Vec<u32>>();
+        let mut places: AHashMap<Vec<u32>, Vec<(u32, Vec<u32>)>> = AHashMap::new();
+        let mut agreeing: AHashMap<(u32, Vec<u32>), u32> = AHashMap::new();
+        for row in 0..part.rows {
+            let bucket = bucket_of(row);
+            places.entry(at(&of_told, row)).or_default().push((bucket, at(&of_open, row)));
+            *agreeing.entry((bucket, at(&of_shared, row))).or_default() += 1;
+        }
+        let counted = |mut places: Vec<(u32, Vec<u32>)>| {
+            places.sort_unstable();
+            let runs = places.chunk_by(|a, b| a == b);
+            runs.map(|run| (run[0].0, run[0].1.clone(), run.len() as u32)).collect()
+        };
+        let tuples = places.into_iter().map(|(known, places)| (known, counted(places))).collect();
+        Self { shared, known: told, open, tuples, agreeing }
+    }
+
+    fn set(&self) -> AttrSet {
+        self.known.iter().chain(&self.open).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::verifier::tests::external_overlapping::{COVERS, buckets, given, original, seen_of};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// The persons who are expected to have some values, over all buckets, are those of all worlds.
+        #[test]
+        fn what_is_left_possible_is_what_worlds_have(
+            rows in prop::collection::vec((0u32..2, 0u32..2, 0u32..2, 0u32..3, 0usize..2), 1..6),
+            cover in 0..COVERS.len(), known in 0u8..8, attribute in 0u8..4,
+        ) {
+            let columns = COVERS[cover];
+            let present: Vec<u8> = (0..4).filter(|attr| columns.iter().any(|column| column.contains(attr))).collect();
+            prop_assume!(present.contains(&attribute));
+            let (codes, buckets) = buckets(&rows);
+            let known: Vec<u8> =
+                present.iter().copied().filter(|&attr| attr != attribute && known >> attr & 1 == 1).collect();
+            let (table, original) = (given(&codes, columns, &rows), original(&codes));
+            let of = known.iter().map(|&attr| Attr(attr)).collect();
+            let found = AgreeingParts::of(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
+            for (row, person) in codes.iter().enumerate() {
+                let mut weights: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+                for bucket in &buckets {
+                    for (values, share) in seen_of(&codes, bucket, columns) {
+                        if known.iter().all(|attr| values[attr] == person[usize::from(*attr)]) {
+                            *weights.entry(values[&attribute]).or_default() += share;
+                        }
+                    }
+                }
+                let all: f64 = weights.values().sum();
+                let column = original.column(Attr(attribute)).unwrap();
+                let here: Vec<(u32, f64)> = found.of_row(row);
+                prop_assert_eq!(here.len(), weights.len());
+                for (code, share) in here {
+                    let value: u32 = std::str::from_utf8(column.domain.value(code).unwrap()).unwrap().parse().unwrap();
+                    prop_assert!((share - weights[&value] / all).abs() < 1e-9, "{share} {weights:?}");
+                }
+            }
+        }
+    }
+}

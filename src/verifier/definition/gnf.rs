@@ -1,0 +1,226 @@
+//! Guardian Normal Form by literal path search on the attributes (versatile publishing, Definitions 3 to 5).
+
+use super::guarantee::at_least;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{Guarantee, Protected, PublishedTable, TableGuard, TableProtection};
+
+/// A published table as the definitions see it: attributes, and what it protects by itself.
+pub(in crate::verifier) struct LiteralTable<'a> {
+    pub(in crate::verifier) attributes: AttrSet,
+    pub(in crate::verifier) seals: &'a [TableGuard],
+}
+
+impl<'a> LiteralTable<'a> {
+    pub(in crate::verifier) fn of(table: &'a PublishedTable) -> Self {
+        let seals = match &table.standing {
+            TableProtection::Sealed(seals) => seals.as_slice(),
+            TableProtection::Plain | TableProtection::Unsealed => &[],
+        };
+        let columns = table.parts.iter().flat_map(|part| &part.columns);
+        Self { attributes: columns.map(|column| column.attribute).collect(), seals }
+    }
+
+    /// Whether a seal bounds `sensitive` for whoever knows `known`.
+    pub(in crate::verifier) fn holds(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> bool {
+        self.seals.iter().any(|seal| {
+            seal.protects == sensitive
+                && known.is_subset(seal.known)
+                && seal.guarantees.iter().any(|&held| at_least(held, guarantee))
+        })
+    }
+}
+
+/// How a rule stands in a set of tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::verifier) enum LiteralStatus {
+    /// No known attribute reaches the sensitive one.
+    Unreachable,
+    /// The guardian tables by index, each with the attributes `W` that must not tell the sensitive one.
+    Guarded(Vec<(usize, AttrSet)>),
+    /// These known attributes reach the sensitive one and no table guards it.
+    Violated(AttrSet),
+}
+
+/// How the rule `known -> sensitive` stands.
+pub(in crate::verifier) fn status(
+    tables: &[LiteralTable<'_>],
+    known: AttrSet,
+    sensitive: Attr,
+    guarantee: Guarantee,
+) -> LiteralStatus {
+    let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    let reaching = reaching(&all, known, sensitive);
+    if reaching.is_empty() {
+        return LiteralStatus::Unreachable;
+    }
+    let guardians: Vec<(usize, AttrSet)> = (0..tables.len())
+        .filter_map(|table| guardian(tables, table, known, sensitive, guarantee).map(|entered| (table, entered)))
+        .collect();
+    if guardians.is_empty() { LiteralStatus::Violated(reaching) } else { LiteralStatus::Guarded(guardians) }
+}
+
+/// How a rule stands that protects the joint value of several attributes, which are one attribute to the definitions. Only one
+/// table may show any of them, and it must show all: otherwise nothing is known of what the tables tell together.
+pub(in crate::verifier) fn joint_status(
+    tables: &[LiteralTable<'_>],
+    known: AttrSet,
+    joint: AttrSet,
+    guarantee: Guarantee,
+) -> LiteralStatus {
+    let mut showing = tables.iter().enumerate().filter(|(_, table)| table.attributes.meets(joint));
+    let Some((index, table)) = showing.next() else { return LiteralStatus::Unreachable };
+    if showing.next().is_some() || !joint.is_subset(table.attributes) {
+        return LiteralStatus::Violated(known);
+    }
+    let beside = table.attributes.minus(joint);
+    let mut rest: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    rest.remove(index);
+    // no other table shows any of it, so that the last step of every path is into it from this table
+    let enters = |attr: &Attr| known.contains(*attr) || known.iter().any(|from| connected(from, *attr, &rest));
+    let entered: AttrSet = beside.iter().filter(enters).collect();
+    if entered.is_empty() {
+        return LiteralStatus::Unreachable;
+    }
+    if table.holds(entered, Protected::Joint(joint), guarantee) {
+        return LiteralStatus::Guarded(vec![(index, entered)]);
+    }
+    let reaches = |attr: &Attr| beside.iter().any(|into| into == *attr || connected(*attr, into, &rest));
+    LiteralStatus::Violated(known.iter().filter(reaches).collect())
+}
+
+/// Definition 4: the attributes `W` by which the adversary may enter the table, when the table is a guardian of the rule.
+fn guardian(
+    tables: &[LiteralTable<'_>],
+    index: usize,
+    known: AttrSet,
+    sensitive: Attr,
+    guarantee: Guarantee,
+) -> Option<AttrSet> {
+    let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    let entered = entrance(&all, index, known, sensitive)?;
+    // (ii) by itself it keeps what it holds of the known side, and what that reaches through other tables, from telling it
+    let holds = entered.is_empty() || tables[index].holds(entered, Protected::Attribute(sensitive), guarantee);
+    holds.then_some(entered)
+}
+
+/// The attributes `W` of Definition 4, when the table is a guardian as soon as it keeps them from telling the sensitive one.
+pub(in crate::verifier) fn entrance(
+    tables: &[AttrSet],
+    index: usize,
+    known: AttrSet,
+    sensitive: Attr,
+) -> Option<AttrSet> {
+    let table = tables[index];
+    // (i) the table holds the sensitive attribute
+    if !table.contains(sensitive) {
+        return None;
+    }
+    let others = |(other, &attributes): (usize, &AttrSet)| (other != index).then_some(attributes);
+    let mut rest: Vec<AttrSet> = tables.iter().enumerate().filter_map(others).collect();
+    let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
+    let entered: AttrSet = table.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
+    // (iii) without the sensitive column of this table nothing reaches the sensitive attribute
+    rest.push(table.without(sensitive));
+    let reached = known.iter().any(|from| connected(from, sensitive, &rest));
+    (!reached).then_some(entered)
+}
+
+/// The known attributes that reach the sensitive one.
+pub(in crate::verifier) fn reaching(tables: &[AttrSet], known: AttrSet, sensitive: Attr) -> AttrSet {
+    known.iter().filter(|&attr| connected(attr, sensitive, tables)).collect()
+}
+
+/// Definition 3: whether a chain of tables, each sharing an attribute with the next, leads from one attribute to the other.
+/// An attribute that no table holds reaches nothing.
+fn connected(from: Attr, to: Attr, tables: &[AttrSet]) -> bool {
+    let published = |attr: Attr| tables.iter().any(|table| table.contains(attr));
+    if !published(from) || !published(to) {
+        return false;
+    }
+    let mut seen = AttrSet::one(from);
+    let mut paths = vec![from];
+    while let Some(end) = paths.pop() {
+        if end == to {
+            return true;
+        }
+        for table in tables.iter().filter(|table| table.contains(end)) {
+            for next in table.minus(seen).iter() {
+                seen = seen.with(next);
+                paths.push(next);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn attributes(list: &Value) -> AttrSet {
+        let list = list.as_array().expect("a list of attributes");
+        list.iter().map(|name| Attr(name.as_str().expect("a name").as_bytes()[0] - b'A')).collect()
+    }
+
+    fn only(list: &Value) -> Attr {
+        attributes(list).iter().next().expect("one attribute")
+    }
+
+    /// The statuses and guardians that the oracle of the specification computed for random schemas.
+    #[test]
+    fn statuses_are_those_of_the_oracle() {
+        let vectors: Value = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).expect("vectors");
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let mut seen = [0; 3];
+        for (number, case) in vectors["gnf"].as_array().expect("cases").iter().enumerate() {
+            let seals: Vec<(AttrSet, Vec<TableGuard>)> = case["tables"]
+                .as_array()
+                .expect("tables")
+                .iter()
+                .map(|table| {
+                    let sealed = table["sa"].as_str().map(|name| TableGuard {
+                        known: attributes(&table["x"]),
+                        protects: Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
+                        guarantees: vec![guarantee],
+                    });
+                    (attributes(&table["attrs"]), sealed.into_iter().collect())
+                })
+                .collect();
+            let tables: Vec<LiteralTable<'_>> =
+                seals.iter().map(|(attributes, seals)| LiteralTable { attributes: *attributes, seals }).collect();
+            for (rule, expected) in case["rules"].as_array().expect("rules").iter().enumerate() {
+                let (known, sensitive) = (attributes(&expected["lhs"]), only(&expected["rhs"]));
+                let found = status(&tables, known, sensitive, guarantee);
+                let (name, guardian) = match &found {
+                    LiteralStatus::Unreachable => ("unreachable", None),
+                    LiteralStatus::Guarded(guardians) => ("guardian", Some(guardians[0].0 as u64)),
+                    LiteralStatus::Violated(_) => ("violated", None),
+                };
+                seen[["unreachable", "guardian", "violated"].iter().position(|n| *n == name).expect("a name")] += 1;
+                assert_eq!(Some(name), case["status"][rule].as_str(), "case {number}, rule {rule}");
+                assert_eq!(guardian, case["guardian"][rule].as_u64(), "case {number}, rule {rule}");
+                if let LiteralStatus::Guarded(guardians) = found {
+                    assert_eq!(guardians.len(), 1, "case {number}, rule {rule}: the guardian is unique");
+                }
+            }
+        }
+        assert!(seen.iter().all(|&times| times > 10), "{seen:?}");
+    }
+
+    #[test]
+    fn a_weaker_seal_is_no_guardian() {
+        let seal = |l| {
+            let protects = Protected::Attribute(Attr(1));
+            vec![TableGuard { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
+        };
+        for (l, holds) in [(2, false), (3, true), (4, true)] {
+            let seals = seal(l);
+            let tables = [LiteralTable { attributes: AttrSet::first(2), seals: &seals }];
+            let found = status(&tables, AttrSet::one(Attr(0)), Attr(1), Guarantee::LDiversity { l: 3 });
+            assert_eq!(found == LiteralStatus::Guarded(vec![(0, AttrSet::one(Attr(0)))]), holds, "l = {l}");
+            assert_eq!(found == LiteralStatus::Violated(AttrSet::one(Attr(0))), !holds, "l = {l}");
+        }
+    }
+}

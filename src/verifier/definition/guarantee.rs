@@ -1,0 +1,333 @@
+//! What a guarantee demands of a bucket, by its definition, and which guarantee bounds more than another.
+
+use std::sync::Arc;
+
+use super::taxonomy::{DeclaredValues, TaxonomyPaths};
+use super::thresholds::ThresholdBounds;
+use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
+
+/// Rounding of computed logarithms, which is no breach.
+const LOG_TOLERANCE: f64 = 1e-9;
+
+/// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
+pub(in crate::verifier) struct BucketShares {
+    values: Vec<(u64, u64)>,
+    /// Which of the values an insider can rule out.
+    ruled_out: Vec<bool>,
+    /// The code of each value, and where it stands in a tree.
+    codes: Vec<u32>,
+    ways: Option<Arc<TaxonomyPaths>>,
+    bounds: Vec<Arc<ThresholdBounds>>,
+    size: u64,
+    rows: u64,
+}
+
+impl BucketShares {
+    /// A bucket with `counts` of each code, in a column that has `overall` of it.
+    pub(in crate::verifier) fn of(counts: &[(u32, u64)], overall: &[u64], stated: &DeclaredValues) -> Self {
+        let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
+        for &(code, count) in counts {
+            values[code as usize].0 = count;
+        }
+        let all = values.into_iter().zip(0u32..);
+        // a value that does not occur is none
+        let occurring = all.filter(|((_, rows), _)| *rows > 0);
+        let (values, codes): (Vec<(u64, u64)>, Vec<u32>) = occurring.unzip();
+        let ruled_out = codes.iter().map(|code| stated.ruled_out.binary_search(code).is_ok()).collect();
+        let size = values.iter().map(|(count, _)| count).sum();
+        let rows = values.iter().map(|(_, rows)| rows).sum();
+        let (ways, bounds) = (stated.ways.clone(), stated.bounds.clone());
+        Self { values, ruled_out, codes, ways, bounds, size, rows }
+    }
+
+    /// What is left of the bucket, and of the column, for whoever rules values out.
+    pub(in crate::verifier) fn left(&self) -> Self {
+        let values = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| !**out).map(|(value, _)| *value);
+        let values: Vec<(u64, u64)> = values.collect();
+        let size = values.iter().map(|(count, _)| count).sum();
+        let rows = values.iter().map(|(_, rows)| rows).sum();
+        Self {
+            ruled_out: vec![false; values.len()],
+            values,
+            codes: Vec::new(),
+            ways: None,
+            bounds: Vec::new(),
+            size,
+            rows,
+        }
+    }
+
+    /// Whether the bucket keeps `guarantee`, also for whoever rules values out: of n rows of which m hold such a value, every
+    /// other value takes at most 1/l of n - m, and each of these values at most 1/l of n; and so on, with what takes the place
+    /// of 1/l. A bucket of nothing but such values tells whoever rules them out that something is wrong, and keeps nothing.
+    pub(in crate::verifier) fn keep(&self, guarantee: Guarantee) -> bool {
+        if !self.ruled_out.contains(&true) {
+            return self.keep_all(guarantee);
+        }
+        let part = match guarantee {
+            // how many rows there are is not changed by what is known of them
+            Guarantee::KAnonymity { .. } => return self.keep_all(guarantee),
+            Guarantee::LDiversity { l }
+            | Guarantee::DistinctLDiversity { l }
+            | Guarantee::RecursiveLDiversity { l, .. } => Ratio::new(1, l).ok(),
+            Guarantee::EntropyLDiversity { l } => Ratio::new(l.denominator(), l.numerator()).ok(),
+            Guarantee::AlphaK { alpha, .. } => Some(alpha),
+            // a distance from a column that the insider does not believe in
+            Guarantee::TCloseness { .. } | Guarantee::Delta { .. } | Guarantee::Rho { .. } => None,
+            // no threshold reckons with it
+            Guarantee::Thresholds { .. } => None,
+        };
+        let Some(part) = part else { return false };
+        let few = |count: u64| {
+            u128::from(count) * u128::from(part.denominator()) <= u128::from(self.size) * u128::from(part.numerator())
+        };
+        let left = self.left();
+        let aside = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| **out);
+        left.size > 0 && left.keep_all(guarantee) && aside.map(|((count, _), _)| *count).all(few)
+    }
+
+    /// A class by itself, for what does not compare it with the whole column.
+    pub(in crate::verifier) fn alone(counts: &[(u32, u64)]) -> Self {
+        let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
+        let size = values.iter().map(|(count, _)| count).sum();
+        let ruled_out = vec![false; values.len()];
+        Self { values, ruled_out, codes: Vec::new(), ways: None, bounds: Vec::new(), size, rows: size }
+    }
+
+    /// The count of the most frequent value, and that of all.
+    pub(in crate::verifier) fn posterior(&self) -> (u64, u64) {
+        (self.most(), self.size)
+    }
+
+    fn most(&self) -> u64 {
+        self.values.iter().map(|(count, _)| *count).max().unwrap_or(0)
+    }
+
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.size as f64
+    }
+
+    fn prior(&self, rows: u64) -> f64 {
+        rows as f64 / self.rows as f64
+    }
+
+    /// How many values the bucket has.
+    pub(in crate::verifier) fn distinct(&self) -> u64 {
+        self.values.iter().filter(|(count, _)| *count > 0).count() as u64
+    }
+
+    /// As many equally frequent values have the same entropy.
+    pub(in crate::verifier) fn entropy_l(&self) -> f64 {
+        let shares = self.values.iter().filter(|(count, _)| *count > 0).map(|(count, _)| self.share(*count));
+        shares.map(|share| -share * share.ln()).sum::<f64>().exp()
+    }
+
+    /// The most frequent value's count, and that of all from the l-th most frequent on; `None` when there is no l-th.
+    pub(in crate::verifier) fn recursive(&self, l: u64) -> Option<(u64, u64)> {
+        let mut falling: Vec<u64> = self.values.iter().map(|(count, _)| *count).filter(|count| *count > 0).collect();
+        falling.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+        let tail: u64 = falling.get(usize::try_from(l).ok()?.checked_sub(1)?..)?.iter().sum();
+        (tail > 0).then(|| (falling[0], tail))
+    }
+
+    /// Per value, its share of the bucket less its share of the column, in units of one by both sizes multiplied.
+    fn gaps(&self) -> impl Iterator<Item = i128> {
+        let gap = |&(count, rows): &(u64, u64)| {
+            i128::from(count) * i128::from(self.rows) - i128::from(rows) * i128::from(self.size)
+        };
+        self.values.iter().map(gap)
+    }
+
+    /// Earth mover's distance from the column, as a fraction; `None` along a taxonomy where there is none.
+    pub(in crate::verifier) fn distance(&self, ground: ValueDistance) -> Option<(u128, u128)> {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        match ground {
+            ValueDistance::Equal => Some(self.apart()),
+            ValueDistance::Ordered => Some(self.ordered()),
+            ValueDistance::Hierarchical => {
+                let (work, height) = self.ways.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
+                Some((work, unit.checked_mul(height)?))
+            }
+        }
+    }
+
+    /// All values being equally far.
+    fn apart(&self) -> (u128, u128) {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit)
+    }
+
+    /// By the steps in the order of values.
+    fn ordered(&self) -> (u128, u128) {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        let mut carried = 0;
+        let work = self.gaps().map(|gap| {
+            carried += gap;
+            carried.unsigned_abs()
+        });
+        (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
+    }
+
+    /// The largest difference of a share in the bucket and in the column, as a fraction.
+    fn largest_gap(&self) -> (u128, u128) {
+        (self.gaps().map(i128::unsigned_abs).max().unwrap_or(0), u128::from(self.size) * u128::from(self.rows))
+    }
+
+    /// The distance of the bucket from the column.
+    pub(in crate::verifier) fn divergence(&self, divergence: Divergence) -> f64 {
+        let mut shares = self.values.iter().map(|&(count, rows)| (self.share(count), self.prior(rows)));
+        match divergence {
+            Divergence::TotalVariation => real(self.apart()),
+            Divergence::Emd => real(self.ordered()),
+            Divergence::Max => real(self.largest_gap()),
+            Divergence::Kl => {
+                shares.filter(|(share, _)| *share > 0.0).map(|(share, prior)| share * (share / prior).ln()).sum()
+            }
+            Divergence::LogRatio => {
+                shares.by_ref().map(|(share, prior)| (share / prior).ln().abs()).fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// How many times likelier a value is in the bucket than in the column, at most.
+    pub(in crate::verifier) fn gain(&self) -> f64 {
+        self.values.iter().map(|&(count, rows)| self.share(count) / self.prior(rows)).fold(0.0, f64::max)
+    }
+
+    /// The likeliest event of the bucket among those that are at most `rho1` likely in the column.
+    fn likeliest(&self, rho1: Ratio, events: &[Vec<usize>]) -> Option<u64> {
+        let rare = |event: &&Vec<usize>| {
+            let rows: u64 = event.iter().map(|&value| self.values[value].1).sum();
+            u128::from(rows) * u128::from(rho1.denominator()) <= u128::from(self.rows) * u128::from(rho1.numerator())
+        };
+        events.iter().filter(rare).map(|event| event.iter().map(|&value| self.values[value].0).sum()).max()
+    }
+
+    fn keep_all(&self, guarantee: Guarantee) -> bool {
+        match guarantee {
+            Guarantee::KAnonymity { k } => self.size >= k,
+            Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
+            Guarantee::DistinctLDiversity { l } => self.distinct() >= l,
+            Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - LOG_TOLERANCE),
+            Guarantee::RecursiveLDiversity { c, l } => self.recursive(l).is_some_and(|(most, tail)| {
+                u128::from(most) * u128::from(c.denominator()) < u128::from(tail) * u128::from(c.numerator())
+            }),
+            Guarantee::AlphaK { alpha, k } => {
+                let (most, size) = (u128::from(self.most()), u128::from(self.size));
+                most * u128::from(alpha.denominator()) <= size * u128::from(alpha.numerator()) && self.size >= k
+            }
+            Guarantee::TCloseness { t, distance } => {
+                self.distance(distance).is_some_and(|distance| at_most(distance, t))
+            }
+            Guarantee::Delta { distance, b, .. } => match distance {
+                Divergence::TotalVariation => at_most(self.apart(), b),
+                Divergence::Emd => at_most(self.ordered(), b),
+                Divergence::Max => at_most(self.largest_gap(), b),
+                Divergence::Kl | Divergence::LogRatio => {
+                    self.divergence(distance) <= b.to_f64() * (1.0 + LOG_TOLERANCE) + LOG_TOLERANCE
+                }
+            },
+            Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
+            // of a class by itself codes are not known
+            Guarantee::Thresholds { stated, .. } => {
+                self.codes.len() == self.values.len() && self.beyond(stated).is_empty()
+            }
+        }
+    }
+
+    /// The codes whose values take more of the bucket than the thresholds of that name allow: all that occur where none are stated.
+    pub(in crate::verifier) fn beyond(&self, name: ThresholdsDigest) -> Vec<u32> {
+        let bound = self.bounds.iter().find(|bound| bound.name() == name);
+        let admits = |code: u32, count: u64, rows: u64| {
+            bound.is_some_and(|bound| bound.admits(code, (count, self.size), (rows, self.rows)))
+        };
+        let values = self.codes.iter().zip(&self.values).filter(|(_, (count, _))| *count > 0);
+        values.filter(|(code, (count, rows))| !admits(**code, *count, *rows)).map(|(code, _)| *code).collect()
+    }
+
+    fn bounded(&self, rho1: Ratio, rho2: Ratio, mode: RhoMode) -> bool {
+        let held: Vec<usize> = (0..self.values.len()).filter(|&value| self.values[value].0 > 0).collect();
+        let events: Vec<Vec<usize>> = match mode {
+            RhoMode::Amplification => {
+                return self.gain() * rho1.to_f64() <= rho2.to_f64() * (1.0 + LOG_TOLERANCE);
+            }
+            RhoMode::Single => held.iter().map(|&value| vec![value]).collect(),
+            RhoMode::Exact if held.len() > RhoMode::EXACT_VALUES => return false,
+            RhoMode::Exact => subsets(&held),
+        };
+        let within = |inside: u64| {
+            u128::from(inside) * u128::from(rho2.denominator()) <= u128::from(self.size) * u128::from(rho2.numerator())
+        };
+        self.likeliest(rho1, &events).is_none_or(within)
+    }
+}
+
+fn real((numerator, denominator): (u128, u128)) -> f64 {
+    numerator as f64 / denominator as f64
+}
+
+/// Whether a fraction is at most a bound; not when the products are too large to say.
+fn at_most((numerator, denominator): (u128, u128), bound: Ratio) -> bool {
+    let left = numerator.checked_mul(u128::from(bound.denominator()));
+    let right = denominator.checked_mul(u128::from(bound.numerator()));
+    left.zip(right).is_some_and(|(left, right)| left <= right)
+}
+
+fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
+    let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+    for &value in of {
+        let with: Vec<Vec<usize>> = all.iter().map(|set| [set.as_slice(), &[value]].concat()).collect();
+        all.extend(with);
+    }
+    all
+}
+
+/// Whether `held` bounds posteriors at least as much as `wanted`.
+pub(in crate::verifier) fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
+    use Guarantee::{
+        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, KAnonymity, LDiversity, RecursiveLDiversity, Rho,
+        TCloseness, Thresholds,
+    };
+    match wanted {
+        KAnonymity { k } => matches!(held, KAnonymity { k: at } | AlphaK { k: at, .. } if at >= k),
+        LDiversity { l } => match held {
+            LDiversity { l: at } => at >= l,
+            // no threshold above 1/l
+            Thresholds { most, .. } => u128::from(most.numerator()) * u128::from(l) <= u128::from(most.denominator()),
+            _ => false,
+        },
+        Thresholds { stated, least, .. } => match held {
+            Thresholds { stated: same, most, .. } => same == stated || most <= least,
+            LDiversity { l } => u128::from(least.denominator()) <= u128::from(least.numerator()) * u128::from(l),
+            _ => false,
+        },
+        DistinctLDiversity { l } => matches!(held, LDiversity { l: at } | DistinctLDiversity { l: at } if at >= l),
+        EntropyLDiversity { l } => match held {
+            LDiversity { l: at } => u128::from(at) * u128::from(l.denominator()) >= u128::from(l.numerator()),
+            EntropyLDiversity { l: at } => at >= l,
+            _ => false,
+        },
+        RecursiveLDiversity { c, l } => match held {
+            LDiversity { l: at } => c.numerator() > c.denominator() && at >= l,
+            RecursiveLDiversity { c: factor, l: at } => factor <= c && at >= l,
+            _ => false,
+        },
+        AlphaK { alpha, k } => match held {
+            // 1/l <= alpha
+            LDiversity { l } => {
+                u128::from(alpha.denominator()) <= u128::from(alpha.numerator()) * u128::from(l) && l >= k
+            }
+            AlphaK { alpha: share, k: rows } => share <= alpha && rows >= k,
+            _ => false,
+        },
+        TCloseness { t, distance } => {
+            matches!(held, TCloseness { t: at, distance: ground } if ground == distance && at <= t)
+        }
+        Rho { rho1, rho2, mode } => {
+            matches!(held, Rho { rho1: from, rho2: to, mode: same } if from == rho1 && to <= rho2 && same == mode)
+        }
+        Delta { distance, b, prior } => {
+            matches!(held, Delta { distance: same, b: at, prior: of } if same == distance && of == prior && at <= b)
+        }
+    }
+}

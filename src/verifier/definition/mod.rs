@@ -1,0 +1,11 @@
+//! Guarantees, measures, taxonomies and Guardian Normal Form, literally as they are defined.
+
+pub(super) mod dependencies;
+pub(super) mod feasible_worlds;
+pub(super) mod fraction;
+pub(super) mod gnf;
+pub(super) mod guarantee;
+pub(super) mod join_tree;
+pub(super) mod measure;
+pub(super) mod taxonomy;
+pub(super) mod thresholds;

@@ -1,0 +1,245 @@
+//! The classes of a part: rows that an adversary who knows some attributes, and the bucket, cannot tell apart; and what their
+//! sensitive values show, by the definitions.
+
+use ahash::{AHashMap, AHashSet};
+
+use super::submission::worse;
+use super::submission::{ClassMeasures, MAX_REPORTED_CLASSES, Submission, ViolatingClass, ViolatingClasses};
+use super::table::ExternalPart;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Codes};
+use crate::publication::{Guarantee, RowMeaning, ValueDistance};
+use crate::verifier::definition::guarantee::BucketShares;
+use crate::verifier::definition::taxonomy::DeclaredValues;
+
+/// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
+const MAX_COMPARISONS: u64 = 1 << 28;
+
+/// Recursive diversity is measured for l up to this.
+const MAX_RECURSIVE_L: u64 = 5;
+
+/// The rows of a class.
+struct RowClass {
+    /// One of them.
+    first: usize,
+    size: u64,
+    /// Where its values stand in [`ExternalClasses::counts`].
+    values: std::ops::Range<usize>,
+}
+
+/// The classes of a part, by its labels and by some of its attributes.
+pub(in crate::verifier) struct ExternalClasses<'a> {
+    part: &'a ExternalPart,
+    by: AttrSet,
+    by_bucket: bool,
+    classes: Vec<RowClass>,
+    /// Class after class: values in their order, with how often they occur in the class.
+    counts: Vec<(u32, u64)>,
+    /// How often each value occurs in the whole part.
+    overall: Vec<u64>,
+    /// What is stated of the values.
+    stated: DeclaredValues,
+}
+
+/// Refines an id per row by a column; ids rise in the order of rows.
+pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Result<u32, Cancelled> {
+    let mut known: AHashMap<(u32, u32), u32> = AHashMap::new();
+    for (row, (id, code)) in ids.iter_mut().zip(codes.iter()).enumerate() {
+        if row.is_multiple_of(Control::STRIDE) {
+            control.check()?;
+        }
+        let next = known.len() as u32;
+        *id = *known.entry((*id, code)).or_insert(next);
+    }
+    Ok(known.len() as u32)
+}
+
+impl<'a> ExternalClasses<'a> {
+    /// The classes of `part` by its labels, when `by_bucket`, and by the attributes of `by` that it holds; `target` is what stays
+    /// protected, all of it in this part.
+    pub(in crate::verifier) fn of(
+        part: &'a ExternalPart,
+        by: AttrSet,
+        by_bucket: bool,
+        target: AttrSet,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let by = by.intersection(part.attributes()).minus(target);
+        let by_bucket = by_bucket && part.bucket.is_some();
+        let mut class = vec![0_u32; part.rows];
+        if let Some(bucket) = part.bucket.as_ref().filter(|_| by_bucket) {
+            refine(&mut class, &bucket.codes, control)?;
+        }
+        let columns = |set: AttrSet| part.columns.iter().filter(move |(attr, _)| set.contains(*attr)).map(|(_, c)| c);
+        for column in columns(by) {
+            refine(&mut class, &column.codes, control)?;
+        }
+        // a single attribute keeps its codes, which are in the order of its values
+        let mut value: Vec<u32> = match target.len() {
+            1 => columns(target).flat_map(|column| column.codes.iter()).collect(),
+            _ => vec![0; part.rows],
+        };
+        let mut domain = columns(target).map(|column| column.domain.len()).max().unwrap_or(0);
+        if target.len() != 1 {
+            for column in columns(target) {
+                domain = refine(&mut value, &column.codes, control)? as usize;
+            }
+        }
+        let mut overall = vec![0_u64; domain];
+        value.iter().for_each(|&code| overall[code as usize] += 1);
+        let number = class.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut classes: Vec<RowClass> = Vec::with_capacity(number);
+        for (row, &id) in class.iter().enumerate() {
+            // ids rise in the order of rows
+            if id as usize == classes.len() {
+                classes.push(RowClass { first: row, size: 0, values: 0..0 });
+            }
+        }
+        let mut pairs: Vec<u64> = class.iter().zip(&value).map(|(&c, &v)| u64::from(c) << 32 | u64::from(v)).collect();
+        drop((class, value));
+        control.check()?;
+        pairs.sort_unstable();
+        let mut counts: Vec<(u32, u64)> = Vec::new();
+        for run in pairs.chunk_by(|a, b| a == b) {
+            let class = &mut classes[(run[0] >> 32) as usize];
+            if class.size == 0 {
+                class.values = counts.len()..counts.len();
+            }
+            counts.push((run[0] as u32, run.len() as u64));
+            class.values.end = counts.len();
+            class.size += run.len() as u64;
+        }
+        Ok(Self { part, by, by_bucket, classes, counts, overall, stated: DeclaredValues::default() })
+    }
+
+    /// The same classes, with the taxonomy of what is protected in them, where one is stated.
+    pub(in crate::verifier) fn on(mut self, submission: &Submission<'_>, target: AttrSet) -> Self {
+        let [Some(attr), None] = [target.iter().next(), target.iter().nth(1)] else { return self };
+        if let Some(column) = self.part.column(attr) {
+            self.stated = submission.stated(attr, Some(column.domain.kind()), column.domain.iter());
+        }
+        self
+    }
+
+    fn values(&self, class: &RowClass) -> &[(u32, u64)] {
+        &self.counts[class.values.clone()]
+    }
+
+    /// The classes, each kind of them once.
+    fn kinds(&self) -> AHashSet<&[(u32, u64)]> {
+        self.classes.iter().map(|class| self.values(class)).collect()
+    }
+
+    fn listed_only(&self) -> bool {
+        self.part.meaning == RowMeaning::Values
+    }
+
+    /// What the worst class shows.
+    pub(in crate::verifier) fn measure(&self, control: &Control) -> Result<ClassMeasures, Cancelled> {
+        let kinds = self.kinds();
+        let compared = kinds.len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS;
+        let mut seen =
+            ClassMeasures { classes: self.classes.len() as u64, distinct_l: u64::MAX, ..ClassMeasures::default() };
+        let mut recursive: Vec<Option<f64>> = (2..=MAX_RECURSIVE_L).map(|_| Some(0.0)).collect();
+        let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.min(b)));
+        let most = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.max(b)));
+        for kind in &kinds {
+            control.check()?;
+            seen.distinct_l = seen.distinct_l.min(kind.len() as u64);
+            if self.listed_only() {
+                continue;
+            }
+            let alone = BucketShares::alone(kind);
+            let here = alone.posterior();
+            seen.k = Some(seen.k.map_or(here.1, |k| k.min(here.1)));
+            seen.worst = Some(seen.worst.map_or(here, |worst| worse(worst, here)));
+            seen.entropy_l = least(seen.entropy_l, alone.entropy_l());
+            for (l, worst) in (2..).zip(&mut recursive) {
+                *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
+            }
+            if compared {
+                let shares = BucketShares::of(kind, &self.overall, &self.stated);
+                let farther = |seen: &mut Option<f64>, ground: ValueDistance| {
+                    if let Some((work, unit)) = shares.distance(ground) {
+                        *seen = most(*seen, work as f64 / unit as f64);
+                    }
+                };
+                farther(&mut seen.t_equal, ValueDistance::Equal);
+                farther(&mut seen.t_ordered, ValueDistance::Ordered);
+                farther(&mut seen.t_hierarchical, ValueDistance::Hierarchical);
+            }
+        }
+        if kinds.is_empty() {
+            seen.distinct_l = 0;
+        } else if !self.listed_only() {
+            seen.recursive_c = (2..).zip(recursive).map_while(|(l, c)| Some((l, c?))).collect();
+        }
+        Ok(seen)
+    }
+
+    /// Whether the classes can be held against a guarantee within bounds of work.
+    pub(in crate::verifier) fn judgeable(&self, guarantee: Guarantee) -> bool {
+        !needs_column(guarantee) || self.kinds().len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS
+    }
+
+    /// The classes that break a guarantee. Of values without multiplicities only their number is known: whatever asks for more
+    /// is broken.
+    pub(in crate::verifier) fn broken(
+        &self,
+        table: usize,
+        guarantee: Guarantee,
+        control: &Control,
+    ) -> Result<ViolatingClasses, Cancelled> {
+        let mut kept: AHashMap<&[(u32, u64)], bool> = AHashMap::new();
+        for kind in self.kinds() {
+            control.check()?;
+            let keeps = match guarantee {
+                Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
+                _ if self.listed_only() => false,
+                _ if needs_column(guarantee) => BucketShares::of(kind, &self.overall, &self.stated).keep(guarantee),
+                _ => BucketShares::alone(kind).keep(guarantee),
+            };
+            kept.insert(kind, keeps);
+        }
+        let mut broken: Vec<&RowClass> =
+            self.classes.iter().filter(|class| !kept.get(self.values(class)).copied().unwrap_or(false)).collect();
+        let total = broken.len() as u64;
+        let share = |class: &RowClass| {
+            let top = self.values(class).iter().map(|(_, count)| *count).max().unwrap_or(0);
+            (top, class.size)
+        };
+        let place = |class: &RowClass| -> Vec<u32> {
+            let bucket = self.part.bucket.iter().filter(|_| self.by_bucket);
+            bucket.chain(self.key_columns().map(|(_, column)| column)).map(|c| c.codes.get(class.first)).collect()
+        };
+        broken.sort_by_cached_key(|class| {
+            let (top, size) = share(class);
+            // as a whole number: falling share, rising size, then the order of values
+            (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, place(class))
+        });
+        let shown = broken.into_iter().take(MAX_REPORTED_CLASSES).map(|class| ViolatingClass {
+            table,
+            bucket: self
+                .part
+                .bucket
+                .as_ref()
+                .filter(|_| self.by_bucket)
+                .map(|column| ExternalPart::cell(column, class.first)),
+            class: self.key_columns().map(|(attr, column)| (*attr, ExternalPart::cell(column, class.first))).collect(),
+        });
+        Ok(ViolatingClasses { total, first: shown.collect() })
+    }
+
+    fn key_columns(&self) -> impl Iterator<Item = &'a (Attr, crate::microdata::Column)> {
+        let by = self.by;
+        self.part.columns.iter().filter(move |(attr, _)| by.contains(*attr))
+    }
+}
+
+/// Whether a guarantee compares a class with the whole column.
+const fn needs_column(guarantee: Guarantee) -> bool {
+    matches!(
+        guarantee,
+        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } | Guarantee::Thresholds { .. }
+    )
+}

@@ -1,0 +1,100 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::{CellText, ExternalPart, ExternalTable};
+use crate::microdata::{Attr, AttrSet, Column};
+use crate::publication::RowMeaning;
+use crate::verifier::definition::feasible_worlds::ObservedDecomposition;
+
+/// The two tables of a decomposition.
+#[derive(Clone, Copy)]
+pub struct DecompositionView<'a> {
+    /// The table of buckets.
+    pub buckets: &'a ExternalTable,
+    /// The table of joint values.
+    pub joint: &'a ExternalTable,
+    /// The attribute that buckets are made by.
+    pub primary: Attr,
+    /// The other sensitive attributes, each with the l that is stated of it.
+    pub others: &'a [(Attr, u64)],
+    /// The attributes of which something is to be concluded.
+    pub asked: AttrSet,
+    /// Those of which buckets may list values that none of their rows has.
+    pub noisy: AttrSet,
+}
+
+/// Numbers for values that are the same in all parts.
+#[derive(Default)]
+pub(in crate::verifier) struct ValueInterner {
+    of: BTreeMap<(Attr, Option<Vec<u8>>), u32>,
+    pub(in crate::verifier) cells: Vec<CellText>,
+}
+
+impl ValueInterner {
+    fn of(&mut self, attr: Attr, column: &Column) -> Vec<u32> {
+        let kind = column.domain.kind();
+        let mut number = |value: Option<&[u8]>| {
+            let value = value.map(<[u8]>::to_vec);
+            let next = self.cells.len() as u32;
+            let number = *self.of.entry((attr, value.clone())).or_insert(next);
+            if number == next {
+                self.cells.push(CellText { kind, value });
+            }
+            number
+        };
+        let of: Vec<u32> = (0..column.domain.len() as u32).map(|code| number(column.domain.value(code))).collect();
+        column.codes.iter().map(|code| of[code as usize]).collect()
+    }
+}
+
+/// The label of each row.
+fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
+    let column = part.bucket.as_ref()?;
+    let label = |code: u32| std::str::from_utf8(column.domain.value(code)?).ok()?.parse::<usize>().ok();
+    let of: Vec<Option<usize>> = (0..column.domain.len() as u32).map(label).collect();
+    let rows = part.rows;
+    column.codes.iter().map(|code| of[code as usize].filter(|label| (1..=rows).contains(label))).collect()
+}
+
+/// What the parts show; `None` when they are not those of a decomposition.
+pub(in crate::verifier) fn observe_tables(
+    given: &DecompositionView<'_>,
+    numbers: &mut ValueInterner,
+) -> Option<ObservedDecomposition> {
+    let find = |table: &'_ ExternalTable, attr: Attr, listed: bool| {
+        let holds =
+            |part: &&ExternalPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
+        table.parts.iter().position(|part| holds(&part))
+    };
+    let mut column = |table: &ExternalTable, attr: Attr, listed: bool| {
+        let part = &table.parts[find(table, attr, listed)?];
+        Some(numbers.of(attr, part.column(attr)?))
+    };
+    let primary = column(given.buckets, given.primary, false)?;
+    let of_primary = labels(&given.buckets.parts[find(given.buckets, given.primary, false)?])?;
+    let buckets = of_primary.iter().copied().max().unwrap_or(0);
+    let mut shown = ObservedDecomposition {
+        primary: vec![Vec::new(); buckets],
+        sets: vec![vec![BTreeSet::new(); given.others.len()]; buckets],
+        joint: Vec::new(),
+        exact: given.others.iter().map(|(attr, _)| !given.noisy.contains(*attr)).collect(),
+    };
+    of_primary.iter().zip(&primary).for_each(|(label, value)| shown.primary[label - 1].push(*value));
+    for (at, (attr, _)) in given.others.iter().enumerate() {
+        let values = column(given.buckets, *attr, true)?;
+        let of_values = labels(&given.buckets.parts[find(given.buckets, *attr, true)?])?;
+        for (label, value) in of_values.into_iter().zip(values) {
+            shown.sets.get_mut(label - 1)?[at].insert(value);
+        }
+    }
+    let known = column(given.joint, given.primary, false)?;
+    let others: Vec<Vec<u32>> =
+        given.others.iter().map(|(attr, _)| column(given.joint, *attr, false)).collect::<Option<_>>()?;
+    let row = |(row, value): (usize, &u32)| (*value, others.iter().map(|of| of[row]).collect());
+    shown.joint = known.iter().enumerate().map(row).collect();
+    Some(shown)
+}
+
+/// What the parts show, values as numbers.
+pub(in crate::verifier) fn observe(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
+    observe_tables(given, &mut ValueInterner::default())
+}

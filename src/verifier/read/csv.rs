@@ -1,0 +1,143 @@
+//! The bytes of a part, record by record, through the scanner of uploads, and stricter than it.
+//!
+//! A part has no byte order mark and ends with a line feed, so a carriage return that is its last byte is refused too.
+
+use std::io;
+use std::io::Read;
+
+use crate::microdata::IngestLimits;
+use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+
+/// Why reading a part ended early.
+#[derive(Debug)]
+pub(in crate::verifier) enum ReadError {
+    /// The bytes could not be read.
+    Io(io::Error),
+    /// The bytes are not CSV as parts are written.
+    Malformed,
+}
+
+impl From<ScanError> for ReadError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<PartFormatError>()) => {
+                Self::Malformed
+            }
+            ScanError::Io(error) => Self::Io(error),
+            ScanError::Malformed { .. } | ScanError::TooLarge { .. } => Self::Malformed,
+        }
+    }
+}
+
+/// Streams the records of a part.
+pub(in crate::verifier) struct PartRecords<'a>(Scanner<EndChecker<'a>>);
+
+impl<'a> PartRecords<'a> {
+    pub(in crate::verifier) fn new(source: Box<dyn Read + 'a>) -> Self {
+        // a label makes a record longer than it was in the upload, which has kept the limits
+        let limits = IngestLimits::of_own_parts();
+        Self(Scanner::new(EndChecker { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
+    }
+
+    /// The next record; `None` at the end.
+    #[inline]
+    pub(in crate::verifier) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        Ok(self.0.next_record()?)
+    }
+}
+
+/// What the scanner would let pass at either end of an upload.
+#[derive(Debug, thiserror::Error)]
+#[error("a byte order mark, or no line feed at the end")]
+struct PartFormatError;
+
+/// Looks at both ends of a part.
+struct EndChecker<'a> {
+    source: Box<dyn Read + 'a>,
+    read: usize,
+    first: [u8; 3],
+    last: u8,
+}
+
+impl Read for EndChecker<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(into)?;
+        let found = &into[..read];
+        if let Some(unseen) = self.first.get_mut(self.read..) {
+            unseen.iter_mut().zip(found).for_each(|(seen, &byte)| *seen = byte);
+        }
+        self.read = self.read.saturating_add(read);
+        self.last = found.last().copied().unwrap_or(self.last);
+        let ended = read == 0 && !into.is_empty();
+        if self.first == *b"\xEF\xBB\xBF" || ended && self.last != b'\n' {
+            return Err(io::Error::other(PartFormatError));
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte at a time, so that every record is cut everywhere.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            into[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    fn records(text: &str) -> Option<Vec<Vec<(String, bool)>>> {
+        let read = |source| {
+            let mut reader = PartRecords::new(source);
+            let mut records = Vec::new();
+            while let Some(record) = reader.next().ok()? {
+                records.push(record.iter().map(|(f, q)| (String::from_utf8_lossy(f).into_owned(), q)).collect());
+            }
+            Some(records)
+        };
+        let whole = read(Box::new(text.as_bytes()));
+        assert_eq!(whole, read(Box::new(Trickle(text.as_bytes()))));
+        whole
+    }
+
+    fn record(fields: &[(&str, bool)]) -> Vec<(String, bool)> {
+        fields.iter().map(|&(text, quoted)| (text.to_owned(), quoted)).collect()
+    }
+
+    #[test]
+    fn fields_keep_their_quotes_apart_from_their_text() {
+        assert_eq!(
+            records("a,b\r\n,\"\"\n\"x\"\"y,\nz\",\"\"\"\"\n"),
+            Some(vec![
+                record(&[("a", false), ("b", false)]),
+                record(&[("", false), ("", true)]),
+                record(&[("x\"y,\nz", true), ("\"", true)]),
+            ])
+        );
+        assert_eq!(
+            records("a\n\nb\n"),
+            Some(vec![record(&[("a", false)]), record(&[("", false)]), record(&[("b", false)])])
+        );
+        assert_eq!(records("a,\n"), Some(vec![record(&[("a", false), ("", false)])]));
+        assert_eq!(records(""), Some(vec![]));
+    }
+
+    #[test]
+    fn what_no_part_contains_is_malformed() {
+        for text in ["a\"b\n", "\"a\"b\n", "\"a", "a\rb\n", "\"a\"\r", "a\r", "a\r\r\n", "a,", "\u{feff}a\n"] {
+            assert_eq!(records(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_may_be_longer_than_an_uploaded_one() {
+        let long = "x".repeat(IngestLimits::default().max_record_bytes as usize + 1);
+        assert_eq!(records(&format!("{long}\n")), Some(vec![record(&[(&long, false)])]));
+    }
+}

@@ -1,0 +1,196 @@
+//! From the text of a cell to a code, and from codes to the canonical order of their values.
+
+use ahash::RandomState;
+use hashbrown::HashTable;
+
+use crate::microdata::{Arena, AttributeType, Domain, ValueKey};
+
+/// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
+/// does not have get the codes behind them, in order of appearance.
+pub(in crate::verifier) struct PartDictionary<'a> {
+    kind: Option<AttributeType>,
+    domain: Option<&'a Domain>,
+    base: u32,
+    extra: Arena,
+    /// The code of a missing value, once one is known.
+    missing: Option<u32>,
+    table: HashTable<u32>,
+    hasher: RandomState,
+    recent: Vec<DictionarySlot>,
+}
+
+/// The ends of a value and its code, found without hashing. `length` is one more than the value's, 0 in an empty slot.
+#[derive(Clone, Copy)]
+struct DictionarySlot {
+    ends: ValueKey,
+    length: u32,
+    code: u32,
+}
+
+impl<'a> PartDictionary<'a> {
+    const RECENT: usize = 1 << 12;
+
+    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values stand in the
+    /// order of `kind`, where that is stated.
+    pub(in crate::verifier) fn new(domain: Option<&'a Domain>, kind: Option<AttributeType>) -> Self {
+        let base = domain.map_or(0, |domain| domain.len() as u32);
+        // a few slots for every value that there should be
+        let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
+        let empty = DictionarySlot { ends: ValueKey::of(b""), length: 0, code: 0 };
+        let mut dictionary = Self {
+            kind,
+            domain,
+            base,
+            extra: Arena::default(),
+            missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
+            table: HashTable::with_capacity(base as usize),
+            hasher: RandomState::new(),
+            recent: vec![empty; slots],
+        };
+        for code in 0..base {
+            if let Some(value) = domain.and_then(|domain| domain.value(code)) {
+                dictionary.remember(value, code);
+            }
+        }
+        dictionary
+    }
+
+    fn remember(&mut self, value: &[u8], code: u32) {
+        let (domain, base, extra, hasher) = (self.domain, self.base, &self.extra, &self.hasher);
+        let rehash = |&code: &u32| hasher.hash_one(value_of(domain, base, extra, code));
+        self.table.insert_unique(hasher.hash_one(value), code, rehash);
+    }
+
+    /// The code of a value with its ends.
+    #[inline]
+    pub(in crate::verifier) fn code(&mut self, value: &[u8], ends: ValueKey) -> u32 {
+        let slot = ends.slot(self.recent.len());
+        let length = value.len() as u32 + 1;
+        let found = self.recent[slot];
+        let alike = found.ends == ends && found.length == length;
+        if alike && (value.len() <= 16 || value_of(self.domain, self.base, &self.extra, found.code) == value) {
+            return found.code;
+        }
+        let code = self.look_up(value);
+        self.recent[slot] = DictionarySlot { ends, length, code };
+        code
+    }
+
+    /// The code of a missing value.
+    pub(in crate::verifier) fn missing(&mut self) -> u32 {
+        *self.missing.get_or_insert_with(|| {
+            // a place holder, so that codes stay dense
+            self.extra.push(b"");
+            self.base + self.extra.len() as u32 - 1
+        })
+    }
+
+    fn look_up(&mut self, value: &[u8]) -> u32 {
+        let (domain, base, extra) = (self.domain, self.base, &self.extra);
+        let same = |&code: &u32| value_of(domain, base, extra, code) == value;
+        if let Some(&code) = self.table.find(self.hasher.hash_one(value), same) {
+            return code;
+        }
+        let code = self.len() as u32;
+        self.extra.push(value);
+        self.remember(value, code);
+        code
+    }
+
+    /// How many codes there are.
+    pub(in crate::verifier) fn len(&self) -> usize {
+        self.base as usize + self.extra.len()
+    }
+
+    /// How many codes are values of the original's domain.
+    pub(in crate::verifier) const fn known(&self) -> usize {
+        self.base as usize
+    }
+
+    /// The value of `code`; `None` is a missing one.
+    pub(in crate::verifier) fn value(&self, code: u32) -> Option<&[u8]> {
+        (self.missing != Some(code)).then(|| value_of(self.domain, self.base, &self.extra, code))
+    }
+
+    /// The place of every code in the canonical order of the values; `None` when the codes are these places.
+    pub(in crate::verifier) fn ranks(&self) -> Option<Vec<u32>> {
+        let narrowest = || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code)));
+        let kind = self.kind.or_else(|| self.domain.map(Domain::kind)).unwrap_or_else(narrowest);
+        let compare = |a: u32, b: u32| {
+            let (a, b) = (self.value(a), self.value(b));
+            // values that are not of the type have no place of their own: any fixed one does
+            kind.compare(a, b).then_with(|| a.cmp(&b))
+        };
+        let codes = self.len() as u32;
+        if (1..codes).all(|code| compare(code - 1, code).is_lt()) {
+            return None;
+        }
+        let mut order: Vec<u32> = (0..codes).collect();
+        order.sort_unstable_by(|&a, &b| compare(a, b));
+        let mut ranks = vec![0; order.len()];
+        for (rank, &code) in order.iter().enumerate() {
+            ranks[code as usize] = rank as u32;
+        }
+        Some(ranks)
+    }
+}
+
+fn value_of<'v>(domain: Option<&'v Domain>, base: u32, extra: &'v Arena, code: u32) -> &'v [u8] {
+    match domain {
+        Some(domain) if code < base => domain.value(code).unwrap_or_default(),
+        _ => extra.get((code - base) as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(kind: AttributeType, missing: bool, values: &[&str]) -> Domain {
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value.as_bytes()));
+        Domain::from_sorted(kind, missing, arena)
+    }
+
+    fn code(dictionary: &mut PartDictionary<'_>, cell: Option<&[u8]>) -> u32 {
+        match cell {
+            None => dictionary.missing(),
+            Some(value) => dictionary.code(value, ValueKey::of(value)),
+        }
+    }
+
+    #[test]
+    fn values_of_the_domain_keep_their_codes() {
+        let long = "a value of more than sixteen bytes";
+        let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
+        let mut dictionary = PartDictionary::new(Some(&domain), None);
+        for _ in 0..2 {
+            for code in 0..domain.len() as u32 {
+                assert_eq!(self::code(&mut dictionary, domain.value(code)), code);
+            }
+        }
+        assert_eq!(dictionary.ranks(), None);
+        assert_eq!(code(&mut dictionary, Some(b"aa")), 8);
+        assert_eq!(code(&mut dictionary, Some(b"aa")), 8);
+        assert_eq!(dictionary.ranks(), Some(vec![0, 1, 2, 3, 5, 6, 7, 8, 4]));
+        assert_eq!((dictionary.known(), dictionary.len()), (8, 9));
+    }
+
+    #[test]
+    fn without_a_domain_the_type_is_inferred() {
+        let mut dictionary = PartDictionary::new(None, None);
+        let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| code(&mut dictionary, cell));
+        assert_eq!(codes, [0, 1, 2, 3, 1]);
+        assert_eq!(dictionary.ranks(), Some(vec![3, 0, 2, 1]));
+        code(&mut dictionary, Some(b""));
+        assert_eq!(dictionary.ranks(), Some(vec![3, 0, 4, 2, 1]));
+    }
+
+    #[test]
+    fn long_values_are_told_apart_between_their_ends() {
+        let mut dictionary = PartDictionary::new(None, None);
+        let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
+            .map(|v| code(&mut dictionary, Some(v.as_bytes())));
+        assert_eq!(codes, [0, 1, 0]);
+    }
+}

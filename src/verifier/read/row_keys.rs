@@ -1,0 +1,235 @@
+//! Rows as integer keys: the codes of a tuple side by side, so that keys are ordered as tuples are.
+
+use crate::microdata::Codes;
+use crate::with_codes;
+
+/// Runs `$body` with `$rows` bound to the keys as arrays of words; `$chunks` is `as_chunks` or `as_chunks_mut`.
+macro_rules! with_rows {
+    ($keys:expr, $chunks:ident, $rows:ident => $body:expr) => {
+        match $keys.words {
+            1 => with_rows!(@ $keys, $chunks, 1, $rows => $body),
+            2 => with_rows!(@ $keys, $chunks, 2, $rows => $body),
+            4 => with_rows!(@ $keys, $chunks, 4, $rows => $body),
+            8 => with_rows!(@ $keys, $chunks, 8, $rows => $body),
+            16 => with_rows!(@ $keys, $chunks, 16, $rows => $body),
+            32 => with_rows!(@ $keys, $chunks, 32, $rows => $body),
+            64 => with_rows!(@ $keys, $chunks, 64, $rows => $body),
+            _ => with_rows!(@ $keys, $chunks, 128, $rows => $body),
+        }
+    };
+    (@ $keys:expr, $chunks:ident, $words:literal, $rows:ident => $body:expr) => {{
+        let ($rows, _) = $keys.data.$chunks::<$words>();
+        $body
+    }};
+}
+
+/// Where each column's code stands in a key.
+pub(in crate::verifier) struct KeyLayout {
+    words: usize,
+    places: Vec<(usize, u32)>,
+}
+
+impl KeyLayout {
+    /// The layout of tuples whose columns have `sizes` codes, the first column most significant.
+    pub(in crate::verifier) fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let (mut word, mut free) = (0_usize, u32::BITS);
+        let mut places = Vec::new();
+        for size in sizes {
+            // codes are 32 bits wide, so that a word holds at least one column
+            let bits = (usize::BITS - size.saturating_sub(1).leading_zeros()).clamp(1, u32::BITS);
+            if bits > free {
+                (word, free) = (word + 1, u32::BITS);
+            }
+            free -= bits;
+            places.push((word, free));
+        }
+        // arrays of a few fixed widths
+        Self { words: (word + 1).next_power_of_two(), places }
+    }
+}
+
+/// One key per row.
+#[derive(PartialEq, Eq)]
+pub(in crate::verifier) struct RowKeys {
+    words: usize,
+    data: Vec<u32>,
+}
+
+impl RowKeys {
+    /// Keys of tuples: per column its codes and, where codes are not ranks, the rank of each.
+    pub(in crate::verifier) fn pack<'c>(
+        layout: &KeyLayout,
+        rows: usize,
+        columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
+    ) -> Self {
+        let mut keys = Self { words: layout.words, data: vec![0; rows * layout.words] };
+        for (&(word, shift), (codes, ranks)) in layout.places.iter().zip(columns) {
+            let cells = keys.data[word.min(rows)..].iter_mut().step_by(layout.words);
+            with_codes!(codes, codes => place(cells, codes, ranks, shift));
+        }
+        keys
+    }
+
+    /// The first row that stands in front of where it belongs: behind a higher label, or behind a higher key of its label.
+    pub(in crate::verifier) fn first_fall(&self, labels: Option<&[u32]>) -> Option<usize> {
+        with_rows!(self, as_chunks, rows => match labels {
+            None => (1..rows.len()).find(|&row| rows[row - 1] > rows[row]),
+            Some(labels) => (1..rows.len().min(labels.len()))
+                .find(|&row| (labels[row - 1], &rows[row - 1]) > (labels[row], &rows[row])),
+        })
+    }
+
+    /// The key of `row`.
+    #[cfg(test)]
+    fn get(&self, row: usize) -> &[u32] {
+        &self.data[row * self.words..][..self.words]
+    }
+
+    /// The keys of the rows in `range`, one behind the other.
+    pub(in crate::verifier) fn slice(&self, range: std::ops::Range<usize>) -> &[u32] {
+        &self.data[range.start * self.words..range.end * self.words]
+    }
+
+    /// The rows that have a label above 0.
+    pub(in crate::verifier) fn labelled(self, labels: &[u32]) -> Self {
+        let rows = self.data.chunks_exact(self.words).zip(labels).filter(|(_, label)| **label > 0);
+        Self { words: self.words, data: rows.flat_map(|(row, _)| row).copied().collect() }
+    }
+
+    /// Whether every row is one of `others`, each of which counts once; both are sorted.
+    pub(in crate::verifier) fn are_within(&self, others: &Self) -> bool {
+        let mut others = others.data.chunks_exact(others.words);
+        self.data.chunks_exact(self.words).all(|row| others.any(|other| other == row))
+    }
+
+    /// The rows put together by bucket, for labels that `buckets` counted.
+    pub(in crate::verifier) fn grouped(self, labels: &[u32], buckets: &BucketOffsets) -> Self {
+        let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
+        let mut next = buckets.offsets.clone();
+        if self.words == 1 {
+            for (&label, &key) in labels.iter().zip(&self.data) {
+                let place = &mut next[label as usize - 1];
+                grouped.data[*place] = key;
+                *place += 1;
+            }
+        } else {
+            for (&label, key) in labels.iter().zip(self.data.chunks_exact(self.words)) {
+                let place = &mut next[label as usize - 1];
+                grouped.data[*place * self.words..][..self.words].copy_from_slice(key);
+                *place += 1;
+            }
+        }
+        grouped
+    }
+
+    /// Sorts the rows inside each bucket.
+    pub(in crate::verifier) fn sort_within(&mut self, buckets: &BucketOffsets) {
+        with_rows!(self, as_chunks_mut, rows => for range in buckets.ranges() {
+            rows[range].sort_unstable();
+        });
+    }
+
+    /// Sorts all rows.
+    pub(in crate::verifier) fn sort(&mut self) {
+        with_rows!(self, as_chunks_mut, rows => rows.sort_unstable());
+    }
+}
+
+/// Puts codes, or their ranks, into the words of `cells` from the bit at `shift` on.
+fn place<'k, C: Copy + Into<u32>>(
+    cells: impl Iterator<Item = &'k mut u32>,
+    codes: &[C],
+    ranks: Option<&[u32]>,
+    shift: u32,
+) {
+    match ranks {
+        None => cells.zip(codes).for_each(|(cell, &code)| *cell |= code.into() << shift),
+        Some(ranks) => cells.zip(codes).for_each(|(cell, &code)| *cell |= ranks[code.into() as usize] << shift),
+    }
+}
+
+/// How many rows each bucket holds, as running sums: bucket `b` takes the rows `offsets[b - 1]..offsets[b]` of rows put
+/// together by bucket.
+#[derive(PartialEq, Eq)]
+pub(in crate::verifier) struct BucketOffsets {
+    offsets: Vec<usize>,
+}
+
+impl BucketOffsets {
+    /// Counts labels, which are at least 1. `None` when a label exceeds the number of rows, so that labels cannot be
+    /// without gaps.
+    pub(in crate::verifier) fn count(labels: &[u32]) -> Option<Self> {
+        let last = labels.iter().copied().max().unwrap_or(0) as usize;
+        if last > labels.len() {
+            return None;
+        }
+        let mut offsets = vec![0; last + 1];
+        for &label in labels {
+            offsets[label as usize] += 1;
+        }
+        for bucket in 1..=last {
+            offsets[bucket] += offsets[bucket - 1];
+        }
+        Some(Self { offsets })
+    }
+
+    /// Whether `others` are the same labels, each with `more` rows beside.
+    pub(in crate::verifier) fn and_more(&self, more: u64, others: &Self) -> bool {
+        let sizes = |buckets: &Self| buckets.ranges().map(|range| range.len() as u64).collect::<Vec<_>>();
+        match more {
+            0 => self == others,
+            _ => sizes(self).into_iter().map(|size| size + more).eq(sizes(others)),
+        }
+    }
+
+    /// How many labels there are.
+    pub(in crate::verifier) const fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The rows of each bucket, in label order.
+    pub(in crate::verifier) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.offsets.windows(2).map(|pair| pair[0]..pair[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_ordered_as_tuples_at_every_width() {
+        for columns in [1, 3, 9, 40, 128] {
+            let size = 1 << 17;
+            let tuple =
+                |row: usize| (0..columns).map(|c| ((row * 7919 + c * 104_729) % size) as u32).collect::<Vec<_>>();
+            let codes: Vec<Codes> =
+                (0..columns).map(|c| Codes::collect(size, (0..50).map(|row| tuple(row)[c]))).collect();
+            let layout = KeyLayout::new(vec![size; columns]);
+            let keys = RowKeys::pack(&layout, 50, codes.iter().map(|c| (c, None)));
+            for a in 0..50 {
+                for b in 0..50 {
+                    assert_eq!(keys.get(a).cmp(keys.get(b)), tuple(a).cmp(&tuple(b)), "{columns} columns");
+                }
+            }
+            let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
+            let buckets = BucketOffsets::count(&labels).expect("three buckets");
+            let copy = RowKeys { words: keys.words, data: keys.data.clone() };
+            let mut grouped = copy.grouped(&labels, &buckets);
+            grouped.sort_within(&buckets);
+            for (bucket, range) in buckets.ranges().enumerate() {
+                let mut expected: Vec<&[u32]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
+                expected.sort();
+                assert_eq!(grouped.slice(range), expected.concat());
+            }
+        }
+    }
+
+    #[test]
+    fn labels_above_the_rows_are_refused() {
+        assert!(BucketOffsets::count(&[1, 4, 2]).is_none());
+        assert_eq!(BucketOffsets::count(&[]).map(|b| b.len()), Some(0));
+        let gap = BucketOffsets::count(&[1, 3, 3]).expect("counted");
+        assert_eq!(gap.ranges().map(|r| r.len()).collect::<Vec<_>>(), [1, 0, 2]);
+    }
+}

@@ -1,0 +1,291 @@
+//! The claims by themselves, before a byte is read: what is published, and whether each table can stand as it says.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::sequential::details;
+use super::{decomposed, slicing};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    EnforcedBy, Guarantee, MethodDetails, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableName,
+    TableProtection, Thresholds,
+};
+use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
+use crate::verifier::contract::claim;
+use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::definition::gnf;
+use crate::verifier::read::part::readable;
+
+/// Checks the claims of a publication.
+pub(in crate::verifier) fn check(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+    let publication = evidence.publication;
+    if publication.tables.is_empty() {
+        findings.fail(CheckName::Columns, "no table is published");
+    }
+    // rows that one table lacks and another has are told from the others by that
+    let alone = publication.tables.len() == 1 && publication.tables[0].parts.iter().all(|part| part.bucketed);
+    if publication.suppressed != 0 && !alone {
+        findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
+    }
+    match &publication.particulars {
+        MethodDetails::None | MethodDetails::Bucketize { .. } => {}
+        MethodDetails::Slicing { .. } => slicing::claims(evidence, findings),
+        MethodDetails::Sequential(sequence) => details::claims(evidence, sequence, findings),
+        MethodDetails::Decompose(_) => decomposed::claims(evidence, findings),
+    }
+    names(evidence, findings);
+    for table in &publication.tables {
+        columns(evidence, table, findings);
+        standing(evidence, table, findings);
+    }
+    needs(evidence, findings);
+}
+
+/// Tables, parts and files have names of their own; an attribute has one published name, and the name one attribute.
+fn names(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+    let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
+    let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
+    for table in &evidence.publication.tables {
+        if !tables.insert(&table.name) {
+            findings.fail(CheckName::Columns, format!("two tables are named {}", table.name));
+        }
+        for part in &table.parts {
+            if !files.insert(part.file(&table.name)) {
+                findings.fail(CheckName::Columns, format!("two parts share the file {}", part.file(&table.name)));
+            }
+            for column in &part.columns {
+                let same = *names.entry(column.attribute).or_insert(&column.name) == &column.name
+                    && *attributes.entry(&column.name).or_insert(column.attribute) == column.attribute;
+                if !same || column.name == crate::verifier::read::part::BUCKET_COLUMN_NAME {
+                    let name = evidence.name(column.attribute);
+                    findings.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
+                }
+            }
+        }
+    }
+}
+
+/// Only accounted attributes, each at most once in a table or, where columns share attributes, in a part, in cells that this audit can read.
+fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
+    let mut seen = AttrSet::EMPTY;
+    if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
+        findings.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
+    }
+    let repeats = claim::SlicingClaim::repeats(evidence);
+    for part in &table.parts {
+        if repeats {
+            seen = AttrSet::EMPTY;
+        }
+        let place = format!("table {}, part {}", table.name, part.name);
+        if part.columns.is_empty() {
+            findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
+        }
+        // those of a decomposition are held against its shape
+        let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::of(evidence).is_some();
+        if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
+            findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
+        }
+        if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
+            findings.fail(CheckName::Columns, format!("{place}: only a part of one column has a null marker"));
+        }
+        for column in &part.columns {
+            let name = evidence.name(column.attribute);
+            if !evidence.accounted.contains(column.attribute) || !readable(evidence, column.attribute) {
+                findings.fail(CheckName::Columns, format!("{place}: {name} is not to be published"));
+            }
+            if seen.contains(column.attribute) {
+                findings.fail(CheckName::Columns, format!("table {}: {name} is there twice", table.name));
+            }
+            seen = seen.with(column.attribute);
+        }
+    }
+}
+
+/// Whether a part may hold counterfeits: values of what is protected alone, each at most 1/l of a bucket without them.
+fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
+    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.particulars
+    else {
+        return false;
+    };
+    let protected =
+        |seal: &TableGuard| part.columns.len() == 1 && seal.protects == Protected::Attribute(part.columns[0].attribute);
+    let sealed = matches!(&table.standing, TableProtection::Sealed(seals) if seals.iter().any(protected));
+    matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && sealed
+}
+
+/// Whether the parts of a table have the shape that its standing needs.
+fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
+    let name = &table.name;
+    let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
+    if claim::is_boxed(table) {
+        if let Err(detail) = claim::boxed(evidence, table) {
+            fail(detail);
+        }
+    } else if table.is_generalized() {
+        if let Err(detail) = claim::claimed(evidence, table) {
+            fail(detail);
+        }
+        return;
+    }
+    match &table.standing {
+        TableProtection::Plain => {
+            if table.parts.len() != 1 || table.parts[0].bucketed {
+                fail("a plain table has one part without buckets".to_owned());
+            }
+        }
+        TableProtection::Unsealed if claim::SlicingClaim::of(evidence).is_some() => {
+            if !table.parts.iter().all(|part| part.bucketed) {
+                fail("the parts of a sliced table are tied by bucket".to_owned());
+            }
+        }
+        TableProtection::Unsealed if claim::DecompositionClaim::of(evidence).is_some() => {}
+        // what it keeps is held against its joins
+        TableProtection::Unsealed if details::sequential_details(evidence).is_some() => {}
+        TableProtection::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
+        TableProtection::Sealed(seals) => {
+            // all columns of a sliced table may be one
+            let fewest = if matches!(evidence.publication.particulars, MethodDetails::Slicing { .. }) { 1 } else { 2 };
+            if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
+                fail("a sealed table has several parts, all tied by bucket".to_owned());
+            }
+            if seals.is_empty() {
+                fail("there is no seal".to_owned());
+            }
+            for seal in seals {
+                if let Err(detail) = sealed(evidence, table, seal) {
+                    fail(detail);
+                }
+            }
+        }
+    }
+}
+
+fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &TableGuard) -> Result<(), String> {
+    let sensitive = seal.protects.attributes();
+    let names = evidence.list(sensitive);
+    if matches!(seal.protects, Protected::Joint(_)) && sensitive.len() < 2 {
+        return Err("a sealed combination is none".to_owned());
+    }
+    let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
+    if seal.known.meets(sensitive) {
+        return Err(format!("{names} is on both sides of a seal"));
+    }
+    let attributes = gnf::LiteralTable::of(table).attributes;
+    if !seal.known.is_subset(attributes) {
+        let missing = evidence.list(seal.known.minus(attributes));
+        return Err(format!("the seal of {names} names {missing}, which the table does not hold"));
+    }
+    // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a seal that takes it
+    // as known would need more than buckets
+    let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
+    let others = gnf::LiteralTable::of(table).seals.iter().filter(|other| other.protects != seal.protects);
+    let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
+    if seal.known.meets(behind) {
+        let told = evidence.list(seal.known.intersection(behind));
+        return Err(format!("the seal of {names} takes {told} as known, which another part of the table protects"));
+    }
+    if seal.guarantees.is_empty() {
+        return Err(format!("the seal of {names} guarantees nothing"));
+    }
+    // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another seal
+    match table.parts.iter().find(|part| sensitive.is_subset(columns(part))) {
+        Some(_) => Ok(()),
+        None if sensitive.is_subset(attributes) => Err(format!("{names} do not stand in one part")),
+        None => Err(format!("{names} is sealed and not in the table")),
+    }
+}
+
+/// The seals promise what the rules that lean on them need.
+fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+    let tables = &evidence.publication.tables;
+    for rule in &evidence.publication.rules {
+        let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
+        let (name, table, known) = match &rule.held_by {
+            EnforcedBy::Unreachable => continue,
+            EnforcedBy::Guardian { table, known } => (table, find(table), *known),
+            EnforcedBy::Table(table) => {
+                let found = find(table);
+                (
+                    table,
+                    found,
+                    found.map_or(rule.known, |t| rule.known.intersection(gnf::LiteralTable::of(t).attributes)),
+                )
+            }
+        };
+        // which classes there are is asked of their rows
+        let by_classes = match rule.protects {
+            Protected::Rows => matches!(rule.guarantee, Guarantee::KAnonymity { .. }) && table.is_some(),
+            Protected::Attribute(attr) => claim::keeps_alone(evidence, known, attr, rule.guarantee),
+            Protected::Joint(_) => false,
+        };
+        let by_mixture = |part: Protected| match (claim::SlicingClaim::of(evidence), part) {
+            (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
+            _ => false,
+        };
+        let by_claim = match (claim::DecompositionClaim::of(evidence), rule.protects) {
+            (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
+            _ => false,
+        };
+        let promised = by_classes
+            || by_claim
+            || table.is_some_and(|table| {
+                let node = gnf::LiteralTable::of(table);
+                let mut parts = crate::verifier::contract::claim::protections(evidence, rule.protects);
+                parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
+            });
+        if !promised {
+            let rule = rule.pointer.as_deref().unwrap_or("from a dependency");
+            findings.fail(CheckName::Seals, format!("table {name} does not promise what rule {rule} needs"));
+        }
+    }
+}
+
+/// What is said of buckets by size: the thresholds are those that were submitted, the setting is the one that the parts show, and
+/// so is the loss.
+pub(in crate::verifier) fn check_thresholds(
+    evidence: &Evidence<'_>,
+    figures: &[TableFigures],
+    findings: &mut CheckLog,
+) {
+    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
+        let known: HashSet<(Attr, Guarantee)> =
+            evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();
+        let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
+            (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => known.contains(&(attr, guarantee)),
+            (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
+        };
+        let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
+        let seals = evidence.publication.tables.iter().flat_map(|table| match &table.standing {
+            TableProtection::Sealed(seals) => &seals[..],
+            _ => &[],
+        });
+        let seals = seals.flat_map(|seal| seal.guarantees.iter().map(|guarantee| (seal.protects, *guarantee)));
+        if !rules.chain(seals).all(|(protects, guarantee)| stated(protects, guarantee)) {
+            findings.fail(CheckName::Guarantee, "thresholds are spoken of that are not stated");
+        }
+        return;
+    };
+    let [rule] = evidence.submitted else {
+        return findings.fail(CheckName::Gnf, "thresholds belong to one rule");
+    };
+    let meant = match (thresholds, rule.guarantee) {
+        (Thresholds::Uniform { l }, Guarantee::LDiversity { l: asked }) => *l == asked,
+        (_, Guarantee::Thresholds { stated, .. }) => thresholds.name() == stated,
+        _ => false,
+    };
+    if !meant {
+        findings.fail(CheckName::Guarantee, "the stated thresholds are not those of the rule");
+    }
+    let [figures] = figures else {
+        return findings.fail(CheckName::Buckets, "buckets by size stand in one table");
+    };
+    if !figures.sizes.iter().map(|(size, buckets)| (*size, *buckets)).eq(setting.iter().copied()) {
+        findings.fail(CheckName::Buckets, "the buckets have not the sizes that are stated");
+    }
+    let lost: u128 = figures.sizes.iter().map(|(&s, &b)| u128::from(b) * u128::from(s - 1) * u128::from(s - 1)).sum();
+    if lost != u128::from(*loss) {
+        findings.fail(CheckName::Buckets, "the stated loss is not that of the buckets");
+    }
+    if lower_bound.is_some_and(|bound| bound > *loss) {
+        findings.fail(CheckName::Buckets, "no buckets are said to lose as little as these do");
+    }
+}

@@ -1,0 +1,195 @@
+//! Generalized parts: what a cell says covers the values of its rows, and no more than these; and what every class keeps.
+//!
+//! A class is the rows of a part whose generalized cells are equal. Whoever knows some quasi-identifiers sees several classes
+//! together, in which what each of them keeps is kept.
+
+use std::collections::BTreeSet;
+
+use ahash::AHashMap;
+
+use crate::microdata::{CellShape, Column};
+use crate::publication::{Guarantee, Part, PublishedTable, TableWitness};
+use crate::verifier::contract::checks::{CheckLog, CheckName};
+use crate::verifier::contract::claim::shared;
+use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::read::bucket_classes::JointColumn;
+use crate::verifier::read::cells::{CellDomain, CellMeaning, ColumnMeaning, uncovered_rows, unknown_labels};
+use crate::verifier::read::part::{ParsedColumn, ParsedPart};
+use crate::verifier::read::row_keys::BucketOffsets;
+
+/// Labels the rows of a part by their class.
+pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) {
+    let Some(joint) = JointColumn::of(part, shared(table)) else { return };
+    let labels: Vec<u32> = joint.codes.iter().map(|code| code + 1).collect();
+    part.buckets = BucketOffsets::count(&labels);
+    part.labels = Some(labels);
+}
+
+/// Every class has as many rows as k-anonymity asks for, by the rules that were submitted or are listed.
+pub(in crate::verifier) fn anonymity(
+    evidence: &Evidence<'_>,
+    table: &PublishedTable,
+    buckets: &BucketOffsets,
+    findings: &mut CheckLog,
+) {
+    let submitted = evidence.submitted.iter().map(|rule| rule.guarantee);
+    let listed = evidence.publication.rules.iter().map(|rule| rule.guarantee);
+    let asked = submitted.chain(listed).filter_map(|guarantee| match guarantee {
+        Guarantee::KAnonymity { k } => Some(k),
+        _ => None,
+    });
+    let Some(k) = asked.max() else { return };
+    let small = buckets.ranges().filter(|range| !range.is_empty() && (range.len() as u64) < k).count();
+    if small > 0 {
+        findings.fail(CheckName::Guarantee, format!("table {}: {small} classes have fewer than {k} rows", table.name));
+    }
+}
+
+/// Holds a labelled part against the original: every row stands where the witness says, its exact values as they are, the others
+/// covered by their cells, and cells say no more than the values of their class.
+pub(in crate::verifier) fn content(
+    evidence: &Evidence<'_>,
+    index: usize,
+    part: &ParsedPart,
+    claimed: &Part,
+    place: &str,
+    findings: &mut CheckLog,
+) {
+    for column in
+        part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
+    {
+        let (column, name) = (column.0, evidence.name(column.0.attribute));
+        let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+        let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
+        let strange = unknown_labels(&stated.tree, cells.iter().map(Option::as_deref));
+        if strange > 0 {
+            findings.fail(
+                CheckName::Dictionary,
+                format!("{place}: {strange} cells of {name} are no nodes of its taxonomy"),
+            );
+        }
+    }
+    let Some(original) = evidence.original else { return };
+    if part.rows != original.rows() {
+        let detail = format!("{place}: it does not have a row for each row of the original");
+        return findings.fail(CheckName::Content, detail);
+    }
+    let mut meanings: Vec<Option<(Vec<CellMeaning>, CellDomain<'_>)>> = Vec::new();
+    for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
+        let domain = &original.column(column.attribute).domain;
+        let says = column.cells.as_ref().map(|cells| {
+            let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+            let ground = CellDomain::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
+            let cells = cells.iter().map(|cell| CellMeaning::read(&ground, cell.as_deref()));
+            Some((cells.collect::<Option<Vec<CellMeaning>>>()?, ground))
+        });
+        if matches!(says, Some(None)) {
+            let name = evidence.name(column.attribute);
+            let detail = format!("{place}: cells of {name} are not made of values of the original");
+            findings.fail(CheckName::Dictionary, detail);
+            return findings.fail(CheckName::Content, format!("{place}: its cells could not be told"));
+        }
+        meanings.push(says.flatten());
+    }
+    let columns: Vec<(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)> = part
+        .columns
+        .iter()
+        .zip(&meanings)
+        .map(|(column, says)| {
+            let meaning = says.as_ref().map(|(says, ground)| (says.as_slice(), ground));
+            (column, meaning, original.column(column.attribute))
+        })
+        .collect();
+    match evidence.witness.map(|witness| witness.tables.get(index)) {
+        Some(Some(TableWitness::Rows(places))) => linked(evidence, places, part, &columns, place, findings),
+        Some(_) => findings.fail(CheckName::Content, format!("{place}: the assignment of rows is of another kind")),
+        None => unlinked(evidence, part.rows, &columns, place, findings),
+    }
+}
+
+fn linked(
+    evidence: &Evidence<'_>,
+    places: &[u32],
+    part: &ParsedPart,
+    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
+    place: &str,
+    findings: &mut CheckLog,
+) {
+    let mut taken = vec![false; part.rows];
+    let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
+    if places.len() != part.rows || !places.iter().all(fresh) {
+        return findings.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
+    }
+    let labels = part.labels.as_deref().unwrap_or_default();
+    for (column, says, original) in columns {
+        let name = evidence.name(column.attribute);
+        let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
+        let Some((says, ground)) = says else {
+            let wrong = cells().filter(|(cell, code)| cell != code).count();
+            if wrong > 0 {
+                findings.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
+            }
+            continue;
+        };
+        let wrong = cells().filter(|(cell, code)| !says[*cell as usize].covers(*code, ground)).count();
+        if wrong > 0 {
+            let detail = format!("{place}: {wrong} rows have a value of {name} that their cell does not cover");
+            findings.fail(CheckName::Content, detail);
+        }
+        // class, cell and code of every row
+        let class = |at: u32| labels.get(at as usize).copied().unwrap_or(0);
+        let mut classes: Vec<(u32, u32, u32)> =
+            places.iter().zip(cells()).map(|(&at, (cell, code))| (class(at), cell, code)).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut codes = Vec::new();
+        let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
+            codes.clear();
+            codes.extend(class.iter().map(|(_, _, code)| *code));
+            !says[class[0].1 as usize].is_tight(&codes, ground)
+        });
+        let loose = loose.count();
+        if loose > 0 {
+            let detail = format!("{place}: in {loose} classes cells of {name} say other than the values of their rows");
+            findings.fail(CheckName::Dictionary, detail);
+        }
+    }
+}
+
+/// What can be said when it is not told which row stands where: exact values are those of the original, together, and the rows
+/// can be dealt to the cells of each generalized attribute so that every cell covers the value of its row.
+fn unlinked(
+    evidence: &Evidence<'_>,
+    rows: usize,
+    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
+    place: &str,
+    findings: &mut CheckLog,
+) {
+    let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
+    let mut exact: BTreeSet<u32> = BTreeSet::new();
+    for (column, says, original) in columns {
+        let Some((says, ground)) = says else {
+            let mut pairs: AHashMap<(u32, u32), u32> = AHashMap::new();
+            for (numbers, codes) in numbers.iter_mut().zip([&column.codes, &original.codes]) {
+                for (number, code) in numbers.iter_mut().zip(codes.iter()) {
+                    let next = pairs.len() as u32;
+                    *number = *pairs.entry((*number, code)).or_insert(next);
+                }
+            }
+            exact.insert(u32::from(column.attribute.0));
+            continue;
+        };
+        let mut held = vec![0_u64; says.len()];
+        column.codes.iter().for_each(|cell| held[cell as usize] += 1);
+        let short = uncovered_rows(says, ground, &held, &original.counts());
+        if short > 0 {
+            let name = evidence.name(column.attribute);
+            let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
+            findings.fail(CheckName::Content, detail);
+        }
+    }
+    numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
+    if !exact.is_empty() && numbers[0] != numbers[1] {
+        findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
+    }
+}

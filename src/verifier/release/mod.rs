@@ -1,0 +1,12 @@
+//! The checks of a release against its claims.
+
+pub(super) mod claims;
+pub(super) mod content;
+pub(super) mod decomposed;
+pub(super) mod generalized;
+pub(super) mod overlapping;
+pub(super) mod posteriors;
+pub(super) mod rules;
+pub(super) mod sequential;
+pub(super) mod slicing;
+pub(super) mod tables;

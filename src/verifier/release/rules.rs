@@ -1,0 +1,306 @@
+//! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::publication::{
+    EnforcedBy, EnforcedRule, Guarantee, Protected, PublishedTable, RuleDerivation, RuleOrigin, SubmittedRule,
+};
+use crate::verifier::contract::checks::{CheckLog, CheckName};
+use crate::verifier::contract::claim;
+use crate::verifier::contract::claim::{ValueCounts, protections};
+use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::definition::dependencies::follow_dependencies;
+use crate::verifier::definition::gnf;
+use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable};
+use crate::verifier::definition::guarantee::{BucketShares, at_least};
+use crate::verifier::definition::taxonomy::DeclaredValues;
+use crate::verifier::read::bucket_classes::JointColumn;
+
+/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute, `combined`
+/// of each combination.
+pub(in crate::verifier) fn check(
+    evidence: &Evidence<'_>,
+    (counts, stated): (Vec<Option<ValueCounts>>, Vec<DeclaredValues>),
+    combined: BTreeMap<AttrSet, ValueCounts>,
+    findings: &mut CheckLog,
+) {
+    let publication = evidence.publication;
+    let search = RuleSearch {
+        evidence,
+        nodes: publication.tables.iter().map(LiteralTable::of).collect(),
+        stated: stated
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
+                Some(original) if index < original.attributes().len() => {
+                    let attr = Attr::from(index);
+                    let domain = &original.column(attr).domain;
+                    evidence.stated(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
+                }
+                _ => shown,
+            })
+            .collect(),
+        counts: counts
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
+                Some(original) if index < original.attributes().len() => {
+                    Some(original.column(Attr::from(index)).counts())
+                }
+                _ => shown,
+            })
+            .collect(),
+        combined: RefCell::new(combined),
+    };
+    for rule in evidence.submitted {
+        if let Err(detail) = search.submitted(rule) {
+            findings.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
+        }
+    }
+    for standing in &publication.rules {
+        let name = standing.pointer.as_deref().unwrap_or("from a dependency");
+        if let Err(detail) = search.listed(standing) {
+            findings.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
+        }
+    }
+}
+
+struct RuleSearch<'a> {
+    evidence: &'a Evidence<'a>,
+    nodes: Vec<LiteralTable<'a>>,
+    counts: Vec<Option<ValueCounts>>,
+    /// What is stated of the values behind the counts.
+    stated: Vec<DeclaredValues>,
+    /// Of combinations, as far as they were asked for.
+    combined: RefCell<BTreeMap<AttrSet, ValueCounts>>,
+}
+
+impl RuleSearch<'_> {
+    /// A submitted rule holds and is listed.
+    fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
+        self.insiders(rule.protects.attributes())?;
+        if let Guarantee::KAnonymity { .. } = rule.guarantee {
+            claim::hides(self.evidence, rule.known)?;
+        } else {
+            self.holds(rule.known, rule.protects, rule.guarantee)?;
+            let followed = self.followed(rule)?;
+            // what sensitive attributes of a decomposition tell of each other, nothing ties to a row
+            let followed = if claim::DecompositionClaim::of(self.evidence).is_some() { Vec::new() } else { followed };
+            for follows in followed {
+                self.insiders(follows)?;
+                let because =
+                    |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
+                self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
+            }
+        }
+        let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
+        if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
+    }
+
+    /// Whoever rules values of an attribute out rules out what determines it and goes with these alone: that is stated, too. Only with
+    /// an original.
+    fn insiders(&self, protected: AttrSet) -> Result<(), String> {
+        let single = protected.iter().next().filter(|_| protected.len() == 1);
+        let Some((original, attr)) = self.evidence.original.zip(single) else { return Ok(()) };
+        let aside = self.stated.get(attr.index()).map(|stated| &stated.ruled_out);
+        let Some(aside) = aside.filter(|aside| !aside.is_empty()) else { return Ok(()) };
+        for (determinant, dependent) in self.evidence.dependencies {
+            if !dependent.contains(attr) || !determinant.is_subset(original.attributes()) {
+                continue;
+            }
+            let mut informs: BTreeMap<Vec<u32>, bool> = BTreeMap::new();
+            for row in 0..original.rows() {
+                let values = determinant.iter().map(|of| original.column(of).codes.get(row)).collect();
+                let told = original.column(attr).codes.get(row);
+                *informs.entry(values).or_default() |= !aside.contains(&told);
+            }
+            let stated = |values: &[u32]| match (determinant.iter().next(), values) {
+                (Some(of), [value]) => self.stated[of.index()].ruled_out.contains(value),
+                _ => false,
+            };
+            if informs.iter().any(|(values, informs)| !informs && !stated(values)) {
+                let (from, to) = (self.evidence.list(*determinant), self.evidence.name(attr));
+                return Err(format!(
+                    "values of {from} go with values of {to} that can be ruled out, and are not stated so"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
+        follow_dependencies(rule, self.evidence.dependencies).map_err(str::to_owned)
+    }
+
+    /// A rule holds: one of the attributes it protects, or of the combinations, is eligible and not told (versatile publishing,
+    /// Theorem 4.1).
+    fn holds(&self, known: AttrSet, protects: Protected, guarantee: Guarantee) -> Result<(), String> {
+        let sensitive = protects.attributes();
+        if sensitive.is_empty() || sensitive.meets(known) {
+            return Err("its sides are empty or meet".to_owned());
+        }
+        if sensitive.len() > 1 && !guarantee.covers_combinations() {
+            return Err("its guarantee says nothing of combinations".to_owned());
+        }
+        let mut fault = String::new();
+        for part in protections(self.evidence, protects) {
+            let names = self.evidence.list(part.attributes());
+            fault = match self.status(known, part, guarantee) {
+                LiteralStatus::Violated(reaching) => {
+                    format!("{} reach {names} and no table guards it", self.evidence.list(reaching))
+                }
+                _ if !self.eligible(part, guarantee) => {
+                    format!("{names} has a value too frequent for the guarantee")
+                }
+                LiteralStatus::Unreachable | LiteralStatus::Guarded(_) => return Ok(()),
+            };
+        }
+        Err(fault)
+    }
+
+    fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> LiteralStatus {
+        match sensitive {
+            Protected::Attribute(attr) if claim::keeps_alone(self.evidence, known, attr, guarantee) => {
+                LiteralStatus::Guarded(vec![(0, known)])
+            }
+            Protected::Attribute(attr)
+                if claim::DecompositionClaim::of(self.evidence)
+                    .is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
+            {
+                LiteralStatus::Guarded(vec![(0, known)])
+            }
+            Protected::Attribute(attr) => match claim::SlicingClaim::of(self.evidence) {
+                // the one table there is
+                Some(claim) if claim.covers(known, attr, guarantee) => {
+                    LiteralStatus::Guarded(vec![(0, known.intersection(claim.attributes()))])
+                }
+                _ => gnf::status(&self.nodes, known, attr, guarantee),
+            },
+            Protected::Joint(attrs) => gnf::joint_status(&self.nodes, known, attrs, guarantee),
+            Protected::Rows => LiteralStatus::Violated(known),
+        }
+    }
+
+    /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
+    /// could be read is published nowhere only if no table claims any of it.
+    fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
+        let keeps = |counts: &ValueCounts, stated: &DeclaredValues| {
+            let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
+            BucketShares::of(&whole, counts, stated).keep(guarantee)
+        };
+        let attributes = sensitive.attributes();
+        // how often values occur is not told of what lacks rows
+        let claim = claim::DecompositionClaim::of(self.evidence).filter(|_| self.evidence.original.is_none());
+        if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
+            return true;
+        }
+        let found = match sensitive {
+            Protected::Attribute(attr) => {
+                let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
+                counts.map(|counts| keeps(counts, &self.stated[attr.index()]))
+            }
+            Protected::Joint(attrs) => {
+                let mut combined = self.combined.borrow_mut();
+                if let Some(original) = self.evidence.original.filter(|o| attrs.is_subset(o.attributes()))
+                    && !combined.contains_key(&attrs)
+                {
+                    combined.insert(attrs, joint_counts(original, attrs));
+                }
+                combined.get(&attrs).map(|counts| keeps(counts, &DeclaredValues::default()))
+            }
+            Protected::Rows => None,
+        };
+        found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))
+    }
+
+    /// Whether the parts told how often the values of an attribute occur.
+    fn shown(&self, attributes: AttrSet) -> bool {
+        attributes.iter().all(|attr| self.counts.get(attr.index()).is_some_and(Option::is_some))
+    }
+
+    /// The rules that were submitted at a pointer.
+    fn at<'s>(&'s self, pointer: &'s str) -> impl Iterator<Item = &'s SubmittedRule> {
+        self.evidence.submitted.iter().filter(move |rule| rule.pointer == pointer)
+    }
+
+    /// A listed rule was submitted or says why it was added, and is held by what it says.
+    fn listed(&self, standing: &EnforcedRule) -> Result<(), String> {
+        match (&standing.pointer, standing.origin) {
+            (Some(pointer), RuleOrigin::Submitted | RuleOrigin::ImpliedBy) => {
+                if !self.at(pointer).any(|rule| same(rule, standing)) {
+                    return Err("it is listed and was not submitted".to_owned());
+                }
+            }
+            (None, RuleOrigin::FromDependency) => {
+                let follows = |rule: &SubmittedRule| {
+                    let protects = standing.protects.attributes();
+                    rule.known == standing.known
+                        && rule.guarantee == standing.guarantee
+                        && self.followed(rule).is_ok_and(|followed| followed.contains(&protects))
+                };
+                if !self.evidence.submitted.iter().any(follows) {
+                    return Err("it follows from no rule and no dependency".to_owned());
+                }
+            }
+            _ => return Err("its origin and its pointer disagree".to_owned()),
+        }
+        if let Some(RuleDerivation::Rule(pointer)) = &standing.because {
+            let implies = |rule: &SubmittedRule| {
+                standing.known.is_subset(rule.known)
+                    && rule.protects.attributes().is_subset(standing.protects.attributes())
+                    && at_least(rule.guarantee, standing.guarantee)
+            };
+            if !self.at(pointer).any(implies) {
+                return Err(format!("rule {pointer} does not imply it"));
+            }
+        }
+        if let Guarantee::KAnonymity { .. } = standing.guarantee {
+            let held = |table: &PublishedTable| standing.held_by == EnforcedBy::Table(table.name.clone());
+            let listed = self.evidence.publication.tables.iter().any(|table| table.is_generalized() && held(table));
+            return if listed { Ok(()) } else { Err("it is not held by what it says".to_owned()) };
+        }
+        self.holds(standing.known, standing.protects, standing.guarantee)?;
+        let confirmed = protections(self.evidence, standing.protects).any(|part| {
+            let status = self.status(standing.known, part, standing.guarantee);
+            self.confirms(&status, &standing.held_by) && self.eligible(part, standing.guarantee)
+        });
+        if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
+    }
+
+    fn confirms(&self, status: &LiteralStatus, held_by: &EnforcedBy) -> bool {
+        let name = |index: usize| &self.evidence.publication.tables[index].name;
+        match (status, held_by) {
+            (LiteralStatus::Unreachable, EnforcedBy::Unreachable) => true,
+            (LiteralStatus::Guarded(guardians), EnforcedBy::Guardian { table, known }) => {
+                guardians.iter().any(|(index, entered)| name(*index) == table && entered == known)
+            }
+            (LiteralStatus::Guarded(guardians), EnforcedBy::Table(table)) => {
+                guardians.iter().any(|(index, _)| name(*index) == table)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How often each combination of values occurs in the original.
+fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
+    let mut codes: Option<Codes> = None;
+    for attr in attributes.iter() {
+        let column = &original.column(attr).codes;
+        codes = Some(
+            codes.map_or_else(|| column.clone(), |before| JointColumn::beside(&before, column).codes.into_owned()),
+        );
+    }
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    codes.iter().flat_map(Codes::iter).for_each(|code| *counts.entry(code).or_default() += 1);
+    counts.into_values().collect()
+}
+
+fn same(rule: &SubmittedRule, standing: &EnforcedRule) -> bool {
+    standing.pointer.as_ref() == Some(&rule.pointer)
+        && standing.known == rule.known
+        && standing.protects == rule.protects
+        && standing.guarantee == rule.guarantee
+}

@@ -1,0 +1,9 @@
+//! The checks of a sequential release: labels, cuts, joins, requirements.
+
+pub(in crate::verifier) mod check;
+pub(in crate::verifier) mod details;
+pub(in crate::verifier) mod groups;
+pub(in crate::verifier) mod join;
+pub(in crate::verifier) mod label;
+pub(in crate::verifier) mod observed;
+pub(in crate::verifier) mod premise;

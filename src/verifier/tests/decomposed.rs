@@ -1,0 +1,417 @@
+//! Faults planted in decompositions, with noise and without: each must be caught, and by the check that is about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use BreachKind::{Chain, Forced};
+use proptest::prelude::*;
+
+use super::fixture::{Cell, World, failed, rule};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    BreachKind, DecompositionDetails, EnforcedBy, Guarantee, InferableBucket, MethodDetails, RowMeaning, SubmittedRule,
+    TableName, TableProtection,
+};
+use crate::verifier::contract::checks::CheckName;
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Order, Seals};
+use crate::verifier::definition::feasible_worlds::{InferenceError, ObservedDecomposition};
+
+const OCC: Attr = Attr(2);
+
+const SALARY: Attr = Attr(3);
+
+/// The poster's table.
+fn rows() -> Vec<Vec<Cell>> {
+    [
+        ["F", "10078", "nurse", "1"],
+        ["F", "10077", "nurse", "4"],
+        ["M", "10076", "police", "8"],
+        ["F", "10075", "cook", "9"],
+        ["F", "10085", "actor", "2"],
+        ["M", "10085", "actor", "7"],
+        ["M", "20086", "clerk", "8"],
+        ["F", "20087", "clerk", "2"],
+    ]
+    .iter()
+    .map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect())
+    .collect()
+}
+
+fn world(labels: &[u32], noise: &[(u8, u32, &str)], said: DecompositionDetails) -> World {
+    let mut world = World::new(&["sex", "zip", "occ", "salary"], rows());
+    world.decomposed(&[0, 1], &[2, 3], noise, labels.to_vec());
+    for (place, attr) in [2, 3].into_iter().enumerate() {
+        let submitted = SubmittedRule { pointer: format!("/method/sensitive/{place}"), ..rule(0, &[0, 1], attr, 4) };
+        world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
+    }
+    world.publication.particulars = MethodDetails::Decompose(said);
+    world
+}
+
+fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]) -> DecompositionDetails {
+    let first: Vec<InferableBucket> =
+        first.iter().map(|&(bucket, kind)| InferableBucket { bucket, attribute: SALARY, kind }).collect();
+    let count = |kind| first.iter().filter(|told| told.kind == kind).count() as u64;
+    DecompositionDetails {
+        primary: OCC,
+        l: BTreeMap::from([(OCC, 4), (SALARY, 4)]),
+        noisy: noisy.iter().copied().collect(),
+        bounded: bounded.iter().copied().collect(),
+        repeat_free: BTreeMap::from([(SALARY, (free, 2))]),
+        tellable: BreachKind::ALL.into_iter().map(|kind| (kind, count(kind))).collect(),
+        first,
+    }
+}
+
+/// Nurse 1, actor 7, clerk 2, police 8, and nurse 4, actor 2, cook 9, clerk 8: nothing repeats.
+fn exact() -> World {
+    world(&[2, 1, 2, 1, 1, 2, 1, 2], &[], said(&[], &[OCC, SALARY], 2, &[(1, Chain), (2, Chain)]))
+}
+
+/// The poster's own buckets: in the one 8 stands twice, and 7 is added.
+fn noisy() -> World {
+    let first = [(1, Chain), (2, Chain), (2, Forced)];
+    world(&[2, 1, 2, 1, 2, 1, 2, 1], &[(3, 2, "7")], said(&[SALARY], &[OCC], 0, &first))
+}
+
+fn particulars(world: &mut World) -> &mut DecompositionDetails {
+    match &mut world.publication.particulars {
+        MethodDetails::Decompose(said) => said,
+        _ => panic!("a decomposition"),
+    }
+}
+
+fn values(world: &mut World) -> &mut Vec<(String, Vec<Cell>)> {
+    &mut world.files.get_mut("t1.values1.csv").expect("a part").rows
+}
+
+/// Puts a value of a bucket in the place of another.
+fn replace(world: &mut World, file: &str, attr: u8, (label, value): (&str, &str), by: &str) {
+    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+    let row = rows.iter_mut().find(|row| row.0 == label && row.1[0].as_deref() == Some(value)).expect("a row");
+    row.1 = vec![Some(by.to_owned())];
+    world.settle(file, &[attr]);
+}
+
+fn add(world: &mut World, label: &str, value: &str) {
+    values(world).push((label.to_owned(), vec![Some(value.to_owned())]));
+    world.settle("t1.values1.csv", &[3]);
+    world.publication.tables[0].parts[2].len += 1;
+}
+
+fn drop_value(world: &mut World, label: &str, value: &str) {
+    values(world).retain(|row| !(row.0 == label && row.1[0].as_deref() == Some(value)));
+    world.publication.tables[0].parts[2].len -= 1;
+}
+
+/// Leaves a row of the joint table out.
+fn drop_joint(world: &mut World, occ: &str) {
+    let rows = &mut world.files.get_mut("t2.rows.csv").expect("a part").rows;
+    let at = rows.iter().position(|row| row.1[0].as_deref() == Some(occ)).expect("a row");
+    rows.remove(at);
+    world.publication.tables[1].parts[0].len -= 1;
+}
+
+type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
+
+const EXACT: &[Fault] = &[
+    ("a listed value that is not the bucket's", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "9"), &[Content]),
+    ("a value that the original does not have", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "5"), &[Content, Kept]),
+    ("a value left out", |w| drop_value(w, "2", "7"), &[Content, Kept]),
+    ("a value twice", |w| add(w, "2", "7"), &[Buckets]),
+    ("noise that is not told of", |w| add(w, "1", "7"), &[Content, Kept]),
+    (
+        "a primary value in another bucket",
+        |w| {
+            replace(w, "t1.primary.csv", 2, ("1", "cook"), "police");
+            replace(w, "t1.primary.csv", 2, ("2", "police"), "cook");
+        },
+        &[Content],
+    ),
+    (
+        "a primary value twice in a bucket",
+        |w| {
+            replace(w, "t1.primary.csv", 2, ("1", "cook"), "clerk");
+            replace(w, "t1.primary.csv", 2, ("2", "clerk"), "cook");
+        },
+        &[Content, Kept],
+    ),
+    (
+        "rows of another bucket",
+        |w| {
+            let rows = &mut w.files.get_mut("t1.qi.csv").expect("a part").rows;
+            let (first, last) = (rows[0].1.clone(), rows[7].1.clone());
+            (rows[0].1, rows[7].1) = (last, first);
+            w.settle("t1.qi.csv", &[0, 1]);
+        },
+        &[Content],
+    ),
+    (
+        "joint values of nobody",
+        |w| {
+            let row = &mut w.files.get_mut("t2.rows.csv").expect("a part").rows[0];
+            row.1[1] = Some("9".to_owned());
+            w.settle("t2.rows.csv", &[2, 3]);
+        },
+        &[Content],
+    ),
+    ("a joint row left out", |w| drop_joint(w, "clerk"), &[Content, Kept]),
+    ("values out of order", |w| values(w).swap(0, 1), &[Order]),
+    ("joint rows out of order", |w| w.files.get_mut("t2.rows.csv").expect("a part").rows.swap(0, 7), &[Order]),
+    (
+        "more diversity than buckets have",
+        |w| {
+            particulars(w).l.insert(SALARY, 5);
+            for rule in [&mut w.submitted[1].guarantee, &mut w.publication.rules[1].guarantee] {
+                *rule = Guarantee::LDiversity { l: 5 };
+            }
+        },
+        &[Kept, Gnf],
+    ),
+    (
+        "diversity that no rule asks for",
+        |w| {
+            particulars(w).l.insert(OCC, 3);
+        },
+        &[Seals],
+    ),
+    (
+        "a rule of which nothing is said",
+        |w| {
+            w.publication.rules.pop();
+            w.submitted.pop();
+        },
+        &[Seals],
+    ),
+    (
+        "a rule not listed",
+        |w| {
+            w.publication.rules.pop();
+        },
+        &[Gnf, Seals],
+    ),
+    (
+        "a bucket said to repeat",
+        |w| {
+            particulars(w).repeat_free.insert(SALARY, (1, 2));
+        },
+        &[Kept],
+    ),
+    ("a bound kept back", |w| particulars(w).bounded = AttrSet::one(OCC), &[Kept]),
+    (
+        "a chain kept back",
+        |w| {
+            particulars(w).first.pop();
+        },
+        &[Kept],
+    ),
+    (
+        "chains miscounted",
+        |w| {
+            particulars(w).tellable.insert(Chain, 1);
+        },
+        &[Kept],
+    ),
+    ("another primary attribute", |w| particulars(w).primary = SALARY, &[Seals, Columns]),
+    ("lists said to be tuples", |w| w.publication.tables[0].parts[2].rows = RowMeaning::Tuples, &[Columns, Seals]),
+    (
+        "buckets said to be sealed",
+        |w| w.publication.tables[0].standing = TableProtection::Sealed(Vec::new()),
+        &[Columns, Seals],
+    ),
+    ("joint values said to be plain", |w| w.publication.tables[1].standing = TableProtection::Plain, &[Columns, Seals]),
+    (
+        "a dependency that ties rows to values",
+        |w| {
+            w.dependencies.push((AttrSet::one(Attr(1)).with(OCC), AttrSet::one(SALARY)));
+        },
+        &[Gnf],
+    ),
+    (
+        "a dependency that tells a value",
+        |w| {
+            w.dependencies.push((AttrSet::one(Attr(1)), AttrSet::one(SALARY)));
+        },
+        &[Gnf],
+    ),
+];
+
+const NOISY: &[Fault] = &[
+    // 4 is a nurse's, and the other nurse's bucket does not list 1
+    ("noise that the joint values rule out", |w| replace(w, "t1.values1.csv", 3, ("2", "7"), "4"), &[Kept]),
+    (
+        "noise that no primary value of the bucket goes with",
+        |w| replace(w, "t1.values1.csv", 3, ("2", "7"), "9"),
+        &[Kept],
+    ),
+    ("noise in place of a value", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "4"), &[Content]),
+    ("noise said not to be", |w| particulars(w).noisy = AttrSet::EMPTY, &[Content]),
+    ("a bound that is none", |w| particulars(w).bounded = AttrSet::one(OCC).with(SALARY), &[Kept]),
+    (
+        "a bucket said not to repeat",
+        |w| {
+            particulars(w).repeat_free.insert(SALARY, (1, 2));
+        },
+        &[Kept],
+    ),
+    (
+        "what is forced kept back",
+        |w| {
+            particulars(w).first.pop();
+            particulars(w).tellable.insert(Forced, 0);
+        },
+        &[Kept],
+    ),
+];
+
+fn every_fault_is_caught(sound: fn() -> World, faults: &[Fault]) {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = sound().audit_with(original, witness);
+        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+    }
+    for (name, plant, checks) in faults {
+        let mut world = sound();
+        plant(&mut world);
+        let failed = failed(&world.audit());
+        for check in *checks {
+            assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
+        }
+        // what the parts say by themselves is seen by whoever has nothing else
+        if checks.iter().all(|check| *check == Kept) {
+            assert!(!world.audit_with(false, false).verified(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn faults_in_decompositions_are_caught() {
+    every_fault_is_caught(exact, EXACT);
+}
+
+#[test]
+fn faults_in_noise_are_caught() {
+    every_fault_is_caught(noisy, NOISY);
+}
+
+#[test]
+fn all_rows_of_a_primary_value_may_be_left_out() {
+    let mut world = exact();
+    // nurses, actors, police and cooks tell their salaries; clerks do not
+    for occ in ["nurse", "nurse", "actor", "actor", "police", "cook"] {
+        drop_joint(&mut world, occ);
+    }
+    let said = particulars(&mut world);
+    (said.first, said.tellable) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = world.audit_with(original, witness);
+        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+    }
+    drop_joint(&mut world, "clerk");
+    assert!(failed(&world.audit()).contains(&Content));
+    assert!(failed(&world.audit_with(false, false)).contains(&Kept));
+}
+
+/// Every world, one by one: `seen` is told of each whole assignment of joint rows to places.
+fn worlds(
+    shown: &ObservedDecomposition,
+    places: &[(usize, u32)],
+    world: &mut Vec<usize>,
+    seen: &mut dyn FnMut(&[usize]),
+) {
+    let Some(&(bucket, primary)) = places.get(world.len()) else { return seen(world) };
+    for (row, (value, others)) in shown.joint.iter().enumerate() {
+        let fits = others.iter().zip(&shown.sets[bucket]).all(|(value, set)| set.contains(value));
+        if *value == primary && fits && !world.contains(&row) {
+            world.push(row);
+            worlds(shown, places, world, seen);
+            world.pop();
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_concluded_is_what_all_worlds_say(
+        rows in prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..2), 7),
+        joint in prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..2), 7),
+        same in any::<bool>(),
+        cut in 1_usize..7,
+        more in prop::collection::vec((0_usize..2, 0_usize..2, 0_u32..3), 0..5),
+    ) {
+        let buckets = [&rows[..cut], &rows[cut..]];
+        let set = |of: &[(u32, u32, u32)]| vec![of.iter().map(|row| row.1).collect(), of.iter().map(|row| row.2).collect()];
+        let mut shown = ObservedDecomposition {
+            primary: buckets.iter().map(|of| of.iter().map(|row| row.0).collect()).collect(),
+            sets: buckets.iter().map(|of| set(of)).collect::<Vec<Vec<BTreeSet<u32>>>>(),
+            // also of tables that contradict each other
+            joint: if same { &rows } else { &joint }.iter().map(|row| (row.0, vec![row.1, row.2])).collect(),
+            exact: vec![false; 2],
+        };
+        more.into_iter().for_each(|(bucket, at, value)| { shown.sets[bucket][at].insert(value); });
+        let places: Vec<(usize, u32)> =
+            shown.primary.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |value| (at, *value))).collect();
+        let mut at_place = vec![vec![BTreeSet::new(); 2]; places.len()];
+        let mut any = false;
+        let mut alike = [[0_u64; 2]; 2];
+        worlds(&shown, &places, &mut Vec::new(), &mut |world| {
+            any = true;
+            for (bucket, of) in alike.iter_mut().enumerate() {
+                for (at, most) in of.iter_mut().enumerate() {
+                    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+                    let here = places.iter().zip(world).filter(|((of, _), _)| *of == bucket);
+                    here.for_each(|(_, &row)| *counts.entry(shown.joint[row].1[at]).or_default() += 1);
+                    *most = counts.into_values().max().unwrap_or(0).max(*most);
+                }
+            }
+            for (of, &row) in at_place.iter_mut().zip(world) {
+                (0..2).for_each(|at| { of[at].insert(shown.joint[row].1[at]); });
+            }
+        });
+        let told: BTreeSet<u32> = shown.joint.iter().map(|row| row.0).collect();
+        let possible = shown.possible(&Control::default());
+        // of primary values that the joint table lacks all is possible; these worlds do not know them
+        prop_assume!(places.iter().all(|(_, value)| told.contains(value)));
+        if !any {
+            prop_assert!(matches!(possible, Err(InferenceError::Contradiction)));
+            return Ok(());
+        }
+        let Ok(possible) = possible else { return Err(TestCaseError::fail("worlds are possible")) };
+        // no row is likelier to have a value than that, and so the bounds that are verified hold
+        for (bucket, of) in alike.iter().enumerate() {
+            for (at, most) in of.iter().enumerate() {
+                prop_assert!(*most <= shown.alike(&possible, bucket, at));
+            }
+        }
+        let chains = possible.chains(2, 2);
+        let exclusions = possible.exclusions((2, 2), 2, u64::MAX, &Control::default()).expect("an answer").expect("few choices");
+        let forced = possible.forced(&[2, 2]);
+        for bucket in 0..2 {
+            for at in 0..2 {
+                let of: Vec<(u32, &BTreeSet<u32>)> = places.iter().zip(&at_place)
+                    .filter(|((of, _), _)| *of == bucket).map(|((_, value), sets)| (*value, &sets[at])).collect();
+                for (value, set) in &of {
+                    let found = chains.iter().any(|c| (c.bucket, c.attribute) == (bucket, at) && c.known == [*value]);
+                    prop_assert_eq!(found, set.len() < 2);
+                }
+                let values: BTreeSet<u32> = of.iter().map(|(value, _)| *value).collect();
+                for out in values.iter().flat_map(|a| values.iter().map(move |b| BTreeSet::from([*a, *b]))) {
+                    if out.len() == values.len() { continue; }
+                    let left: BTreeSet<u32> = of.iter().filter(|(v, _)| !out.contains(v)).flat_map(|(_, s)| s.iter().copied()).collect();
+                    let found = exclusions.iter().any(|c| {
+                        (c.bucket, c.attribute) == (bucket, at) && c.known.iter().all(|value| out.contains(value))
+                    });
+                    prop_assert_eq!(found, left.len() < 2);
+                }
+                let sure = |value: u32| of.iter().filter(|(_, set)| set.len() == 1 && set.contains(&value)).count();
+                for value in 0..3 {
+                    let found = forced.iter().any(|c| (c.bucket, c.attribute) == (bucket, at) && c.values.contains(&value));
+                    prop_assert_eq!(found, sure(value) * 2 > of.len());
+                }
+                let all: BTreeSet<u32> = of.iter().flat_map(|(_, set)| set.iter().copied()).collect();
+                let excluded: BTreeSet<u32> = shown.excludable(&possible).into_iter()
+                    .filter(|(b, a, _)| (*b, *a) == (bucket, at)).map(|(_, _, value)| value).collect();
+                prop_assert_eq!(excluded, shown.sets[bucket][at].difference(&all).copied().collect::<BTreeSet<u32>>());
+            }
+        }
+    }
+}

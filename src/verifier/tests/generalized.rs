@@ -1,0 +1,278 @@
+//! A correct generalized table, and one fault after the other planted in it: each is caught by the check that is about it.
+
+use std::sync::Arc;
+
+use super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table as table_of};
+use crate::control::Control;
+use crate::microdata::taxonomy::TaxonomyBuilder;
+use crate::microdata::{Attr, AttrSet, Taxonomy};
+use crate::publication::{
+    CellContent, DeclaredTaxonomy, EnforcedBy, Guarantee, Part, Protected, PublishedTable, RowMeaning, SubmittedRule,
+    TableName, TableProtection, TableWitness, Witness,
+};
+use crate::verifier::contract::checks::CheckName::{
+    Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals,
+};
+use crate::verifier::contract::checks::{CheckName, VerifierReport};
+use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::verify::verify;
+
+const FILE: &str = "t1.rows.csv";
+
+/// Age and job in classes, and a sensitive attribute.
+const ROWS: [[&str; 3]; 8] = [
+    ["20", "a", "x"],
+    ["22", "b", "y"],
+    ["24", "a", "z"],
+    ["30", "c", "x"],
+    ["31", "c", "y"],
+    ["", "d", "z"],
+    ["40", "a", "x"],
+    ["45", "b", "y"],
+];
+
+/// What is published of them, and where each of them stands.
+const CELLS: [[&str; 3]; 8] = [
+    ["..31", "[\"c\",\"d\"]", "x"],
+    ["..31", "[\"c\",\"d\"]", "y"],
+    ["..31", "[\"c\",\"d\"]", "z"],
+    ["20..24", "[\"a\",\"b\"]", "x"],
+    ["20..24", "[\"a\",\"b\"]", "y"],
+    ["20..24", "[\"a\",\"b\"]", "z"],
+    ["40..45", "[\"a\",\"b\"]", "x"],
+    ["40..45", "[\"a\",\"b\"]", "y"],
+];
+
+const PLACES: [u32; 8] = [3, 4, 5, 0, 1, 2, 6, 7];
+
+struct Case {
+    world: World,
+    places: Vec<u32>,
+}
+
+fn cells(row: &[&str; 3]) -> Vec<Cell> {
+    row.iter().map(|cell| Some((*cell).to_owned()).filter(|cell| !cell.is_empty())).collect()
+}
+
+fn anonymity(k: u64) -> SubmittedRule {
+    let guarantee = Guarantee::KAnonymity { k };
+    SubmittedRule { pointer: "/method".into(), known: AttrSet::first(2), protects: Protected::Rows, guarantee }
+}
+
+fn case(sealed: bool) -> Case {
+    let mut world = World::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
+    let columns = (0..3).map(|attr| {
+        let cells = [CellContent::Interval, CellContent::Set, CellContent::Exact][usize::from(attr)].clone();
+        crate::publication::PublishedColumn { cells, ..world.published(attr) }
+    });
+    let part = Part {
+        name: "rows".into(),
+        columns: columns.collect(),
+        rows: RowMeaning::Tuples,
+        bucketed: false,
+        len: 8,
+        null: None,
+    };
+    let seals = vec![seal(&[0, 1], Protected::Attribute(Attr(2)), 2)];
+    let standing_of = if sealed { TableProtection::Sealed(seals) } else { TableProtection::Unsealed };
+    let name = TableName::at(0);
+    world.publication.tables = vec![PublishedTable { name: name.clone(), parts: vec![part], standing: standing_of }];
+    let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
+    world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
+    for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
+        world.publication.rules.push(standing(&rule, EnforcedBy::Table(name.clone())));
+        world.submitted.push(rule);
+    }
+    Case { world, places: PLACES.to_vec() }
+}
+
+/// A tree of nodes with their leaves, and of leaves right below its root.
+fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
+    let mut tree = TaxonomyBuilder::from_root("any");
+    for (node, below) in nodes {
+        let above = tree.add(0, Some(node)).expect("a node");
+        for leaf in *below {
+            tree.add(above, Some(leaf)).expect("a leaf");
+        }
+    }
+    for leaf in leaves {
+        tree.add(0, Some(leaf)).expect("a leaf");
+    }
+    Arc::new(tree.finish().expect("a tree"))
+}
+
+/// The same with nodes of a taxonomy in place of sets; one of its leaves does not occur.
+fn nodes() -> Case {
+    let mut case = case(true);
+    let tree = tree(&[("u", &["a", "b"]), ("v", &["c", "d"])], &["e"]);
+    case.world.taxonomies.push(DeclaredTaxonomy { attribute: Attr(1), tree });
+    case.part().columns[1].cells = CellContent::Node { taxonomy: "job".into(), cut: None };
+    case.set(0..3, 1, "v");
+    case.set(3..8, 1, "u");
+    case
+}
+
+impl Case {
+    fn audit(&self, original: bool, witness: bool) -> VerifierReport {
+        let of = table_of(&self.world.names, &self.world.original);
+        let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
+        let parts = self.world.bytes();
+        let evidence = Evidence {
+            publication: &self.world.publication,
+            submitted: &self.world.submitted,
+            dependencies: &[],
+            parts: &parts,
+            original: original.then_some(&of),
+            witness: witness.then_some(&assigned),
+            names: &self.world.names,
+            kinds: &[],
+            accounted: self.world.accounted,
+            uninformative: &[],
+            taxonomies: &self.world.taxonomies,
+            thresholds: &[],
+            beside: None,
+        };
+        verify(&evidence, &Control::default()).expect("an answer")
+    }
+
+    fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {
+        let grid = self.world.files.get_mut(FILE).expect("the part");
+        grid.rows[rows].iter_mut().for_each(|(_, cells)| cells[column] = Some(cell.to_owned()));
+    }
+
+    fn part(&mut self) -> &mut Part {
+        &mut self.world.publication.tables[0].parts[0]
+    }
+}
+
+#[test]
+fn what_is_right_passes() {
+    for sealed in [true, false] {
+        for (original, witness) in [(true, true), (true, false), (false, false)] {
+            let audit = case(sealed).audit(original, witness);
+            assert!(audit.verified(), "sealed {sealed}, original {original}: {:?}", audit.checks);
+            let figures = &audit.tables[0];
+            assert_eq!((figures.rows, figures.buckets), (8, 3));
+            assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
+            let posteriors = figures.posteriors[&Attr(2)];
+            assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((1, 2), 2));
+        }
+    }
+}
+
+type Fault = (&'static str, CheckName, fn(&mut Case));
+
+const FAULTS: [Fault; 20] = [
+    ("an interval that is too narrow", Content, |case| case.set(3..6, 0, "20..22")),
+    ("an interval that is too wide", Dictionary, |case| case.set(3..6, 0, "20..30")),
+    ("an end that is no value", Dictionary, |case| case.set(3..6, 0, "20..25")),
+    ("an interval that hides a missing value", Content, |case| case.set(0..3, 0, "30..31")),
+    ("a set that lacks a value", Content, |case| case.set(6..8, 1, "[\"a\"]")),
+    ("a set with a surplus value", Dictionary, |case| case.set(6..8, 1, "[\"a\",\"b\",\"c\"]")),
+    ("a set in another spelling", Dictionary, |case| case.set(6..8, 1, "[\"a\", \"b\"]")),
+    ("a raw cell", Dictionary, |case| case.set(3..4, 0, "20")),
+    ("a narrower cell of one row", Kept, |case| case.set(3..4, 0, "20..20")),
+    ("a row in another class", Content, |case| case.set(5..6, 0, "40..45")),
+    ("another sensitive value", Content, |case| case.set(5..6, 2, "y")),
+    ("rows that changed places", Content, |case| case.places.swap(0, 6)),
+    ("two rows in one place", Content, |case| case.places[0] = 4),
+    ("a class below k", Kept, |case| {
+        case.world.submitted[0] = anonymity(3);
+        case.world.publication.rules[0].guarantee = Guarantee::KAnonymity { k: 3 };
+    }),
+    ("a k that is not listed", Gnf, |case| case.world.submitted[0] = anonymity(1)),
+    ("a class that breaks a guarantee", Kept, |case| {
+        case.world.original[7][2] = Some("x".into());
+        case.set(7..8, 2, "x");
+    }),
+    ("rows out of order", Order, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.swap(0, 7);
+        case.places.swap(3, 7);
+    }),
+    ("exact values beside a seal", Seals, |case| {
+        let jobs = ["c", "c", "d", "a", "b", "a", "a", "b"];
+        (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
+        case.part().columns[1].cells = CellContent::Exact;
+    }),
+    ("a plain standing", Seals, |case| case.world.publication.tables[0].standing = TableProtection::Plain),
+    ("a row that is left out", Columns, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.pop();
+        case.part().len = 7;
+    }),
+];
+
+#[test]
+fn every_planted_fault_is_caught() {
+    for (name, check, plant) in FAULTS {
+        let mut faulty = case(true);
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true);
+        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+}
+
+const FAULTS_OF_NODES: [Fault; 9] = [
+    ("a node that does not cover", Content, |case| case.set(6..8, 1, "v")),
+    ("a leaf that covers one of two", Content, |case| case.set(6..8, 1, "a")),
+    ("a node above the lowest", Dictionary, |case| case.set(6..8, 1, "any")),
+    ("a leaf that does not occur", Content, |case| case.set(6..8, 1, "e")),
+    ("a label that is no node", Dictionary, |case| case.set(6..8, 1, "w")),
+    ("a narrower cell of one row", Kept, |case| case.set(3..4, 1, "a")),
+    ("no tree", Seals, |case| case.world.taxonomies.clear()),
+    ("another tree", Dictionary, |case| case.world.taxonomies[0].tree = tree(&[("u", &["a", "b", "c"])], &["d"])),
+    ("a tree without a value", Dictionary, |case| {
+        case.world.taxonomies[0].tree = tree(&[("u", &["a", "b"]), ("v", &["c"])], &[]);
+    }),
+];
+
+#[test]
+fn every_fault_planted_in_nodes_is_caught() {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = nodes().audit(original, witness);
+        assert!(audit.verified(), "original {original}: {:?}", audit.checks);
+        assert_eq!(audit.tables[0].buckets, 3);
+    }
+    for (name, check, plant) in FAULTS_OF_NODES {
+        let mut faulty = nodes();
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true);
+        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+    // without a witness: more rows below v than there are, and one with a value that only the leaf a has
+    let few: [fn(&mut Case); 2] = [|case| case.set(6..8, 1, "v"), |case| case.set(3..8, 1, "a")];
+    for plant in few {
+        let mut faulty = nodes();
+        plant(&mut faulty);
+        assert!(failed(&faulty.audit(true, false)).contains(&Content));
+    }
+    let mut wide = nodes();
+    wide.set(0..8, 1, "any");
+    assert!(!failed(&wide.audit(true, false)).contains(&Content));
+}
+
+#[test]
+fn an_unsealed_table_is_held_to_its_rules() {
+    let mut broken = case(false);
+    broken.world.original[7][2] = Some("x".into());
+    broken.set(7..8, 2, "x");
+    assert!(failed(&broken.audit(true, true)).contains(&Kept));
+    assert!(failed(&broken.audit(false, false)).contains(&Kept));
+    // nothing lists what was submitted
+    let mut unlisted = case(false);
+    unlisted.world.publication.rules.pop();
+    assert!(failed(&unlisted.audit(true, true)).contains(&Gnf));
+    // what is known stands there as it is
+    let mut known = case(false);
+    known.world.submitted[0].known = AttrSet::first(3);
+    assert!(failed(&known.audit(true, true)).contains(&Gnf));
+}
+
+#[test]
+fn without_a_witness_values_that_no_cell_has_are_found() {
+    let mut narrow = case(true);
+    narrow.set(3..6, 0, "20..22");
+    assert!(failed(&narrow.audit(true, false)).contains(&Content));
+    let mut other = case(true);
+    other.set(5..6, 2, "y");
+    assert!(failed(&other.audit(true, false)).contains(&Content));
+}

@@ -1,0 +1,182 @@
+//! Members of the table of the paper, and of tables whose parts share attributes against all combinations of their rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ahash::AHashMap;
+use proptest::prelude::*;
+
+use super::external_overlapping::{COVERS, buckets, given, original as rows_of};
+use super::fixture::{Cell, column};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, Column};
+use crate::publication::RowMeaning;
+use crate::verifier::attack::membership::joined::{MembershipError, PartJoin, PartTuples, drawn, in_turn};
+use crate::verifier::attack::membership::{members, repeated};
+use crate::verifier::external::table::{ExternalPart, ExternalTable};
+
+/// Table 1 of slicing.
+const ROWS: [[&str; 4]; 8] = [
+    ["22", "M", "47906", "dyspepsia"],
+    ["22", "F", "47906", "flu"],
+    ["33", "F", "47905", "flu"],
+    ["52", "F", "47905", "bronchitis"],
+    ["54", "M", "47302", "flu"],
+    ["60", "M", "47302", "dyspepsia"],
+    ["60", "M", "47304", "dyspepsia"],
+    ["64", "F", "47304", "gastritis"],
+];
+
+fn cells(attr: usize) -> Vec<Cell> {
+    ROWS.iter().map(|row| Some(row[attr].to_owned())).collect()
+}
+
+fn table(parts: &[&[usize]]) -> (ExternalTable, Vec<(Attr, Column)>) {
+    let bucket: Vec<Cell> = (0..8).map(|row| Some((row / 4 + 1).to_string())).collect();
+    let part = |attrs: &&[usize]| ExternalPart {
+        name: String::new(),
+        meaning: RowMeaning::Tuples,
+        rows: 8,
+        bucket: Some(column(&bucket)),
+        columns: attrs.iter().map(|&attr| (Attr::from(attr), column(&cells(attr)))).collect(),
+        cells: std::collections::BTreeMap::new(),
+    };
+    let original = (0..4).map(|attr| (Attr::from(attr), column(&cells(attr)))).collect();
+    (ExternalTable { name: "t1".to_owned(), parts: parts.iter().map(part).collect() }, original)
+}
+
+fn fakes(parts: &[&[usize]]) -> (f64, f64) {
+    let (table, original) = table(parts);
+    let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
+    let found = members(&table, &original, AttrSet::one(Attr(3)), &Control::default()).expect("done").expect("found");
+    assert!(found.fake_full.exact && found.fake_qi.exact);
+    assert_eq!((found.rows, found.originals), ([8, 0, 0], [8, 0, 0]));
+    assert_eq!(found.fakes[0].value, found.fake_full.value);
+    (found.fake_full.value, found.fake_qi.value)
+}
+
+#[test]
+fn the_tables_of_the_paper_have_so_many_fakes() {
+    assert_eq!(fakes(&[&[0, 1], &[2, 3]]), (20.0, 6.0));
+    assert_eq!(fakes(&[&[0], &[1], &[2], &[3]]), (64.0, 16.0));
+    assert_eq!(fakes(&[&[0, 1, 2], &[3]]), (16.0, 0.0));
+}
+
+#[test]
+fn what_is_drawn_is_near_what_is_counted() {
+    let (table, original) = table(&[&[0], &[1], &[2], &[3]]);
+    let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
+    let labels: AHashMap<Option<&[u8]>, u32> =
+        table.parts[0].bucket.as_ref().expect("buckets").domain.iter().zip(0..).collect();
+    let parts: Vec<PartTuples> = table
+        .parts
+        .iter()
+        .map(|part| PartTuples::of(part, &original, AttrSet::first(4), &labels, 1).expect("a part"))
+        .collect();
+    let joined = PartJoin::of(in_turn(parts), AttrSet::EMPTY, 1);
+    let drawn = drawn(&joined, 2, &Control::default()).expect("done");
+    assert!((drawn[0].value - 72.0).abs() <= 5.0 * drawn[0].standard_error.max(1e-9), "{drawn:?}");
+    assert!(!drawn[0].exact);
+}
+
+#[test]
+fn tables_of_other_rows_are_told() {
+    let (mut table, original) = table(&[&[0, 1], &[2, 3]]);
+    let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
+    let mut other = cells(0);
+    other[0] = Some("23".to_owned());
+    table.parts[0].columns[0].1 = column(&other);
+    assert_eq!(members(&table, &original, AttrSet::one(Attr(3)), &Control::default()).expect("done"), None);
+}
+
+/// Of the columns of a table, the tuples of all attributes that each bucket might hold: of all combinations of a row per column those that
+/// agree.
+fn held(codes: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]]) -> BTreeSet<BTreeMap<u8, u32>> {
+    let mut held: BTreeSet<BTreeMap<u8, u32>> = BTreeSet::from([BTreeMap::new()]);
+    for column in columns {
+        let mut more = BTreeSet::new();
+        for known in &held {
+            for &row in bucket {
+                let mut known = known.clone();
+                let of_row = column.iter().map(|&attr| (attr, codes[row][usize::from(attr)]));
+                if of_row.into_iter().all(|(attr, value)| *known.entry(attr).or_insert(value) == value) {
+                    more.insert(known);
+                }
+            }
+        }
+        held = more;
+    }
+    held
+}
+
+const CIRCLE: &[&[u8]] = &[&[0, 1], &[1, 2], &[0, 2], &[2, 3]];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn columns_that_share_attributes_hold_what_their_rows_make_together(
+        rows in prop::collection::vec((0u32..3, 0u32..3, 0u32..2, 0u32..3, 0usize..2), 1..9),
+        cover in 0..COVERS.len() + 1,
+    ) {
+        let columns = *COVERS.get(cover).unwrap_or(&CIRCLE);
+        let (codes, buckets) = buckets(&rows);
+        let (table, original) = (given(&codes, columns, &rows), rows_of(&codes));
+        let present = table.attributes();
+        let read: Vec<(Attr, &Column)> =
+            original.columns.iter().filter(|(attr, _)| present.contains(*attr)).map(|(attr, column)| (*attr, column)).collect();
+        let protected = AttrSet::one(Attr(3));
+        let found = members(&table, &read, protected, &Control::default()).unwrap().unwrap();
+
+        let of_buckets: Vec<BTreeSet<BTreeMap<u8, u32>>> =
+            buckets.iter().map(|bucket| held(&codes, bucket, columns)).collect();
+        let all: BTreeSet<&BTreeMap<u8, u32>> = of_buckets.iter().flatten().collect();
+        let without = |tuple: &BTreeMap<u8, u32>| {
+            let mut tuple = tuple.clone();
+            tuple.remove(&3);
+            tuple
+        };
+        let row = |row: &[u32; 4]| present.iter().map(|attr| (attr.0, row[attr.index()])).collect::<BTreeMap<u8, u32>>();
+        let originals: BTreeSet<BTreeMap<u8, u32>> = codes.iter().map(row).collect();
+        let known: BTreeSet<BTreeMap<u8, u32>> = all.iter().map(|tuple| without(tuple)).collect();
+        let of_originals: BTreeSet<BTreeMap<u8, u32>> = originals.iter().map(&without).collect();
+        prop_assert!(found.fake_full.exact && found.fake_qi.exact);
+        prop_assert_eq!(found.fake_full.value as usize, all.len() - originals.len());
+        prop_assert_eq!(found.fake_qi.value as usize, known.len() - of_originals.len());
+        prop_assert_eq!((found.rows[0] as usize, found.originals[0] as usize), (codes.len(), originals.len()));
+
+        // and the same, drawn
+        for (shown, hidden, wanted) in [
+            (present, AttrSet::EMPTY, all.len()),
+            (present.minus(protected), protected.intersection(repeated(&table)), known.len()),
+        ] {
+            let labels: AHashMap<Option<&[u8]>, u32> =
+                table.parts[0].bucket.as_ref().unwrap().domain.iter().zip(0..).collect();
+            let used = table.parts.iter().filter(|part| part.attributes().meets(shown.union(hidden)));
+            let parts = used.map(|part| PartTuples::of(part, &read, shown.union(hidden), &labels, 1).unwrap()).collect();
+            let joined = PartJoin::of(in_turn(parts), hidden, 1);
+            match drawn(&joined, labels.len(), &Control::default()) {
+                Ok(drawn) => {
+                    let error = drawn[0].standard_error.max(1e-9);
+                    prop_assert!((drawn[0].value - wanted as f64).abs() <= 6.0 * error, "{:?} {}", drawn, wanted);
+                }
+                Err(why) => prop_assert!(why == MembershipError::Circle && cover == COVERS.len()),
+            }
+        }
+    }
+}
+
+/// A row of a part in another bucket is told by how many buckets match.
+#[test]
+fn what_columns_share_keeps_tuples_apart() {
+    let rows: Vec<(u32, u32, u32, u32, usize)> = (0..8).map(|row| (row % 4, row % 2, 0, row / 4, 0)).collect();
+    let (codes, _) = buckets(&rows);
+    let original = rows_of(&codes);
+    let read: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
+    let fakes = |columns: &[&[u8]]| {
+        let found = members(&given(&codes, columns, &rows), &read, AttrSet::one(Attr(3)), &Control::default());
+        found.unwrap().unwrap().fake_full.value
+    };
+    // a tells b; where b stands in both columns, the joins are the rows
+    assert_eq!((fakes(&[&[0, 1], &[1, 2, 3]]), fakes(&[&[0, 1], &[2, 3]])), (0.0, 0.0));
+    assert_eq!((fakes(&[&[0], &[1, 2, 3]]), fakes(&[&[0, 1, 2], &[3]])), (8.0, 0.0));
+}

@@ -1,0 +1,547 @@
+//! Each check on the hospital example of versatile publishing.
+
+#[cfg(test)]
+pub(super) mod bucketized;
+#[cfg(test)]
+pub(super) mod decomposed;
+#[cfg(test)]
+pub(super) mod external_overlapping;
+#[cfg(test)]
+pub(super) mod fixture;
+#[cfg(test)]
+pub(super) mod generalized;
+#[cfg(test)]
+pub(super) mod membership;
+#[cfg(test)]
+pub(super) mod multiple_sensitive;
+#[cfg(test)]
+pub(super) mod mutation;
+#[cfg(test)]
+pub(super) mod overlapping;
+#[cfg(test)]
+pub(super) mod sequential;
+#[cfg(test)]
+pub(super) mod sliced;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fixture::{World, detail, failed, guardian, hospital, rule, standing};
+
+use super::contract::checks::{CheckName, Linkage, PosteriorSummary};
+use super::contract::evidence::{Evidence, VerifierError};
+use super::definition::guarantee::BucketShares;
+use super::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
+use super::verify::verify;
+use crate::control::Control;
+use crate::microdata::taxonomy::TaxonomyBuilder;
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, ColumnAnnotations, Domain, Taxonomy};
+use crate::privacy::{Population, holds};
+use crate::publication::{
+    CellContent, DeclaredTaxonomy, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, RowMeaning,
+    RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
+};
+
+fn seals(world: &mut World) -> &mut Vec<crate::publication::TableGuard> {
+    match &mut world.publication.tables[0].standing {
+        TableProtection::Sealed(seals) => seals,
+        _ => panic!("the first table is sealed"),
+    }
+}
+
+/// What fails after a change of the hospital example.
+fn after(change: impl FnOnce(&mut World)) -> Vec<CheckName> {
+    let mut world = hospital();
+    change(&mut world);
+    failed(&world.audit())
+}
+
+#[test]
+fn the_hospital_example_verifies() {
+    let world = hospital();
+    let audit = world.audit();
+    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+    assert!(audit.verified());
+    assert_eq!(audit.linkage, Linkage::Checked);
+    // requirements are those of sequential releases
+    let checks: Vec<CheckName> = CheckName::ALL.into_iter().filter(|check| *check != CheckName::Requirements).collect();
+    assert_eq!(audit.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
+    let t1 = &audit.tables[0];
+    assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
+    let posteriors = PosteriorSummary { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
+    assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
+    let t2 = &audit.tables[1];
+    assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
+}
+
+#[test]
+fn without_a_witness_the_whole_parts_are_compared() {
+    let mut world = hospital();
+    let audit = world.audit_with(true, false);
+    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 8));
+    let qi = world.files.get_mut("t1.qi.csv").expect("a part");
+    qi.rows[0].1[1] = Some("M".to_owned());
+    world.settle("t1.qi.csv", &[0, 2, 4]);
+    assert_eq!(failed(&world.audit_with(true, false)), [CheckName::Content]);
+}
+
+#[test]
+fn without_an_original_content_is_no_check() {
+    let mut world = hospital();
+    let audit = world.audit_with(false, false);
+    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 7));
+    assert_eq!(audit.tables, world.audit().tables);
+    // types are inferred: 9 comes before 10, and eligibility is that of the parts
+    world.submitted[2].guarantee = Guarantee::LDiversity { l: 4 };
+    world.publication.rules[2].guarantee = Guarantee::LDiversity { l: 4 };
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Seals]);
+    let alone = rule(0, &[], 4, 3);
+    let mut world = hospital();
+    world.hold(alone, EnforcedBy::Unreachable);
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf]);
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf]);
+}
+
+#[test]
+fn only_what_is_claimed_and_accounted_is_published() {
+    assert_eq!(after(|w| w.accounted = w.accounted.without(Attr(1))), [CheckName::Columns]);
+    // exact values that are said to be intervals are none, and a plain table has none
+    assert_eq!(
+        after(|w| w.publication.tables[1].parts[0].columns[0].cells = CellContent::Interval),
+        [CheckName::Content, CheckName::Dictionary, CheckName::Seals]
+    );
+    assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
+    assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
+    let particulars = MethodDetails::Sequential(Box::default());
+    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Seals]);
+    assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
+    assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
+    assert!(after(|w| w.publication.tables[1].parts[0].columns[0].attribute = Attr(6)).contains(&CheckName::Columns));
+    assert_eq!(
+        after(|w| w.files.get_mut("t2.rows.csv").expect("a part").header[0] = "years".into()),
+        [CheckName::Columns]
+    );
+}
+
+#[test]
+fn order_is_by_value_and_labels_are_canonical() {
+    let relabel = |from: &'static str, to: &'static str| {
+        after(move |w| {
+            for file in ["t1.qi.csv", "t1.sa.csv"] {
+                let rows = w.files.get_mut(file).expect("a part").rows.iter_mut();
+                rows.filter(|row| row.0 == from).for_each(|row| row.0 = to.to_owned());
+            }
+        })
+    };
+    assert!(relabel("1", "0").contains(&CheckName::Order));
+    assert!(relabel("1", "01").contains(&CheckName::Order));
+    assert!(relabel("3", "4").contains(&CheckName::Order));
+    assert!(relabel("3", "4294967297").contains(&CheckName::Order));
+    assert!(relabel("3", "4000000000").contains(&CheckName::Order));
+    let swapped = after(|w| w.files.get_mut("t2.rows.csv").expect("a part").rows.swap(0, 5));
+    assert_eq!(swapped, [CheckName::Order]);
+    // the order of numbers is not that of their digits
+    let mut world = World::new(&["n"], [9, 10, 100].map(|n| vec![Some(n.to_string())]).to_vec());
+    world.plain(&[0]);
+    assert_eq!(failed(&world.audit()), []);
+    assert_eq!(failed(&world.audit_with(false, false)), []);
+    world.files.get_mut("t1.rows.csv").expect("a part").rows.rotate_right(2);
+    assert_eq!(failed(&world.audit()), [CheckName::Order]);
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Order]);
+}
+
+#[test]
+fn a_missing_value_is_no_empty_string() {
+    let cells = [None, Some(""), Some("NULL"), Some("a,\"b\"\n")];
+    let rows: Vec<_> = cells.iter().map(|cell| vec![cell.map(str::to_owned), Some("x".to_owned())]).collect();
+    let mut world = World::new(&["a", "b"], rows);
+    world.plain(&[0]);
+    world.plain(&[0, 1]);
+    assert_eq!(failed(&world.audit()), []);
+    assert_eq!(failed(&world.audit_with(false, false)), []);
+    // a marker that is a value cannot be told from it
+    world.publication.tables[0].parts[0].null = Some("NULL".to_owned());
+    assert_eq!(failed(&world.audit()), [CheckName::Dictionary]);
+    // without a marker the line is empty
+    world.publication.tables[0].parts[0].null = None;
+    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+}
+
+#[test]
+fn seals_need_their_shape() {
+    use CheckName::{Gnf, Guarantee as Kept, Seals};
+    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Plain), [Gnf, Seals]);
+    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Unsealed), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w).clear()), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].guarantees.clear()), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].known = AttrSet::first(2)), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].known = seals(w)[0].known.with(Attr(3))), [Kept, Seals]);
+    assert_eq!(after(|w| seals(w)[0].protects = Protected::Joint(AttrSet::one(Attr(3)))), [Kept, Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 }), [Kept]);
+    let both = after(|w| {
+        let protects = Protected::Attribute(Attr(2));
+        let seal = crate::publication::TableGuard { protects, ..seals(w)[0].clone() };
+        seals(w).push(seal);
+    });
+    assert_eq!(both, [Kept, Seals]);
+}
+
+#[test]
+fn every_submitted_rule_is_held_and_listed() {
+    let gnf = [CheckName::Gnf];
+    assert_eq!(after(|w| w.publication.rules.truncate(2)), gnf);
+    assert_eq!(after(|w| w.submitted.truncate(2)), gnf);
+    assert_eq!(after(|w| w.publication.rules[0].held_by = guardian("t1", &[0])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Unreachable), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t1", &[0])), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t2", &[0, 4])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Table(TableName::at(0))), []);
+    assert_eq!(
+        after(|w| w.publication.rules[0].held_by = EnforcedBy::Table(TableName::at(0))),
+        [CheckName::Gnf, CheckName::Seals]
+    );
+    // age and icd9 stand side by side
+    let mut world = hospital();
+    world.hold(rule(3, &[1], 5, 2), EnforcedBy::Unreachable);
+    assert_eq!(failed(&world.audit()), gnf);
+    assert_eq!(
+        detail(&world.audit(), CheckName::Gnf),
+        "rule /method/rules/3: \"age\" reach \"icd9\" and no table guards it"
+    );
+}
+
+#[test]
+fn implied_and_derived_rules_say_why() {
+    let imply = |known: &'static [u8], by: &'static str, l| {
+        after(move |w| {
+            let rule = rule(3, known, 3, l);
+            let mut standing = standing(&rule, guardian("t1", known));
+            standing.origin = RuleOrigin::ImpliedBy;
+            standing.because = Some(RuleDerivation::Rule(by.to_owned()));
+            w.submitted.push(rule);
+            w.publication.rules.push(standing);
+        })
+    };
+    assert_eq!(imply(&[0], "/method/rules/2", 2), []);
+    assert_eq!(imply(&[0], "/method/rules/1", 2), [CheckName::Gnf]);
+    assert_eq!(imply(&[0, 2], "/method/rules/2", 2), [CheckName::Gnf]);
+    // hospital determines race: whoever knows age and icd9 must not learn the hospital either
+    let derive = |determinant: &'static [u8], known: &'static [u8], sensitive| {
+        after(move |w| {
+            w.dependencies.push((determinant.iter().map(|&a| Attr(a)).collect(), AttrSet::one(Attr(4))));
+            let mut standing = standing(&rule(3, known, sensitive, 2), EnforcedBy::Unreachable);
+            standing.origin = RuleOrigin::FromDependency;
+            standing.pointer = None;
+            w.publication.rules.push(standing);
+        })
+    };
+    assert_eq!(derive(&[0], &[1, 5], 0), []);
+    assert_eq!(derive(&[1, 0], &[1, 5], 0), [], "age is known");
+    assert_eq!(derive(&[0], &[1], 0), [CheckName::Gnf], "it follows for age and icd9 together");
+    assert_eq!(derive(&[0], &[1, 5], 2), [CheckName::Gnf], "gender tells nothing");
+    assert_eq!(derive(&[5], &[1, 5], 0), [CheckName::Gnf], "icd9 tells race");
+}
+
+#[test]
+fn what_follows_from_a_dependency_is_asked_for_unlisted_too() {
+    let with = |determinant: u8, dependent: u8| {
+        after(move |w| w.dependencies.push((AttrSet::one(Attr(determinant)), AttrSet::one(Attr(dependent)))))
+    };
+    assert_eq!(with(0, 4), []);
+    // gender and icd9 must not tell the zip code, and so not the hospital, which stands beside gender
+    assert_eq!(with(0, 3), [CheckName::Gnf]);
+    // an attribute that is not published tells nobody
+    assert_eq!(with(9, 3), []);
+}
+
+#[test]
+fn a_combination_is_held_by_any_of_its_attributes() {
+    let combine = |attrs: &'static [u8], held_by: EnforcedBy| {
+        after(move |w| {
+            let mut rule = rule(3, &[2], 3, 2);
+            rule.protects = Protected::Joint(attrs.iter().map(|&a| Attr(a)).collect());
+            w.hold(rule, held_by);
+        })
+    };
+    assert_eq!(combine(&[0, 3], guardian("t1", &[2])), []);
+    assert_eq!(combine(&[0, 4], guardian("t1", &[2])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(combine(&[2, 3], guardian("t1", &[2])), [CheckName::Gnf]);
+    assert_eq!(combine(&[], EnforcedBy::Unreachable), [CheckName::Gnf]);
+}
+
+#[test]
+fn a_cancelled_or_unreadable_audit_has_no_answer() {
+    let world = hospital();
+    let parts = world.bytes();
+    let control = Control::default();
+    let evidence = |parts| Evidence {
+        publication: &world.publication,
+        submitted: &world.submitted,
+        dependencies: &[],
+        parts,
+        original: None,
+        witness: None,
+        names: &world.names,
+        kinds: &[],
+        accounted: world.accounted,
+        uninformative: &[],
+        taxonomies: &[],
+        beside: None,
+        thresholds: &[],
+    };
+    assert!(verify(&evidence(&parts), &control).is_ok());
+    control.cancel();
+    assert!(matches!(verify(&evidence(&parts), &control), Err(VerifierError::Cancelled(_))));
+    let mut without = world.bytes();
+    without.0.remove("t1.sa.csv");
+    assert!(matches!(verify(&evidence(&without), &Control::default()), Err(VerifierError::Io(_))));
+}
+
+#[test]
+fn bytes_that_are_no_part_fail_every_check_of_rows() {
+    for text in ["", "age\n37\n", "age,icd9\n\"37,HIV\n", "age,icd9\n37\n", "age,icd9\n\n"] {
+        let world = hospital();
+        let mut parts = world.bytes();
+        parts.0.insert("t2.rows.csv".to_owned(), text.as_bytes().to_vec());
+        let evidence = Evidence {
+            publication: &world.publication,
+            submitted: &world.submitted,
+            dependencies: &[],
+            parts: &parts,
+            original: None,
+            witness: None,
+            names: &world.names,
+            kinds: &[],
+            accounted: world.accounted,
+            uninformative: &[],
+            taxonomies: &[],
+            beside: None,
+            thresholds: &[],
+        };
+        let audit = verify(&evidence, &Control::default()).expect("an answer");
+        let failed = failed(&audit);
+        for check in [CheckName::Columns, CheckName::Order, CheckName::Dictionary] {
+            assert!(failed.contains(&check), "{text:?} {failed:?}");
+        }
+    }
+}
+
+#[test]
+fn two_sensitive_attributes_in_one_table_have_a_seal_each() {
+    let rows = (0..48_u32).map(|row| [row % 5, row % 4, row % 3].map(|value| Some(value.to_string())).to_vec());
+    let mut world = World::new(&["q", "s", "t"], rows.collect());
+    // twelve rows in a row hold every pair of values once
+    let labels = (0..48_u32).map(|row| [3, 1, 4, 2][row as usize / 12]).collect();
+    world.together(&[0], [1, 2], 3, labels);
+    world.hold(rule(0, &[0], 1, 3), guardian("t1", &[0]));
+    world.hold(rule(1, &[0], 2, 3), guardian("t1", &[0]));
+    let audit = world.audit();
+    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+    let posteriors = &audit.tables[0].posteriors;
+    assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
+    // knowing one of them is no part of the other's seal
+    world.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Seals]);
+    world.publication.tables[0].parts[2].name = "sa1".to_owned();
+    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+}
+
+#[test]
+fn large_domains_and_many_rows_are_read_in_strides() {
+    let count = 2 * Control::STRIDE + 5;
+    let rows: Vec<_> = (0..count)
+        .map(|row| {
+            let wide = row.wrapping_mul(7919) % count;
+            vec![
+                Some(wide.to_string()),
+                (wide != 3).then(|| format!("v{}", wide % 300)),
+                Some(format!("a longer text {}", row % 7)),
+            ]
+        })
+        .collect();
+    let mut world = World::new(&["n", "v", "w"], rows);
+    world.plain(&[0, 1, 2]);
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = world.audit_with(original, witness);
+        assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+        assert_eq!(audit.tables[0].rows, count as u64);
+    }
+    world.files.get_mut("t1.rows.csv").expect("a part").rows.swap(Control::STRIDE - 1, Control::STRIDE);
+    assert_eq!(failed(&world.audit()), [CheckName::Order]);
+    assert_eq!(detail(&world.audit(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
+    let control = Control::default();
+    control.begin(crate::control::Phase::Audit, count as u64).expect("not cancelled");
+    let (parts, names) = (world.bytes(), &world.names);
+    let evidence = Evidence {
+        publication: &world.publication,
+        submitted: &[],
+        dependencies: &[],
+        parts: &parts,
+        original: None,
+        witness: None,
+        names,
+        kinds: &[],
+        accounted: world.accounted,
+        uninformative: &[],
+        taxonomies: &[],
+        beside: None,
+        thresholds: &[],
+    };
+    assert!(verify(&evidence, &control).is_ok());
+    assert_eq!(control.progress().done, count as u64);
+}
+
+#[test]
+fn a_tuple_of_many_attributes_is_compared_whole() {
+    let names: Vec<String> = (0..20).map(|i| format!("a{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<_>> =
+        (0..400_usize).map(|row| (0..20).map(|c| Some((row * (c + 3) % 331).to_string())).collect()).collect();
+    let attrs: Vec<u8> = (0..20).collect();
+    let mut world = World::new(&names, rows);
+    world.plain(&attrs);
+    assert_eq!(failed(&world.audit()), []);
+    // the last cells of two rows change places
+    let rows = &mut world.files.get_mut("t1.rows.csv").expect("a part").rows;
+    let (last, other) = (rows[0].1[19].clone(), rows[399].1[19].clone());
+    assert_ne!(last, other);
+    (rows[0].1[19], rows[399].1[19]) = (other, last);
+    world.settle("t1.rows.csv", &attrs);
+    assert_eq!(failed(&world.audit()), [CheckName::Content]);
+}
+
+/// Two buckets of three rows: whoever rules a value out is left with two others, or with one.
+#[test]
+fn what_can_be_ruled_out_is_ruled_out() {
+    let cell = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let world = |sensitive: [&str; 6], guarantee: Guarantee, values: &[Option<&str>]| {
+        let rows =
+            sensitive.iter().enumerate().map(|(row, value)| vec![Some(format!("p{row}")), cell(value)]).collect();
+        let mut world = World::new(&["p", "s"], rows);
+        world.sealed(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
+        let TableProtection::Sealed(seals) = &mut world.publication.tables[0].standing else { panic!("no seal") };
+        seals[0].guarantees = vec![guarantee];
+        let asked = SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) };
+        world.hold(asked, guardian("t1", &[0]));
+        let values = values.iter().map(|value| value.map(str::to_owned)).collect();
+        world.uninformative.push(ExcludedValues { attribute: Attr(1), values });
+        world
+    };
+    let two = Ratio::new(2, 1).expect("a number");
+    let (half, t) = (Ratio::new(1, 2).expect("a share"), Ratio::new(9, 10).expect("a distance"));
+    for guarantee in [
+        Guarantee::LDiversity { l: 2 },
+        Guarantee::DistinctLDiversity { l: 2 },
+        Guarantee::EntropyLDiversity { l: two },
+        Guarantee::RecursiveLDiversity { c: two, l: 2 },
+        Guarantee::AlphaK { alpha: half, k: 2 },
+    ] {
+        for original in [true, false] {
+            let fails = |sensitive, values: &[Option<&str>]| {
+                failed(&world(sensitive, guarantee, values).audit_with(original, original))
+            };
+            assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[Some("none")]), [], "{guarantee:?}");
+            assert_eq!(fails(["", "a", "b", "", "a", "c"], &[None]), [], "{guarantee:?}");
+            assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[]), [], "{guarantee:?}");
+            // one is left of the second bucket; two of the three rows are ruled out in it
+            let uneven = ["none", "a", "b", "none", "", "c"];
+            assert_eq!(fails(uneven, &[Some("none"), None]), [CheckName::Guarantee], "{guarantee:?}");
+            // too many of one value that can be ruled out
+            let crowded = ["d", "a", "b", "none", "none", "c"];
+            assert!(fails(crowded, &[Some("none")]).contains(&CheckName::Guarantee), "{guarantee:?}");
+        }
+    }
+    let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
+    assert_eq!(failed(&world(["none", "a", "b", "none", "a", "c"], close, &[]).audit()), []);
+    let failed = failed(&world(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).audit());
+    assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
+}
+
+/// Office workers and field workers, in buckets of two.
+fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> World {
+    let jobs = ["banker", "clerk", "driver", "engineer"];
+    let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
+    let mut world = World::new(&["p", "s"], rows);
+    world.sealed(&[0], 1, 2, labels);
+    let guarantee =
+        Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: ValueDistance::Hierarchical };
+    seals(&mut world)[0].guarantees = vec![guarantee];
+    world.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
+    world.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
+    world
+}
+
+fn branches(of: [&[&str]; 2]) -> Taxonomy {
+    let mut growing = TaxonomyBuilder::from_root("any");
+    for (branch, leaves) in ["office", "field"].into_iter().zip(of) {
+        let node = growing.add(0, Some(branch)).expect("a branch");
+        for leaf in leaves {
+            growing.add(node, Some(leaf)).expect("a leaf");
+        }
+    }
+    growing.finish().expect("a tree")
+}
+
+#[test]
+fn distances_go_by_the_stated_taxonomy() {
+    let tree = || Some(branches([&["clerk", "banker", "baker"], &["driver", "engineer"]]));
+    let across = || vec![1, 2, 1, 2, 3, 4, 3, 4];
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let fails = |labels, tree| failed(&workers(labels, tree).audit_with(original, witness));
+        // one of each branch: a quarter goes one step in each, of two steps
+        assert_eq!(fails(across(), tree()), []);
+        let world = workers(across(), tree()).audit_with(original, witness);
+        assert_eq!(world.tables[0].measures[&0], super::definition::measure::BucketMeasure::Distance(0.25));
+        // two of one branch: half goes through the root
+        assert_eq!(fails(vec![1, 1, 2, 2, 3, 3, 4, 4], tree()), [CheckName::Guarantee]);
+        // the same buckets under other trees, or none
+        let crossed = branches([&["banker", "driver"], &["clerk", "engineer"]]);
+        assert_eq!(fails(across(), Some(crossed)), [CheckName::Guarantee]);
+        let hole = branches([&["banker", "clerk"], &["driver"]]);
+        for unfit in [Some(hole), None] {
+            let failed = fails(across(), unfit);
+            assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
+        }
+    }
+    // a seal by another ground promises nothing of this one
+    let mut world = workers(across(), tree());
+    let t = Ratio::new(1, 4).expect("a distance");
+    seals(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
+    assert!(failed(&world.audit()).contains(&CheckName::Seals));
+}
+
+proptest::proptest! {
+    /// What goes up each edge of a tree is what carrying costs: the fast form of `privacy`, which a test there holds against least
+    /// costs, bounds by the very same number.
+    #[test]
+    fn both_forms_of_the_distance_are_one(
+        parents in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 2..12),
+        counts in proptest::collection::vec((0u64..4, 0u64..4), 12),
+    ) {
+        let mut growing = TaxonomyBuilder::from_root("0");
+        for (node, parent) in (1usize..).zip(&parents) {
+            growing.add(parent.index(node), Some(&format!("n{node:02}"))).expect("a node");
+        }
+        let tree = Arc::new(growing.finish().expect("a tree"));
+        let mut values = Arena::default();
+        let mut leaves: Vec<&str> = tree.leaves().iter().filter_map(|leaf| tree.label(*leaf)).collect();
+        leaves.sort_unstable();
+        leaves.iter().for_each(|leaf| values.push(leaf.as_bytes()));
+        let domain = Domain::from_sorted(AttributeType::Text, false, values);
+        let overall: Vec<u64> = counts[..leaves.len()].iter().map(|(count, more)| count + more).collect();
+        let bucket = (0..).zip(&counts[..leaves.len()]).map(|(code, (count, _))| (code, *count));
+        let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
+        proptest::prop_assume!(!bucket.is_empty());
+        let ways = TaxonomyPaths::of(&tree, None, domain.iter()).map(Arc::new);
+        let shares = BucketShares::of(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
+        let (work, unit) = shares.distance(ValueDistance::Hierarchical).expect("a distance");
+        let terrain = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
+        let population = Population::new(overall).on(terrain);
+        let close = |work: u128| {
+            let t = Ratio::new(work as u64, unit as u64).expect("a distance");
+            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &bucket, &population)
+        };
+        proptest::prop_assert!(close(work));
+        proptest::prop_assert!(work == 0 || !close(work - 1));
+    }
+}

@@ -1,0 +1,385 @@
+//! Sliced tables, whose columns hold their guarantee bucket by bucket or over all buckets together, and faults planted in them.
+
+use super::fixture::{Cell, World, failed, guardian, rule, seal};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    CellContent, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity,
+    SubmittedRule, TableName, TableProtection,
+};
+use crate::verifier::contract::checks::CheckName;
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Seals};
+
+fn set(attrs: &[u8]) -> AttrSet {
+    attrs.iter().map(|&a| Attr(a)).collect()
+}
+
+fn rows(rows: &[[&str; 4]]) -> Vec<Vec<Cell>> {
+    rows.iter().map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect()).collect()
+}
+
+fn method(known: &[u8], sensitive: u8, guarantee: Guarantee) -> SubmittedRule {
+    SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, known, sensitive, 2) }
+}
+
+fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
+    MethodDetails::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity, column_k: None }
+}
+
+fn held() -> EnforcedBy {
+    EnforcedBy::Table(TableName::at(0))
+}
+
+/// Table 1 of slicing: {age, sex} and {zip, disease}, two buckets of four rows.
+fn bucket() -> World {
+    let mut world = World::new(
+        &["age", "sex", "zip", "disease"],
+        rows(&[
+            ["22", "M", "47906", "dyspepsia"],
+            ["22", "F", "47906", "flu"],
+            ["33", "F", "47905", "flu"],
+            ["52", "F", "47905", "bronchitis"],
+            ["54", "M", "47302", "flu"],
+            ["60", "M", "47302", "dyspepsia"],
+            ["60", "M", "47304", "dyspepsia"],
+            ["64", "F", "47304", "gastritis"],
+        ]),
+    );
+    let seals = vec![seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)];
+    world.tied(&[0, 1], &[("c2", &[2, 3])], seals, vec![2, 2, 2, 2, 1, 1, 1, 1]);
+    world.publication.particulars = particulars(&[&[0, 1], &[2, 3]], SlicedDiversity::Bucket);
+    world.hold(method(&[0, 1, 2], 3, Guarantee::LDiversity { l: 2 }), held());
+    world
+}
+
+/// Buckets of two and of four rows that are all alike beside the sensitive attribute: in the large one a value takes three of
+/// four rows, of all together it has the weight 3/4 of 2, or, with buckets weighed by their size, 3 of 6.
+fn mixture(l: &str, diversity: SlicedDiversity) -> World {
+    let mut world = World::new(
+        &["a", "b", "c", "s"],
+        rows(&[
+            ["a", "b", "c", "0"],
+            ["a", "b", "c", "1"],
+            ["a", "b", "c", "2"],
+            ["a", "b", "c", "2"],
+            ["a", "b", "c", "2"],
+            ["a", "b", "c", "3"],
+        ]),
+    );
+    world.tied(&[0], &[("c2", &[1, 2, 3])], Vec::new(), vec![2, 2, 1, 1, 1, 1]);
+    world.publication.tables[0].standing = TableProtection::Unsealed;
+    world.publication.particulars = particulars(&[&[0], &[1, 2, 3]], diversity);
+    let l: Ratio = l.parse().expect("a number");
+    let guarantee = match l.denominator() {
+        1 => Guarantee::LDiversity { l: l.numerator() },
+        _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).expect("a share"), k: 1 },
+    };
+    world.hold(method(&[0, 1, 2], 3, guarantee), held());
+    world
+}
+
+fn shares() -> World {
+    mixture("2", SlicedDiversity::Mixture)
+}
+
+fn swap(world: &mut World, file: &str, attrs: &[u8], of: (usize, usize), cell: usize) {
+    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+    let other = rows[of.1].1[cell].clone();
+    rows[of.1].1[cell] = std::mem::replace(&mut rows[of.0].1[cell], other);
+    world.settle(file, attrs);
+}
+
+/// Moves a row of a part to the bucket of another.
+fn relabel(world: &mut World, file: &str, attrs: &[u8], row: usize, label: &str) {
+    label.clone_into(&mut world.files.get_mut(file).expect("a part").rows[row].0);
+    world.settle(file, attrs);
+}
+
+fn asked(world: &mut World, guarantee: Guarantee) {
+    world.submitted[0].guarantee = guarantee;
+    world.publication.rules[0].guarantee = guarantee;
+}
+
+type Fault = (&'static str, fn() -> World, fn(&mut World), &'static [CheckName]);
+
+const FAULTS: &[Fault] = &[
+    (
+        "a column shifted by one bucket",
+        bucket,
+        |w| {
+            for row in &mut w.files.get_mut("t1.c2.csv").expect("a part").rows {
+                row.0 = if row.0 == "1" { "2" } else { "1" }.to_owned();
+            }
+            w.settle("t1.c2.csv", &[2, 3]);
+        },
+        &[Content],
+    ),
+    ("a row of a column in another bucket", bucket, |w| relabel(w, "t1.c2.csv", &[2, 3], 0, "2"), &[Content, Buckets]),
+    // flu of 47906 beside 47905: of 47905 both have it
+    (
+        "values of a column put together otherwise",
+        bucket,
+        |w| swap(w, "t1.c2.csv", &[2, 3], (4, 7), 1),
+        &[Content, Kept],
+    ),
+    (
+        "a seal of more than the buckets hold",
+        bucket,
+        |w| match &mut w.publication.tables[0].standing {
+            TableProtection::Sealed(seals) => seals[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
+            _ => panic!("sealed"),
+        },
+        &[Kept],
+    ),
+    (
+        "a seal of which less is known",
+        bucket,
+        |w| match &mut w.publication.tables[0].standing {
+            TableProtection::Sealed(seals) => seals[0].known = set(&[0, 1]),
+            _ => panic!("sealed"),
+        },
+        &[Gnf, Seals],
+    ),
+    (
+        "other columns than the parts",
+        bucket,
+        |w| w.publication.particulars = particulars(&[&[0, 1, 2], &[3]], SlicedDiversity::Bucket),
+        &[Columns],
+    ),
+    (
+        "the sensitive column first",
+        bucket,
+        |w| {
+            w.publication.tables[0].parts.reverse();
+            w.publication.particulars = particulars(&[&[2, 3], &[0, 1]], SlicedDiversity::Bucket);
+        },
+        &[Columns],
+    ),
+    (
+        "a sealed table that speaks of a mixture",
+        bucket,
+        |w| w.publication.particulars = particulars(&[&[0, 1], &[2, 3]], SlicedDiversity::Mixture),
+        &[Seals],
+    ),
+    ("a second table beside the columns", bucket, |w| w.plain(&[2, 3]), &[Columns, Gnf]),
+    ("no particulars and one part", bucket, |w| w.publication.particulars = MethodDetails::None, &[]),
+    (
+        "columns nobody thought of what can be ruled out",
+        bucket,
+        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
+        &[Kept],
+    ),
+    ("a mixture of more than it holds", shares, |w| asked(w, Guarantee::LDiversity { l: 3 }), &[Kept]),
+    (
+        "a mixture that is said of every bucket",
+        shares,
+        |w| w.publication.particulars = particulars(&[&[0], &[1, 2, 3]], SlicedDiversity::Bucket),
+        &[Seals, Gnf],
+    ),
+    (
+        "a mixture that is said to seal",
+        shares,
+        |w| {
+            let seal = seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2);
+            w.publication.tables[0].standing = TableProtection::Sealed(vec![seal]);
+        },
+        &[Kept, Seals],
+    ),
+    ("a mixture beside another table", shares, |w| w.plain(&[0]), &[Columns, Seals, Gnf]),
+    ("a mixture of other buckets", shares, |w| relabel(w, "t1.c2.csv", &[1, 2, 3], 0, "2"), &[Content, Buckets]),
+    ("a mixture as a guardian", shares, |w| w.publication.rules[0].held_by = guardian("t1", &[0, 1, 2]), &[Gnf, Seals]),
+    (
+        "a mixture that is asked for more than it claims",
+        shares,
+        |w| w.submitted[0].guarantee = Guarantee::LDiversity { l: 3 },
+        &[Gnf],
+    ),
+    (
+        "a mixture in which a value can be ruled out",
+        || mixture("5/2", SlicedDiversity::Mixture),
+        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
+        &[Kept],
+    ),
+];
+
+#[test]
+fn every_fault_planted_in_columns_is_caught() {
+    for world in [bucket, shares] {
+        for (original, witness) in [(true, true), (true, false), (false, false)] {
+            let audit = world().audit_with(original, witness);
+            assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+        }
+    }
+    assert!(FAULTS.iter().filter(|(.., checks)| !checks.is_empty()).count() >= 8);
+    for (name, world, plant, checks) in FAULTS {
+        let mut world = world();
+        plant(&mut world);
+        let failed = failed(&world.audit());
+        assert_eq!(failed.is_empty(), checks.is_empty(), "{name}: {failed:?}");
+        for check in *checks {
+            assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
+        }
+    }
+}
+
+/// Table 1 once more, with a box of the first and one of the last four rows in either column.
+fn boxed() -> World {
+    let mut world = bucket();
+    world.publication.particulars = MethodDetails::Slicing {
+        columns: vec![set(&[0, 1]), set(&[2, 3])],
+        diversity: SlicedDiversity::Bucket,
+        column_k: Some(4),
+    };
+    let boxes = vec![0, 0, 0, 0, 7, 7, 7, 7];
+    world.boxes = Some(vec![boxes.clone(), boxes]);
+    for part in &mut world.publication.tables[0].parts {
+        let shared = part.columns.iter_mut().filter(|column| column.attribute != Attr(3));
+        shared.for_each(|column| column.cells = CellContent::Interval);
+    }
+    for (file, at, texts) in [
+        ("t1.qi.csv", 0, ["54..64", "22..52"]),
+        ("t1.qi.csv", 1, ["F..M", "F..M"]),
+        ("t1.c2.csv", 0, ["47302..47304", "47905..47906"]),
+    ] {
+        boxes_of(&mut world, file, at, &texts);
+    }
+    world
+}
+
+/// Gives the rows of each bucket one text in a column.
+fn boxes_of(world: &mut World, file: &str, at: usize, texts: &[&str; 2]) {
+    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+    for (label, cells) in rows.iter_mut() {
+        cells[at] = Some(texts[usize::from(label == "2")].to_owned());
+    }
+    rows.sort();
+}
+
+fn cells_of(world: &mut World, part: usize, column: usize, cells: CellContent) {
+    world.publication.tables[0].parts[part].columns[column].cells = cells;
+}
+
+type FaultOfBoxes = (&'static str, fn(&mut World), CheckName);
+
+const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
+    ("a box that is too wide", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..64"]), Content),
+    ("a box that is too narrow", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..33"]), Content),
+    ("ends that are no values", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "20..52"]), Content),
+    ("a raw cell", |w| boxes_of(w, "t1.c2.csv", 0, &["47302", "47905..47906"]), Content),
+    ("boxes of each other", |w| boxes_of(w, "t1.qi.csv", 0, &["22..52", "54..64"]), Content),
+    (
+        "fewer rows in a box than is said",
+        |w| match &mut w.publication.particulars {
+            MethodDetails::Slicing { column_k, .. } => *column_k = Some(5),
+            _ => panic!("sliced"),
+        },
+        Kept,
+    ),
+    (
+        "nothing said of boxes",
+        |w| match &mut w.publication.particulars {
+            MethodDetails::Slicing { column_k, .. } => *column_k = None,
+            _ => panic!("sliced"),
+        },
+        Seals,
+    ),
+    (
+        "a mixture of boxes",
+        |w| match &mut w.publication.particulars {
+            MethodDetails::Slicing { diversity, .. } => *diversity = SlicedDiversity::Mixture,
+            _ => panic!("sliced"),
+        },
+        Seals,
+    ),
+    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, CellContent::Set), Seals),
+    ("exact values beside boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Seals),
+    ("boxes of what is protected", |w| cells_of(w, 1, 1, CellContent::Interval), Seals),
+    ("an unsealed table of boxes", |w| w.publication.tables[0].standing = TableProtection::Unsealed, Seals),
+    ("nothing told of who shares a box", |w| w.boxes = None, Content),
+    ("boxes of fewer rows", |w| w.boxes.as_mut().expect("boxes")[0].truncate(7), Content),
+    ("another row in a box", |w| w.boxes.as_mut().expect("boxes")[1].swap(0, 7), Content),
+    (
+        "a row of a column in another bucket",
+        |w| {
+            let rows = &mut w.files.get_mut("t1.c2.csv").expect("a part").rows;
+            "2".clone_into(&mut rows[0].0);
+            rows.sort();
+        },
+        Content,
+    ),
+    (
+        "a value that its box has too often",
+        |w| {
+            w.original[1][3] = Some("bronchitis".to_owned());
+            w.original[2][3] = Some("bronchitis".to_owned());
+            let rows = &mut w.files.get_mut("t1.c2.csv").expect("a part").rows;
+            rows.iter_mut().filter(|(label, _)| label == "2").for_each(|(_, cells)| {
+                if cells[1].as_deref() == Some("flu") {
+                    cells[1] = Some("bronchitis".to_owned());
+                }
+            });
+            rows.sort();
+        },
+        Kept,
+    ),
+];
+
+#[test]
+fn every_fault_planted_in_boxes_is_caught() {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = boxed().audit_with(original, witness);
+        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+        assert_eq!(audit.tables[0].posteriors[&Attr(3)].worst, (2, 4));
+    }
+    for (name, plant, check) in FAULTS_OF_BOXES {
+        let mut world = boxed();
+        plant(&mut world);
+        let failed = failed(&world.audit());
+        assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
+    }
+    // without who stands where: values that no box has
+    let mut narrow = boxed();
+    boxes_of(&mut narrow, "t1.qi.csv", 0, &["54..64", "22..33"]);
+    assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
+    // columns as they are, which are said to be generalized
+    let mut exact = bucket();
+    exact.publication.particulars = MethodDetails::Slicing {
+        columns: vec![set(&[0, 1]), set(&[2, 3])],
+        diversity: SlicedDiversity::Bucket,
+        column_k: Some(2),
+    };
+    assert!(failed(&exact.audit()).contains(&Columns));
+}
+
+/// At the bound itself integers decide: 3/8 of the weights is what one value has, or half of them where sizes count.
+#[test]
+fn a_mixture_holds_up_to_its_very_bound() {
+    use SlicedDiversity::{Mixture, MixtureWeighted};
+    for (l, diversity, kept) in [
+        ("2", Mixture, true),
+        ("8/3", Mixture, true),
+        ("2.6667", Mixture, false),
+        ("3", Mixture, false),
+        ("2", MixtureWeighted, true),
+        ("2.0001", MixtureWeighted, false),
+        ("8/3", MixtureWeighted, false),
+    ] {
+        let audit = mixture(l, diversity).audit();
+        // the whole column has the value in half of its rows
+        let failed: Vec<CheckName> = failed(&audit).into_iter().filter(|check| *check != Gnf).collect();
+        assert_eq!(failed.is_empty(), kept, "{l} {diversity:?}: {:?}", audit.checks);
+    }
+}
+
+/// What is claimed of the rows of the original is not answered without them; what buckets show is.
+#[test]
+fn without_the_original_a_mixture_is_not_checked() {
+    let checks = |world: World, original| {
+        let audit = world.audit_with(original, original);
+        audit.checks.iter().map(|check| check.check).collect::<Vec<_>>()
+    };
+    assert!(checks(shares(), true).contains(&Kept) && !checks(shares(), false).contains(&Kept));
+    assert!(checks(bucket(), false).contains(&Kept));
+    let audit = shares().audit_with(false, false);
+    let posteriors = audit.tables[0].posteriors[&Attr(3)];
+    assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((3, 4), 2));
+}

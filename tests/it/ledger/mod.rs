@@ -1,0 +1,8 @@
+//! Composition, data subjects, the life of releases.
+
+pub(crate) mod approval;
+pub(crate) mod composition;
+pub(crate) mod data_subjects;
+pub(crate) mod lifecycle;
+pub(crate) mod many_releases;
+pub(crate) mod transfer;

@@ -1,0 +1,223 @@
+//! One fault at each call of the store: a call that is refused, and one that is done but whose answer is lost. Whatever call it
+//! is, the caller is answered a proper problem or nothing of the fault, nothing half-made is visible, and a careful client that
+//! repeats its requests has exactly one dataset, one job and one release in the end.
+
+pub(crate) mod faulty;
+pub(crate) mod visit;
+
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use faulty::{Faults, How, Mode};
+use guardian::ports::SharedStore;
+use guardian::store::OpenStore;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::task::JoinSet;
+use tower::ServiceExt;
+use uuid::Uuid;
+use visit::Bench;
+
+use crate::support::harness::{HOSPITAL, Server, hospital_method, text};
+
+/// How many of the calls of one method are tried for sure; the last one is, too.
+const FIRST: usize = 1;
+
+/// How many flows run at the same time: they mostly wait.
+const AT_ONCE: usize = 4;
+
+/// Which call is to fail, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Injection {
+    method: &'static str,
+    /// Counted from 1.
+    call: usize,
+    mode: Mode,
+    how: How,
+}
+
+/// The injections into a flow without any: those of every method, each with every kind of fault at its first call.
+fn injections(calls: &[(&'static str, usize)], every_call: bool) -> Vec<Injection> {
+    let mut injections = Vec::new();
+    for &(method, count) in calls {
+        // those of idle workers go on for ever
+        let count = if faulty::BACKGROUND.contains(&method) { count.min(FIRST) } else { count };
+        for call in (1..=count).filter(|call| every_call || *call <= FIRST || *call == count) {
+            for (mode, how) in [
+                (Mode::Refused, How::Unavailable),
+                (Mode::AnswerLost, How::Unavailable),
+                (Mode::Refused, How::Full),
+                (Mode::Refused, How::Corrupt),
+            ] {
+                if how == How::Unavailable || call == 1 || every_call {
+                    injections.push(Injection { method, call, mode, how });
+                }
+            }
+        }
+    }
+    injections
+}
+
+/// Goes through all injections, some at a time, each on a store of its own.
+async fn survives_all<F: Future<Output = (SharedStore, Option<Cleanup>)> + Send + 'static>(
+    injections: Vec<Injection>,
+    store: impl Fn() -> F,
+) {
+    let began = Instant::now();
+    let (total, mut happened, mut wrong) = (injections.len(), 0, Vec::new());
+    let mut waiting = injections.into_iter();
+    let mut under_way = JoinSet::new();
+    loop {
+        while under_way.len() < AT_ONCE
+            && let Some(injection) = waiting.next()
+        {
+            let store = store();
+            let survived = tokio::spawn(async move {
+                let (store, _cleanup) = store.await;
+                let faults = Faults::at(injection.method, injection.call, injection.mode, injection.how);
+                let bench = Bench::start(store, faults);
+                tokio::time::timeout(Duration::from_secs(120), visit::flow(&bench)).await.expect("an end");
+                let fired = bench.faults.fired();
+                bench.stop().await;
+                fired
+            });
+            under_way.spawn(async move { (injection, survived.await) });
+        }
+        let Some(ended) = under_way.join_next().await else { break };
+        match ended.unwrap() {
+            (_, Ok(true)) => happened += 1,
+            // workers are free to do without a call
+            (injection, Ok(false)) if faulty::BACKGROUND.contains(&injection.method) => {}
+            (injection, Ok(false)) => wrong.push(format!("{injection:?} never happened")),
+            (injection, Err(panicked)) => wrong.push(format!("{injection:?}: {panicked}")),
+        }
+    }
+    println!("{total} injections, {happened} of them happened, in {:?}", began.elapsed());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(happened > total / 2);
+}
+
+/// What a flow without faults calls.
+async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
+    let bench = Bench::start(store, Faults::none());
+    visit::flow(&bench).await;
+    let calls = bench.faults.calls();
+    bench.stop().await;
+    for method in [
+        "put_column_chunks",
+        "put_people",
+        "admit_dataset",
+        "claim_repeat",
+        "enqueue",
+        "put_part_chunk",
+        "commit",
+        "transition",
+    ] {
+        assert!(calls.iter().any(|(called, _)| *called == method), "{method} is not in the flow");
+    }
+    calls
+}
+
+/// What goes with a store.
+enum Cleanup {
+    Folder { _home: tempfile::TempDir },
+    Database { _database: Database },
+}
+
+async fn embedded() -> (SharedStore, Option<Cleanup>) {
+    let home = tempfile::tempdir().unwrap();
+    let store = OpenStore::open(None, home.path()).await.unwrap().shared();
+    (store, Some(Cleanup::Folder { _home: home }))
+}
+
+/// A database on the server of the tests.
+struct Database {
+    server: String,
+    name: String,
+}
+
+impl Database {
+    async fn create(server: &str) -> Self {
+        let database =
+            Self { server: server.to_owned(), name: format!("guardian_injection_{}", Uuid::now_v7().simple()) };
+        let mut connection = PgConnection::connect(server).await.unwrap();
+        let sql = AssertSqlSafe(format!("CREATE DATABASE {}", database.name));
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
+        database
+    }
+
+    fn url(&self) -> String {
+        self.server.replacen("/postgres?", &format!("/{}?", self.name), 1)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // connections that are still open are cut; what cannot be dropped goes with the server
+        let (server, name) = (self.server.clone(), self.name.clone());
+        tokio::spawn(async move {
+            if let Ok(mut connection) = PgConnection::connect(&server).await {
+                let sql = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
+                let _ = sqlx::query(sql).execute(&mut connection).await;
+            }
+        });
+    }
+}
+
+/// What a client reads while the release is withdrawn is cut: nobody takes a piece for the whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_withdrawn_under_way_is_cut() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let release = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    let mut under_way = Vec::new();
+    for rest in ["archive", "tables/t1/parts/qi", "tables/t1/parts/qi?format=ndjson", "tables/t1/parts/sa?view=counts"]
+    {
+        let request = Request::get(format!("{path}/{rest}")).header("host", "localhost").body(Body::empty()).unwrap();
+        let response = server.router().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        under_way.push((rest, response.into_body()));
+    }
+    server.post(&format!("{path}/withdraw"), &json!({"reason": "x"})).await.ok(200);
+    for (rest, body) in under_way {
+        assert!(to_bytes(body, 1 << 20).await.is_err(), "{rest} seems complete");
+    }
+}
+
+fn every_call() -> bool {
+    std::env::var("GUARDIAN_TEST_SEEDS").is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_fault_at_any_call_is_survived() {
+    let (store, _home) = embedded().await;
+    let calls = calls_of_a_flow(store).await;
+    survives_all(injections(&calls, every_call()), embedded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_fault_at_any_call_is_survived_on_postgres() {
+    let Ok(server) = std::env::var("DATABASE_URL") else {
+        let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
+        assert!(!required, "REQUIRE_POSTGRES is 1, but DATABASE_URL names no Postgres");
+        println!("skipped: DATABASE_URL names no Postgres; try scripts/test.sh");
+        return;
+    };
+    let open = move || {
+        let server = server.clone();
+        async move {
+            let database = Database::create(&server).await;
+            let store = OpenStore::open(Some(&database.url()), std::path::Path::new("")).await.unwrap().shared();
+            (store, Some(Cleanup::Database { _database: database }))
+        }
+    };
+    let (store, cleanup) = open().await;
+    let calls = calls_of_a_flow(store).await;
+    drop(cleanup);
+    // the calls themselves are the same as on SQLite: here the first of each is enough
+    let injections = injections(&calls, every_call());
+    let first = |injection: &Injection| every_call() || (injection.call == 1 && injection.how == How::Unavailable);
+    survives_all(injections.into_iter().filter(first).collect(), open).await;
+}

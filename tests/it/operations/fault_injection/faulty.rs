@@ -1,0 +1,238 @@
+//! A store that fails once, at the call it is told to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use guardian::control::Progress;
+use guardian::identity::ApiKey;
+use guardian::ports::{
+    ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor, ClaimTerms, ClaimedJob,
+    CommitOutcome, Cursor, DatasetRecord, DatasetStore, DisclosureStore, FingerprintPiece, FingerprintRecord,
+    FingerprintStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter,
+    JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore,
+    NewFingerprint, NewIdempotencyKey, NewJob, NewPolicy, NewTaxonomy, Page, PartChunkRecord, PolicyRecord,
+    PolicyStore, PolicyVersion, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
+    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeriesRecord, SharedStore, StatementRecord, StoreError,
+    SweepCounts, TaxonomyRecord, TaxonomyStore, TaxonomyVersion, TenantSettings, TenantStore, Transition,
+    TransitionOutcome, WriteOutcome,
+};
+use guardian::vault::Ciphertext;
+use uuid::Uuid;
+
+/// What workers call by themselves, in no order that a test could know.
+pub(super) const BACKGROUND: &[&str] = &["claim", "heartbeat", "lease", "reap", "job", "renew_repeat"];
+
+/// When a call fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    /// Before it was done.
+    Refused,
+    /// After it was done: the answer is lost.
+    AnswerLost,
+}
+
+/// What a call fails with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum How {
+    Unavailable,
+    Full,
+    Corrupt,
+}
+
+impl How {
+    fn error(self) -> StoreError {
+        match self {
+            Self::Unavailable => StoreError::Unavailable("injected".into()),
+            Self::Full => StoreError::Full,
+            Self::Corrupt => StoreError::corrupt("injected"),
+        }
+    }
+
+    /// What a caller may be answered.
+    pub(super) const fn status(self) -> u16 {
+        match self {
+            Self::Unavailable => 503,
+            Self::Full => 507,
+            Self::Corrupt => 500,
+        }
+    }
+}
+
+/// Which call fails, and what was called.
+pub(super) struct Faults {
+    fault: Option<(&'static str, usize, Mode, How)>,
+    seen: Mutex<(BTreeMap<&'static str, usize>, bool)>,
+}
+
+impl Faults {
+    /// Counts only.
+    pub(super) fn none() -> Arc<Self> {
+        Arc::new(Self { fault: None, seen: Mutex::default() })
+    }
+
+    /// The `call`-th call of `method` fails.
+    pub(super) fn at(method: &'static str, call: usize, mode: Mode, how: How) -> Arc<Self> {
+        Arc::new(Self { fault: Some((method, call, mode, how)), seen: Mutex::default() })
+    }
+
+    pub(super) fn how(&self) -> Option<How> {
+        self.fault.map(|(.., how)| how)
+    }
+
+    /// Whether the call came.
+    pub(super) fn fired(&self) -> bool {
+        self.seen.lock().unwrap().1
+    }
+
+    pub(super) fn calls(&self) -> Vec<(&'static str, usize)> {
+        self.seen.lock().unwrap().0.iter().map(|(method, count)| (*method, *count)).collect()
+    }
+
+    /// Counts a call; how it is to fail.
+    fn count(&self, method: &'static str) -> Option<(Mode, How)> {
+        let mut seen = self.seen.lock().unwrap();
+        let count = seen.0.entry(method).or_default();
+        *count += 1;
+        let now = *count;
+        let (_, _, mode, how) = self.fault.filter(|(of, call, ..)| *of == method && *call == now)?;
+        seen.1 = true;
+        Some((mode, how))
+    }
+}
+
+/// A store that fails once.
+pub(super) struct Faulty {
+    pub(super) store: SharedStore,
+    pub(super) faults: Arc<Faults>,
+}
+
+/// Passes every method on to the store within.
+macro_rules! faulty {
+    ($(impl $trait:ident { $(fn $method:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty;)* })*) => {$(
+        #[async_trait]
+        impl $trait for Faulty {
+            $(async fn $method(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                let fault = self.faults.count(stringify!($method));
+                if let Some((Mode::Refused, how)) = fault {
+                    return Err(how.error());
+                }
+                let answer = self.store.$method($($argument),*).await;
+                match fault {
+                    Some((_, how)) => answer.and(Err(how.error())),
+                    None => answer,
+                }
+            })*
+        }
+    )*};
+}
+
+faulty! {
+    impl DatasetStore {
+        fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
+        fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
+        fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
+        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewFingerprint>, deed: &AuditEntry) -> bool;
+        fn discard_upload(id: Uuid) -> ();
+        fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
+        fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
+        fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> DatasetRecord;
+        fn unsealed_datasets() -> Vec<Uuid>;
+        fn seal_dataset(dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>) -> ();
+    }
+    impl JobQueue {
+        fn enqueue(job: NewJob) -> JobRecord;
+        fn claim(token: LeaseToken, terms: ClaimTerms, now: DateTime<Utc>) -> Option<ClaimedJob>;
+        fn heartbeat(
+            id: Uuid, token: LeaseToken, progress: Option<Progress>, lease: Duration, now: DateTime<Utc>,
+        ) -> Heartbeat;
+        fn lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Heartbeat;
+        fn finish(id: Uuid, token: LeaseToken, end: JobEnd, now: DateTime<Utc>) -> WriteOutcome;
+        fn succeed_with_reused(id: Uuid, token: LeaseToken, release: Uuid, now: DateTime<Utc>) -> WriteOutcome;
+        fn release_lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> WriteOutcome;
+        fn request_cancel(tenant: &str, id: Uuid, now: DateTime<Utc>, deed: &AuditEntry) -> CancelOutcome;
+        fn reap(now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Reaped;
+        fn expire_all_leases(now: DateTime<Utc>) -> u64;
+        fn queued_jobs(tenant: &str) -> u64;
+        fn job(tenant: &str, id: Uuid) -> Option<JobRecord>;
+        fn jobs(tenant: &str, filter: &JobFilter, cursor: Option<Cursor>, limit: u32) -> Page<JobRecord>;
+    }
+    impl ReleaseStore {
+        fn put_part_chunk(job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> ();
+        fn part_chunk(tenant: &str, job: Uuid, attempt: u32, file: &str, number: u32) -> Option<PartChunkRecord>;
+        fn part_chunk_at_row(tenant: &str, job: Uuid, attempt: u32, file: &str, row: u64) -> Option<PartChunkRecord>;
+        fn drop_attempt(job: Uuid, attempt: u32) -> ();
+        fn commit(commit: ReleaseCommit) -> CommitOutcome;
+        fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
+        fn internal_report(tenant: &str, release: Uuid) -> Option<Ciphertext>;
+        fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ReleaseRecord>;
+        fn sweep(now: DateTime<Utc>, grace: Duration) -> SweepCounts;
+    }
+    impl DisclosureStore {
+        fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
+        fn series(tenant: &str, series: &str) -> SeriesRecord;
+        fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, deed: &AuditEntry) -> ();
+    }
+    impl FingerprintStore {
+        fn put_people(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
+        fn people_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
+        fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
+    }
+    impl ApiKeyStore {
+        fn insert_key(key: &ApiKey, deed: &AuditEntry) -> ();
+        fn insert_first_key(key: &ApiKey, deed: &AuditEntry) -> bool;
+        fn key(id: Uuid) -> Option<ApiKey>;
+        fn keys(tenant: Option<&str>) -> Vec<ApiKey>;
+        fn revoke_key(id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> ApiKey;
+        fn append_audit(entry: &AuditEntry) -> ();
+        fn audit(tenant: &str, filter: AuditFilter, cursor: Option<Cursor>, limit: u32) -> Page<AuditEntry>;
+    }
+    impl IdempotencyStore {
+        fn claim_repeat(key: &NewIdempotencyKey) -> Option<IdempotencyRecord>;
+        fn drop_repeat(resource: Uuid) -> ();
+        fn renew_repeat(resource: Uuid, until: DateTime<Utc>) -> bool;
+        fn note_content(resource: Uuid, content_hash: &[u8; 32]) -> bool;
+        fn expire_repeats(before: DateTime<Utc>) -> u64;
+        fn lapse_repeats(now: DateTime<Utc>) -> ();
+    }
+    impl LifecycleStore {
+        fn transition(transition: &Transition) -> TransitionOutcome;
+        fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> bool;
+        fn ended_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<(Uuid, String)>;
+        fn old_releases(before: DateTime<Utc>) -> Vec<(String, Uuid)>;
+        fn release_events(tenant: &str, release: Uuid) -> Vec<ReleaseEvent>;
+    }
+    impl MetadataStore {
+        fn pin(name: &str, value: &[u8]) -> Vec<u8>;
+        fn pinned(name: &str) -> Option<Vec<u8>>;
+        fn rotate(rotation: Rotation<'_>) -> RotationCounts;
+    }
+    impl PolicyStore {
+        fn put_policy(policy: &NewPolicy) -> (PolicyRecord, bool);
+        fn policy(tenant: &str, name: &str, version: Option<u32>) -> Option<PolicyRecord>;
+        fn policies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
+        fn policy_versions(tenant: &str, name: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
+    }
+    impl TaxonomyStore {
+        fn put_taxonomy(taxonomy: &NewTaxonomy) -> (TaxonomyRecord, bool);
+        fn taxonomy(tenant: &str, name: &str, version: Option<u32>) -> Option<TaxonomyRecord>;
+        fn taxonomies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<TaxonomyVersion>;
+        fn delete_taxonomy(name: &str, deed: &AuditEntry) -> Option<TaxonomyVersion>;
+    }
+    impl LedgerTransferStore {
+        fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;
+        fn import_ledger(copy: &LedgerCopy, at: DateTime<Utc>) -> Result<ImportSummary, ImportConflict>;
+        fn is_imported(tenant: &str, release: Uuid) -> bool;
+    }
+    impl TenantStore {
+        fn tenant_settings(tenant: &str) -> TenantSettings;
+        fn tenants() -> Vec<(String, TenantSettings)>;
+        fn set_tenant(tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> ();
+    }
+    impl QueueStatsStore {
+        fn check() -> ();
+        fn backlog() -> Backlog;
+    }
+}

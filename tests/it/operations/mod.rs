@@ -1,0 +1,8 @@
+//! The process: command line, durability, metrics, faults.
+
+pub(crate) mod command_line;
+pub(crate) mod durability;
+pub(crate) mod fault_injection;
+pub(crate) mod metrics;
+pub(crate) mod telemetry;
+pub(crate) mod torture;

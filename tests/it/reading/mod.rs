@@ -1,0 +1,7 @@
+//! What is read of a release.
+
+pub(crate) mod internal_report;
+pub(crate) mod linked_view;
+pub(crate) mod output_formats;
+pub(crate) mod profiles;
+pub(crate) mod queries;

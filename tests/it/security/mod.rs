@@ -1,0 +1,9 @@
+//! Keys, tokens, scopes, origins, encryption.
+
+pub(crate) mod authorization_matrix;
+pub(crate) mod encryption_at_rest;
+pub(crate) mod gateway;
+pub(crate) mod identity;
+pub(crate) mod jwt;
+pub(crate) mod nginx;
+pub(crate) mod origin_and_host;

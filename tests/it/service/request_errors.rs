@@ -1,0 +1,239 @@
+//! Requests that are wrong before a table or a specification is: ids, methods, paths, queries, bodies, hosts, origins.
+
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
+use serde_json::json;
+
+use crate::support::harness::{HOSPITAL, MARKER, Process, Server, hospital_method, part_path, text, versatile};
+
+const NOBODY: &str = "018f0000-0000-7000-8000-000000000000";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_and_malformed_ids_are_not_found() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let braced = format!("%7B{dataset}%7D");
+    let packed = dataset.replace('-', "");
+    let ids = [NOBODY, "7", "x", "%FF", "%00", "..%2f..", "018f0000-0000-7000-8000-00000000000g", &braced, &packed];
+    for id in ids {
+        for (method, path) in [
+            (Method::GET, format!("/v1/datasets/{id}")),
+            (Method::DELETE, format!("/v1/datasets/{id}")),
+            (Method::GET, format!("/v1/datasets/{id}/profile")),
+            (Method::GET, format!("/v1/datasets/{id}/attributes/a/values")),
+            (Method::GET, format!("/v1/jobs/{id}")),
+            (Method::GET, format!("/v1/jobs/{id}?wait=60")),
+            (Method::DELETE, format!("/v1/jobs/{id}")),
+            (Method::GET, format!("/v1/releases/{id}")),
+            (Method::GET, format!("/v1/releases/{id}/report")),
+            (Method::GET, format!("/v1/releases/{id}/tables/t1/parts/qi")),
+        ] {
+            server.send(server.request(method, &path)).await.problem(404, "not-found");
+        }
+    }
+    for (table, part) in
+        [("t9", "qi"), ("t1", "rows"), ("t1", "%FF"), ("%FF", "qi"), ("t1", "t1.qi.csv"), ("..%2Ft1", "qi")]
+    {
+        server.get(&part_path(&manifest, table, part)).await.problem(404, "not-found");
+    }
+    // one kind of id is not another
+    server.get(&format!("/v1/jobs/{dataset}")).await.problem(404, "not-found");
+    server.job(NOBODY, json!({"method": hospital_method()})).await.problem(404, "not-found");
+    server.post("/v1/plans", &json!({"dataset": NOBODY, "method": {}})).await.problem(404, "not-found");
+    for malformed in [json!("x"), json!(7), json!(null), json!(packed)] {
+        let document = json!({"dataset": malformed, "method": hospital_method()});
+        server.post("/v1/jobs", &document).await.fault("/dataset", "parameter-range");
+    }
+    server.post("/v1/jobs", &json!({})).await.fault("/dataset", "parameter-range");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_methods_and_paths() {
+    let server = Server::start().await;
+    for (method, path) in [
+        (Method::PUT, "/v1/datasets"),
+        (Method::PATCH, "/v1/jobs"),
+        (Method::POST, "/healthz"),
+        (Method::DELETE, "/v1/releases"),
+        (Method::GET, "/v1/plans"),
+        (Method::PUT, "/v1/releases/018f0000-0000-7000-8000-000000000000"),
+    ] {
+        let answer = server.send(server.request(method, path)).await;
+        answer.problem(405, "method-not-allowed");
+        assert!(!answer.header("allow").is_empty(), "{path}");
+    }
+    for path in ["/", "/v1", "/v2/datasets", "/v1/datasets/", "/v1/nobody", "/%FF", "/v1/jobs/x/events/y"] {
+        server.get(path).await.problem(404, "not-found");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_that_cannot_be_understood() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let job = text(&server.items("/v1/jobs").await[0]["id"]);
+    let part = part_path(&manifest, "t1", "qi");
+    for path in ["/v1/datasets", "/v1/jobs", "/v1/releases", &part] {
+        for query in ["surprise=1", "limit=0", "limit=1001", "limit=-1", "limit=x", "limit=", "cursor=x", "cursor=%FF"]
+        {
+            let query = if path == part { format!("format=json&{query}") } else { query.to_owned() };
+            server.get(&format!("{path}?{query}")).await.problem(400, "malformed-request");
+        }
+    }
+    for path in [
+        format!("/v1/jobs/{job}?wait=61"),
+        format!("/v1/jobs/{job}?wait=-1"),
+        format!("/v1/jobs/{job}?wait=1.5"),
+        format!("/v1/jobs/{job}?surprise=1"),
+        "/v1/jobs?status=sleeping".to_owned(),
+        "/v1/jobs?dataset=x".to_owned(),
+        "/v1/jobs?limit=1&limit=2".to_owned(),
+        format!("{part}?limit=5"),
+        format!("{part}?cursor=0"),
+        format!("{part}?format=json&cursor=6"),
+        format!("{part}?format=json&cursor=-1"),
+        format!("{part}?view=sums"),
+    ] {
+        server.get(&path).await.problem(400, "malformed-request");
+    }
+    let document = json!({"dataset": dataset, "method": hospital_method()});
+    server.post("/v1/jobs?wait=61", &document).await.problem(400, "malformed-request");
+    assert_eq!(server.items("/v1/jobs").await.len(), 1);
+    for (name, value) in [("accept", "image/png"), ("accept", "text/csv;q=0"), ("accept", "")] {
+        let request = server.request(Method::GET, &part).header(name, value);
+        server.send(request).await.problem(406, "not-acceptable");
+    }
+    server.get(&format!("{part}?format=xlsx")).await.problem(406, "not-acceptable");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_no_document() {
+    let server = Server::start().await;
+    let deep = "[".repeat(100_000);
+    for path in ["/v1/jobs", "/v1/plans"] {
+        let bodies: [&[u8]; 11] = [
+            b"",
+            b"[]",
+            b"\"SECRETVALUE\"",
+            b"7",
+            b"null",
+            b"{\"dataset\": ",
+            b"{\"dataset\": \"SECRETVALUE",
+            b"{\"a\": \"\xff\xfe\"}",
+            b"{} {}",
+            b"{\"a\": 1e999}",
+            deep.as_bytes(),
+        ];
+        for body in bodies {
+            let request =
+                server.request(Method::POST, path).header(CONTENT_TYPE, "application/json").body(body.to_vec());
+            let answer = server.send(request).await;
+            answer.problem(400, "malformed-body");
+        }
+        let large = format!("{{\"a\": \"{}\"}}", "x".repeat(20 << 20));
+        let request = server.request(Method::POST, path).header(CONTENT_TYPE, "application/json").body(large);
+        let problem = server.send(request).await.problem(413, "too-large");
+        assert_eq!(problem["limit"], 16 << 20);
+        let request = server.request(Method::POST, path).header(CONTENT_TYPE, "text/csv").body("a,b\n1,2\n");
+        server.send(request).await.problem(415, "unsupported-media-type");
+    }
+    assert!(server.items("/v1/jobs").await.is_empty());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purged_dataset_is_gone_and_its_release_stays() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let path = format!("/v1/datasets/{dataset}");
+    let receipt = server.delete(&path).await.ok(200);
+    assert!(receipt["purged_at"].is_string());
+    let expected = json!({"dataset": dataset, "purged_at": receipt["purged_at"], "rows": 6, "key_destroyed": true,
+        "releases_kept": [manifest["id"]]});
+    assert_eq!(receipt, expected);
+    assert_eq!(server.stored("column_chunks").await, 0);
+    server.get(&path).await.problem(410, "gone");
+    server.delete(&path).await.problem(410, "gone");
+    let document = json!({"method": hospital_method()});
+    server.job(&dataset, document.clone()).await.problem(410, "gone");
+    server.post("/v1/plans", &json!({"dataset": dataset, "method": {}})).await.problem(410, "gone");
+    assert!(!server.part(&manifest, "t1", "qi").await.is_empty());
+    let listed = &server.items("/v1/datasets").await[0];
+    assert_eq!((&listed["id"], &listed["purged_at"]), (&json!(dataset), &receipt["purged_at"]));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_job_cannot_be_cancelled() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let job = server.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
+    let path = text(&job["links"]["self"]);
+    server.delete(&path).await.problem(409, "conflict");
+    assert_eq!(server.get(&path).await.ok(200)["status"], "succeeded");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn foreign_hosts_and_origins_are_refused() {
+    let server = Server::start().await;
+    for host in ["example.com", "127.0.0.1.example.com", "localhost.example.com:80", "10.0.0.1"] {
+        for path in ["/healthz", "/v1/datasets", "/docs/", "/openapi.json", "/nobody"] {
+            let request = server.request(Method::GET, path).header(HOST, host);
+            server.send(request).await.problem(403, "host-refused");
+        }
+    }
+    for origin in ["https://example.com", "http://localhost:1", "null", "http://127.0.0.1"] {
+        let request =
+            server.request(Method::POST, "/v1/datasets").header(ORIGIN, origin).header(CONTENT_TYPE, "text/csv");
+        server.send(request.body(HOSPITAL)).await.problem(403, "foreign-origin");
+        let preflight = server.request(Method::OPTIONS, "/v1/datasets").header(ORIGIN, origin);
+        server.send(preflight).await.problem(403, "foreign-origin");
+    }
+    server.assert_nothing_stored().await;
+    let own = server.request(Method::GET, "/v1/datasets").header(ORIGIN, &server.base).header(ACCEPT, "*/*");
+    let answer = server.send(own).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, ""));
+    server.stop().await;
+}
+
+/// Everything that goes wrong with data, while the log says all it can.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_value_of_the_data_is_logged() {
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::serve(&home.path().join("data"), "trace");
+    let mut table = String::from("age,race,ward\n");
+    for row in 0..60 {
+        table.push_str(&format!("{},{MARKER}{},{MARKER}{}\n", row % 7, row % 3, row % 3));
+    }
+    for bad in [format!("{table}{MARKER}\n"), format!("{table}1,\"{MARKER}"), table.replace("age,race", "a,a")] {
+        process.upload("", bad).await.problem(422, "upload-malformed");
+    }
+    process.upload("types=race:integer", table.clone()).await.problem(422, "upload-malformed");
+    let headers = [("content-encoding", "gzip")];
+    process.upload_with("", table.clone(), &headers).await.problem(422, "upload-malformed");
+    process.upload("null=SECRET&delimiter=%7C", table.clone()).await.ok(201);
+
+    let dataset = process.dataset(table).await;
+    let rules = |rules: &[&str]| json!({"unlisted": "drop", "method": versatile(rules)});
+    process.publish(&dataset, rules(&["age -> race"])).await;
+    process.refused(&dataset, rules(&["ward -> race"])).await;
+    let mut ineligible = rules(&["age -> race"]);
+    ineligible["method"]["default_guarantee"]["l"] = 50.into();
+    process.job(&dataset, ineligible).await.problem(422, "invalid-specification");
+    let mut planned = rules(&["ward -> race"]);
+    planned["dataset"] = dataset.as_str().into();
+    assert_eq!(process.post("/v1/plans", &planned).await.ok(200)["feasible"], false);
+    process.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
+    assert!(process.terminate().success());
+    let log = process.log();
+    assert!(log.contains("job succeeded") && log.contains("TRACE"), "{log}");
+    let line = log.lines().find(|line| line.contains(MARKER));
+    assert_eq!(line, None);
+}

@@ -1,0 +1,182 @@
+//! The engine called as a library: a table from CSV, a specification from JSON, parts kept in memory and read back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Read;
+
+use guardian::control::Control;
+use guardian::engine::{EngineError, PartStore, ReleaseInput, VerificationInput, VerifiedRelease, verify};
+use guardian::ledger::EarlierDisclosures;
+use guardian::microdata::formats::IngestLimits;
+use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
+use guardian::microdata::{ColumnProfile, Table};
+use guardian::problem::Fault;
+use guardian::publication::{PublishedBytes, Unit};
+use guardian::random::RandomStreams;
+use guardian::report::{AuditSummary, Manifest, Provenance};
+use guardian::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
+use guardian::{engine, spec};
+use serde_json::Value;
+
+/// The files of a release, in memory.
+#[derive(Default)]
+pub(crate) struct Memory(pub(crate) BTreeMap<String, Vec<u8>>);
+
+impl PublishedBytes for Memory {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        self.0.get(file).map(|bytes| Box::new(&bytes[..]) as _).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl PartStore for Memory {
+    fn put(&mut self, file: &str, _: u32, _: u64, _: u32, csv: &[u8]) -> io::Result<()> {
+        self.0.entry(file.to_owned()).or_default().extend_from_slice(csv);
+        Ok(())
+    }
+}
+
+/// All columns of a CSV file.
+pub(crate) fn table(csv: impl Read) -> Table {
+    let limits = IngestLimits::default();
+    let mut reader = CsvReader::open(csv, CsvOptions::default(), &limits).unwrap();
+    read_table(&mut reader, None, &limits).unwrap()
+}
+
+/// A table, and what a specification is judged against.
+pub(crate) struct Original {
+    pub(crate) table: Table,
+    facts: Vec<ColumnFacts>,
+}
+
+/// A specification and the columns that it uses.
+pub(crate) struct Job {
+    pub(crate) specification: Specification,
+    pub(crate) table: Table,
+}
+
+impl Original {
+    pub(crate) fn new(table: Table) -> Self {
+        let rows = table.rows() as u64;
+        let facts = |attr| ColumnFacts::of(&ColumnProfile::of(table.name(attr), table.column(attr)), rows);
+        Self { facts: table.attributes().iter().map(facts).collect(), table }
+    }
+
+    pub(crate) fn job(&self, document: &Value) -> Result<Job, Vec<Fault>> {
+        let schema = DatasetSchema { columns: &self.facts, record_key: &[], unit: &Unit::Row };
+        let reading = spec::read(document, &schema, DocumentSource::CommandLine);
+        let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
+            return Err(reading.faults);
+        };
+        let columns = specification.used.iter().map(|&at| self.table.column(at.into()).clone()).collect();
+        let table = Table::new(specification.names.clone(), columns);
+        Ok(Job { specification, table })
+    }
+}
+
+/// Publishes in memory.
+pub(crate) fn release(
+    job: &Job,
+    earlier: &EarlierDisclosures,
+    streams: &RandomStreams,
+) -> Result<(VerifiedRelease, Memory), EngineError> {
+    let provenance = Provenance {
+        id: None,
+        series: None,
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        composition: "none",
+        reproducible: true,
+    };
+    let order = ReleaseInput {
+        specification: &job.specification,
+        table: &job.table,
+        streams,
+        further: None,
+        earlier,
+        provenance: &provenance,
+    };
+    let mut memory = Memory::default();
+    let released = engine::release(&order, &mut memory, &Control::default())?;
+    Ok((released, memory))
+}
+
+/// Verifies a release from its manifest, with the rows of the original or without.
+pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> AuditSummary {
+    let claim = VerificationInput {
+        requirements: None,
+        manifest,
+        names: &job.specification.published_names,
+        rules: Some(job.specification.method.rules()),
+        uninformative: None,
+        taxonomies: None,
+        thresholds: None,
+        original: with_rows.then_some(&job.table),
+    };
+    let summary = verify(&claim, files, &Control::default()).unwrap();
+    assert!(summary.verified, "{:#?}", summary.checks);
+    summary
+}
+
+/// The cells of a CSV file: the header, then rows.
+pub(crate) fn cells(csv: &[u8]) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
+    let mut rows = reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect());
+    (rows.next().unwrap(), rows.collect())
+}
+
+/// A part that a manifest lists, as a reader of the release sees it.
+pub(crate) struct ReadPart {
+    pub(crate) attributes: Vec<String>,
+    /// The bucket of each row, where there are buckets.
+    pub(crate) buckets: Option<Vec<u32>>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The parts of every table, read from their bytes.
+pub(crate) fn parts(manifest: &Manifest, files: &Memory) -> Vec<Vec<ReadPart>> {
+    let tables = manifest.tables.iter().map(|table| {
+        let parts = table.parts.iter().map(|part| {
+            let (mut attributes, mut rows) = cells(&files.0[&part.file]);
+            let buckets = part.bucketed.then(|| {
+                assert_eq!(attributes.remove(0), "bucket");
+                rows.iter_mut().map(|row| row.remove(0).parse().unwrap()).collect()
+            });
+            ReadPart { attributes, buckets, rows }
+        });
+        parts.collect()
+    });
+    tables.collect()
+}
+
+/// How many times as many random cases as usual are wanted.
+pub(crate) fn seeds() -> u64 {
+    std::env::var("GUARDIAN_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
+}
+
+/// A small generator for test cases (splitmix64), so that a printed seed says everything.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// `count` different indices below `bound`.
+    pub(crate) fn pick(&mut self, count: usize, bound: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..bound).collect();
+        (0..count).map(|_| all.swap_remove(self.below(all.len()))).collect()
+    }
+
+    pub(crate) fn key(&mut self) -> [u8; 32] {
+        let mut key = [0; 32];
+        key.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.next().to_le_bytes()));
+        key
+    }
+}

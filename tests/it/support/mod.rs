@@ -1,0 +1,9 @@
+//! Helpers of all tests.
+
+pub(crate) mod chance;
+pub(crate) mod harness;
+pub(crate) mod independent_check;
+pub(crate) mod issuer;
+pub(crate) mod library;
+pub(crate) mod openapi_judge;
+pub(crate) mod rust_source;
