@@ -1,5 +1,5 @@
 //! The union check of a long ledger: `cargo bench --bench ledger`. 20,000 disclosures of 200 distinct sets of 128 attributes under 500
-//! standing rules, as a nightly job leaves them in half a century.
+//! active rules, as a nightly job leaves them in half a century.
 #![expect(clippy::unwrap_used, reason = "a program that measures")]
 
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ fn ledger() -> (Vec<String>, EarlierDisclosures) {
         let disclosure = Disclosure {
             table: format!("t{number}"),
             attributes: set(number % SETS),
-            standing: RecordedProtection::Plain,
+            protection: RecordedProtection::Plain,
             partial: false,
             unproven: None,
         };
@@ -45,7 +45,7 @@ fn ledger() -> (Vec<String>, EarlierDisclosures) {
             sensitive: names[64 + (number * 13 + number / 64) % 64].clone(),
             combination: Vec::new(),
             guarantee: Guarantee::LDiversity { l: 2 },
-            uninformative: Vec::new(),
+            excludable: Vec::new(),
             taxonomy: None,
         };
         (Uuid::from_u128(number as u128), rule)

@@ -266,7 +266,7 @@ fn settings() -> Vec<Setting> {
     ]
 }
 
-/// What a requirement comes to by the audit, which joins what was published.
+/// What a requirement comes to by the verifier, which joins what was published.
 fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Duration {
     let (new, earlier, trees) = world.published(sequel);
     let reference = |&(release, name): &(usize, &str)| stated::JoinAttribute { release, attribute: name.to_owned() };

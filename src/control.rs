@@ -19,7 +19,7 @@ pub enum Phase {
     /// Writing the parts.
     Write,
     /// Verifying the written parts.
-    Audit,
+    Verify,
     /// Judging the release together with earlier ones.
     Compose,
     /// Making the release visible.
@@ -28,7 +28,7 @@ pub enum Phase {
 
 impl Phase {
     const ALL: [Self; 7] =
-        [Self::Load, Self::Plan, Self::Publish, Self::Write, Self::Audit, Self::Compose, Self::Commit];
+        [Self::Load, Self::Plan, Self::Publish, Self::Write, Self::Verify, Self::Compose, Self::Commit];
 
     /// The name used in the contract.
     #[must_use]
@@ -38,7 +38,7 @@ impl Phase {
             Self::Plan => "plan",
             Self::Publish => "publish",
             Self::Write => "write",
-            Self::Audit => "audit",
+            Self::Verify => "verify",
             Self::Compose => "compose",
             Self::Commit => "commit",
         }

@@ -107,9 +107,9 @@ impl ProcessContext {
         let fingerprint = *vault.fingerprint();
         store.wraps_under(fingerprint);
         let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
-        let sealed = encrypt_datasets(shared.as_ref(), &vault).await?;
-        if sealed > 0 {
-            tracing::info!(datasets = sealed, "datasets from before anything was sealed are sealed now");
+        let ciphertext = encrypt_datasets(shared.as_ref(), &vault).await?;
+        if ciphertext > 0 {
+            tracing::info!(datasets = ciphertext, "datasets from before anything was encrypted are encrypted now");
         }
         store.listen(&signals, &stopping).await?;
         if store.is_shared() {
@@ -300,7 +300,7 @@ impl Service {
         let budget = MemoryBudget::new(memory::budget(&config.job_limits));
         let settings = settings(config.workers, config.queue, config.grace());
         let workers = base.start_workers(settings, &config.job_limits, &budget);
-        let desk = AppService {
+        let service = AppService {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
             clock: base.clock.clone(),
@@ -313,11 +313,11 @@ impl Service {
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
             // before anyone can ask, so that a restart gives nothing that is too old
-            retire(&desk, kept).await;
-            tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
+            retire(&service, kept).await;
+            tokio::spawn(retire_again(service.clone(), kept, base.stopping.clone()));
         }
         let router = api::router(App {
-            desk,
+            service,
             limits: of_tables(config),
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
@@ -404,17 +404,17 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
     }
 }
 
-async fn retire(desk: &AppService, kept: Duration) {
-    if let Err(problem) = desk.retire(desk.clock.now() - kept).await {
+async fn retire(service: &AppService, kept: Duration) {
+    if let Err(problem) = service.retire(service.clock.now() - kept).await {
         tracing::warn!(problem = problem.detail, "releases that are too old are withdrawn later");
     }
 }
 
-async fn retire_again(desk: AppService, kept: Duration, stopping: CancellationToken) {
+async fn retire_again(service: AppService, kept: Duration, stopping: CancellationToken) {
     loop {
         tokio::select! {
             () = stopping.cancelled() => return,
-            () = tokio::time::sleep(SWEEP_INTERVAL) => retire(&desk, kept).await,
+            () = tokio::time::sleep(SWEEP_INTERVAL) => retire(&service, kept).await,
         }
     }
 }
@@ -478,13 +478,13 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn another_or_an_emptied_folder_is_not_started_on() {
         let home = tempfile::tempdir().unwrap();
-        let (config, stranger) = (config(&home.path().join("data"), "embedded"), Uuid::now_v7());
-        assert!(is_other(expecting(&config, stranger).await, None));
+        let (config, unknown_value) = (config(&home.path().join("data"), "embedded"), Uuid::now_v7());
+        assert!(is_other(expecting(&config, unknown_value).await, None));
         assert!(!config.data.exists(), "nothing was made");
         let id = migrate(&config.store, &config.data).await.unwrap().id;
         assert_eq!(migrate(&config.store, &config.data).await.unwrap().id, id);
         assert_eq!(expecting(&config, id).await.unwrap(), id);
-        assert!(is_other(expecting(&config, stranger).await, Some(id)));
+        assert!(is_other(expecting(&config, unknown_value).await, Some(id)));
         // emptied: the folder is there, the store is not
         for entry in std::fs::read_dir(&config.data).unwrap() {
             std::fs::remove_file(entry.unwrap().path()).unwrap();

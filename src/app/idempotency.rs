@@ -38,7 +38,7 @@ pub enum IdempotencyOutcome {
 
 /// A key that a running request holds. Dropping it ends the renewals, so that the key lapses.
 pub struct IdempotencyClaim {
-    desk: AppService,
+    service: AppService,
     tenant: String,
     route: IdempotentRoute,
     resource: Uuid,
@@ -63,7 +63,7 @@ impl IdempotencyClaim {
     /// # Errors
     /// `conflict` when another request has taken the key meanwhile, or the store's problem.
     pub async fn note(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
-        let noted = self.desk.store.note_content(self.resource, content_hash).await;
+        let noted = self.service.store.note_content(self.resource, content_hash).await;
         if noted.map_err(|error| problem_of(&error))? {
             Ok(())
         } else {
@@ -75,9 +75,9 @@ impl IdempotencyClaim {
     /// Lets go of the key of a request that failed, so that it can be tried again.
     pub async fn give_up(self) {
         // a store may fail to answer after it has done its work: what is there keeps its key
-        let dropped = match self.desk.is_there(&self.tenant, self.route, self.resource).await {
+        let dropped = match self.service.is_there(&self.tenant, self.route, self.resource).await {
             Ok(true) => return,
-            Ok(false) => self.desk.store.drop_repeat(self.resource).await,
+            Ok(false) => self.service.store.drop_repeat(self.resource).await,
             Err(error) => Err(error),
         };
         if let Err(error) = dropped {
@@ -111,10 +111,10 @@ impl AppService {
                 job.map_err(|error| problem_of(&error))
             }
             IdempotencyOutcome::First(claim) => {
-                let (desk, caller) = (self.clone(), caller.clone());
+                let (service, caller) = (self.clone(), caller.clone());
                 // a task of its own: a caller that goes away does not leave the key behind
                 let submitting = tokio::spawn(async move {
-                    let submitted = desk.submit(&caller, &document, claim.resource).await;
+                    let submitted = service.submit(&caller, &document, claim.resource).await;
                     if submitted.is_err() {
                         claim.give_up().await;
                     }
@@ -197,11 +197,11 @@ impl AppService {
     }
 
     fn claimed(&self, caller: &Caller, route: IdempotentRoute, resource: Uuid) -> IdempotencyClaim {
-        let desk = self.clone();
+        let service = self.clone();
         let renewals = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(IDEMPOTENCY_LEASE / 3).await;
-                match desk.store.renew_repeat(resource, desk.clock.now() + IDEMPOTENCY_LEASE).await {
+                match service.store.renew_repeat(resource, service.clock.now() + IDEMPOTENCY_LEASE).await {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => tracing::warn!(error = %error, "the key of a request could not be renewed"),
@@ -209,7 +209,7 @@ impl AppService {
             }
         });
         IdempotencyClaim {
-            desk: self.clone(),
+            service: self.clone(),
             tenant: caller.tenant.clone(),
             route,
             resource,

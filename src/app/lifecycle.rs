@@ -28,7 +28,8 @@ impl AppService {
         act: ReleaseAction,
         reason: String,
     ) -> Result<ReleaseRecord, Problem> {
-        let transition = Transition { release, act, reason, deed: self.deed(caller, act.action(), release) };
+        let transition =
+            Transition { release, act, reason, audit_entry: self.audit_entry(caller, act.action(), release) };
         match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
             TransitionOutcome::Done => {}
             TransitionOutcome::NotFound => return Err(self.no_such_release(caller, release).await),
@@ -37,7 +38,7 @@ impl AppService {
                 return Err(Problem::new(Kind::Conflict, detail));
             }
             TransitionOutcome::NotByAnother => {
-                let detail = match &transition.deed.actor {
+                let detail = match &transition.audit_entry.actor {
                     Some(_) => {
                         "a release of this tenant is approved by another key than those that submitted its jobs; this key is one \
                          of them, or it is not known which they are"
@@ -77,8 +78,8 @@ impl AppService {
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn read_held(&self, caller: &Caller, release: Uuid) -> Result<bool, Problem> {
-        let deed = self.deed(caller, AuditAction::ReadHeld, release);
-        let marked = self.store.mark_read(&caller.tenant, release, deed.at, &deed).await;
+        let audit_entry = self.audit_entry(caller, AuditAction::ReadHeld, release);
+        let marked = self.store.mark_read(&caller.tenant, release, audit_entry.at, &audit_entry).await;
         marked.map_err(|error| problem_of(&error))
     }
 

@@ -29,8 +29,8 @@ impl AppService {
             let detail = format!("a specification that is kept may have {MAX_POLICY_BYTES} bytes");
             return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_POLICY_BYTES).with("found", found));
         }
-        let deed = self.deed(caller, AuditAction::PutPolicy, name.as_str());
-        let policy = NewPolicy { id: Uuid::now_v7(), name, specification: specification.clone(), deed };
+        let audit_entry = self.audit_entry(caller, AuditAction::PutPolicy, name.as_str());
+        let policy = NewPolicy { id: Uuid::now_v7(), name, specification: specification.clone(), audit_entry };
         self.store.put_policy(&policy).await.map_err(|error| problem_of(&error))
     }
 

@@ -13,7 +13,7 @@ use crate::ledger;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
 use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
-use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
+use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
 const MAX_PAIRED_ATTRIBUTES: usize = 64;
@@ -43,7 +43,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         datasets: record.datasets.iter().map(|(id, _)| *id).collect(),
         attributes: Vec::new(),
         disclosures: Vec::new(),
-        standing_rules: Vec::new(),
+        active_rules: Vec::new(),
         graph: Vec::new(),
         refused_pairs: Vec::new(),
     };
@@ -54,14 +54,14 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         contents.entry(content_hash).or_default().entries.push(entry);
     }
     for (content_hash, rule) in record.rules {
-        let standing: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
-        let of_combination = !standing.combination.is_empty();
-        series.standing_rules.push(SeriesRule {
+        let protection: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
+        let of_combination = !protection.combination.is_empty();
+        series.active_rules.push(SeriesRule {
             release: rule.release,
-            pointer: standing.pointer,
-            quasi_identifiers: standing.quasi_identifiers,
-            sensitive: if of_combination { standing.combination } else { vec![standing.sensitive] },
-            guarantee: standing.guarantee,
+            pointer: protection.pointer,
+            quasi_identifiers: protection.quasi_identifiers,
+            sensitive: if of_combination { protection.combination } else { vec![protection.sensitive] },
+            guarantee: protection.guarantee,
         });
         contents.entry(content_hash).or_default().rules.push(rule);
     }
@@ -135,24 +135,24 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
 }
 
 fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> SeriesDisclosure {
-    let (standing, seals) = match disclosure.standing {
+    let (protection, guards) = match disclosure.protection {
         RecordedProtection::Plain => ("plain", Vec::new()),
-        RecordedProtection::Unsealed => ("unsealed", Vec::new()),
-        RecordedProtection::Sealed(seals) => ("sealed", seals),
+        RecordedProtection::Exclusive => ("exclusive", Vec::new()),
+        RecordedProtection::Guarding(guards) => ("guarding", guards),
     };
-    let seals = seals.into_iter().map(|seal| ManifestSeal {
-        quasi_identifiers: seal.quasi_identifiers,
-        sensitive: seal.sensitive,
-        joint: seal.joint,
-        guarantees: seal.guarantees,
+    let guards = guards.into_iter().map(|guard| ManifestGuard {
+        quasi_identifiers: guard.quasi_identifiers,
+        sensitive: guard.sensitive,
+        joint: guard.joint,
+        guarantees: guard.guarantees,
     });
     SeriesDisclosure {
         id: entry.id,
         release: Some(entry.release),
         table: disclosure.table,
         attributes: disclosure.attributes,
-        standing: standing.to_owned(),
-        seals: seals.collect(),
+        protection: protection.to_owned(),
+        guards: guards.collect(),
         cuts: BTreeMap::new(),
         status: match status {
             "held" => "reserved",

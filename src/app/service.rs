@@ -96,7 +96,7 @@ impl AppService {
     }
 
     /// What a caller does now, as the audit log will tell it.
-    pub fn deed(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
+    pub fn audit_entry(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
         AuditEntry::of(caller, action, object, self.clock.now())
     }
 
@@ -105,7 +105,7 @@ impl AppService {
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn note(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
-        self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
+        self.store.append_audit(&self.audit_entry(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
     /// Destroys the rows of a dataset.
@@ -114,8 +114,8 @@ impl AppService {
     /// `not-found`, `gone` when it was purged before, or the store's problem.
     pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
         self.dataset(caller, id).await?;
-        let deed = self.deed(caller, AuditAction::Purge, id);
-        let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
+        let audit_entry = self.audit_entry(caller, AuditAction::Purge, id);
+        let purged = self.store.purge_dataset(&caller.tenant, id, audit_entry.at, &audit_entry).await;
         purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
             other => problem_of(&other),
@@ -127,8 +127,8 @@ impl AppService {
     /// # Errors
     /// `not-found`, `conflict` when it has ended, or the store's problem.
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-        let deed = self.deed(caller, AuditAction::Cancel, id);
-        let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
+        let audit_entry = self.audit_entry(caller, AuditAction::Cancel, id);
+        let outcome = self.store.request_cancel(&caller.tenant, id, audit_entry.at, &audit_entry).await;
         match outcome.map_err(|error| problem_of(&error))? {
             CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
             CancelOutcome::Terminal(status) => {
@@ -177,11 +177,11 @@ impl AppService {
         if dataset.purged_at.is_some() {
             return Err(Problem::new(Kind::Gone, "the original was purged, and what it said of the release with it"));
         }
-        let sealed = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
+        let ciphertext = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
         let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
-        let sealed = sealed.ok_or_else(absent)?;
+        let ciphertext = ciphertext.ok_or_else(absent)?;
         let key = dataset.data_key(&self.vault).map_err(load_problem)?;
-        let report = key.open(CiphertextContext::InternalReport { release: release.id }, &sealed);
+        let report = key.open(CiphertextContext::InternalReport { release: release.id }, &ciphertext);
         let report = report.map_err(|error| failed(error.into()))?;
         let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
         self.note(caller, AuditAction::ReadInternal, release.id).await?;
@@ -267,7 +267,7 @@ impl AppService {
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
-            deed: self.deed(caller, AuditAction::Submit, id),
+            audit_entry: self.audit_entry(caller, AuditAction::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
         meter::submitted(&job.method, job.status == JobStatus::Succeeded);

@@ -50,8 +50,8 @@ impl AppService {
         }
         let body = serde_json::to_value(&statement).map_err(|error| failed(StoreError::corrupt(error)))?;
         let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
-        let deed = self.deed(caller, AuditAction::State, series);
-        self.store.enter_statement(&caller.tenant, series, &entered, &deed).await.map_err(failed)?;
+        let audit_entry = self.audit_entry(caller, AuditAction::State, series);
+        self.store.enter_statement(&caller.tenant, series, &entered, &audit_entry).await.map_err(failed)?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
     }
     /// What is not so of the tables and of the datasets that hold their rows. What is entered stays for ever, so that it is looked at
@@ -65,10 +65,10 @@ impl AppService {
         let (mut faults, mut held) = (Vec::new(), Vec::new());
         for (at, table) in statement.tables.iter().enumerate() {
             let place = child("/tables", &at.to_string());
-            if table.standing == DeclaredProtection::Plain && !table.cuts.is_empty() {
-                let detail = "a plain table is one of exact tuples, and has no cuts: expected unsealed";
-                let fault = Fault::new(child(&place, "standing"), Kind::ParameterRange, detail);
-                faults.push(fault.with("allowed", "unsealed"));
+            if table.protection == DeclaredProtection::Plain && !table.cuts.is_empty() {
+                let detail = "a plain table is one of exact tuples, and has no cuts: expected exclusive";
+                let fault = Fault::new(child(&place, "protection"), Kind::ParameterRange, detail);
+                faults.push(fault.with("allowed", "exclusive"));
             }
             let Some(id) = table.dataset else { continue };
             let dataset = self.dataset(caller, id).await?;
@@ -76,9 +76,9 @@ impl AppService {
             let stated = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
             match inputs::ExternalRows::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
                 Ok(table) => held.push((place, table)),
-                Err(strange) => faults.extend(strange.into_iter().map(|strange| {
-                    let name = &table.attributes[strange];
-                    let pointer = child(&child(&place, "attributes"), &strange.to_string());
+                Err(unknown) => faults.extend(unknown.into_iter().map(|unknown| {
+                    let name = &table.attributes[unknown];
+                    let pointer = child(&child(&place, "attributes"), &unknown.to_string());
                     let detail = format!("{name} {}", inputs::NO_SINGLE_COLUMN_DETAIL);
                     Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name.as_str())
                 })),

@@ -32,8 +32,8 @@ impl AppService {
             let detail = format!("a taxonomy that is kept may have {MAX_TAXONOMY_BYTES} bytes");
             return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_TAXONOMY_BYTES).with("found", found));
         }
-        let deed = self.deed(caller, AuditAction::PutTaxonomy, name.as_str());
-        let taxonomy = NewTaxonomy { id: Uuid::now_v7(), name, tree, deed };
+        let audit_entry = self.audit_entry(caller, AuditAction::PutTaxonomy, name.as_str());
+        let taxonomy = NewTaxonomy { id: Uuid::now_v7(), name, tree, audit_entry };
         self.store.put_taxonomy(&taxonomy).await.map_err(|error| problem_of(&error))
     }
 
@@ -56,8 +56,8 @@ impl AppService {
     pub async fn delete_taxonomy(&self, caller: &Caller, name: &str) -> Result<TaxonomyVersion, Problem> {
         let deleted = match spec::is_policy_name(name) {
             true => {
-                let deed = self.deed(caller, AuditAction::DeleteTaxonomy, name);
-                self.store.delete_taxonomy(name, &deed).await.map_err(|error| problem_of(&error))?
+                let audit_entry = self.audit_entry(caller, AuditAction::DeleteTaxonomy, name);
+                self.store.delete_taxonomy(name, &audit_entry).await.map_err(|error| problem_of(&error))?
             }
             false => None,
         };

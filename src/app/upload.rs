@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::service::AppService;
 use crate::fingerprints::{FingerprintCollector, FingerprintComparison, overlaps};
 use crate::identity::Caller;
-use crate::inputs::{column_of, seal_profiles};
+use crate::inputs::{column_of, encrypt_profiles};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
@@ -57,7 +57,7 @@ pub struct UploadRequest {
 /// # Errors
 /// What is wrong with the table, or the store's problem.
 pub fn upload(
-    desk: &AppService,
+    service: &AppService,
     caller: &Caller,
     handle: &Handle,
     id: Uuid,
@@ -65,10 +65,10 @@ pub fn upload(
     body: impl Read + Send + 'static,
     received: &dyn Fn() -> Result<u64, Problem>,
 ) -> Result<DatasetRecord, Problem> {
-    let taken = store_table(desk, caller, handle, id, request, body, received);
+    let taken = store_table(service, caller, handle, id, request, body, received);
     if taken.is_err() {
         // what stays behind is swept at the next start
-        if let Err(error) = handle.block_on(desk.store.discard_upload(id)) {
+        if let Err(error) = handle.block_on(service.store.discard_upload(id)) {
             tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
         }
     }
@@ -76,7 +76,7 @@ pub fn upload(
 }
 
 fn store_table(
-    desk: &AppService,
+    service: &AppService,
     caller: &Caller,
     handle: &Handle,
     id: Uuid,
@@ -91,21 +91,21 @@ fn store_table(
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
-    let (key, wrapped_key) = desk.vault.fresh_data_key(id).map_err(|error| problem_of(&error.into()))?;
-    handle.block_on(desk.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
-    let template = desk.vault.content_hasher(&caller.tenant);
+    let (key, wrapped_key) = service.vault.fresh_data_key(id).map_err(|error| problem_of(&error.into()))?;
+    handle.block_on(service.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
+    let template = service.vault.content_hasher(&caller.tenant);
     let mut content = TableContentHash::new(template.clone(), &names);
     let mut people = FingerprintCollector::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
         content.add(&chunk);
         people.add(&chunk)?;
-        let seal = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
-            Ok((no, key.seal(CiphertextContext::Chunk { chunk: chunks, column: no }, &column.encode())?))
+        let encrypt = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
+            Ok((no, key.encrypt(CiphertextContext::Chunk { chunk: chunks, column: no }, &column.encode())?))
         };
-        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(seal).collect();
+        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(encrypt).collect();
         let payloads = payloads.map_err(|error| problem_of(&error))?;
-        handle.block_on(desk.store.put_column_chunks(id, chunks, &payloads)).map_err(|error| problem_of(&error))?;
+        handle.block_on(service.store.put_column_chunks(id, chunks, &payloads)).map_err(|error| problem_of(&error))?;
         rows += u64::from(chunk.rows);
         chunks += 1;
     }
@@ -117,7 +117,7 @@ fn store_table(
     let bytes = received()?;
 
     let stored = |chunk: u32, column: u32| -> Result<ChunkColumn, Problem> {
-        let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
+        let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column));
         let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
         column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))
     };
@@ -134,7 +134,7 @@ fn store_table(
             FingerprintPiece::Sample => sample = hashes.to_vec(),
             FingerprintPiece::Set(_) => {}
         }
-        handle.block_on(desk.store.put_people(id, piece, hashes)).map_err(|error| problem_of(&error))
+        handle.block_on(service.store.put_people(id, piece, hashes)).map_err(|error| problem_of(&error))
     })?;
 
     let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
@@ -150,8 +150,8 @@ fn store_table(
     if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
         persons(subject, most, &profiles)?;
     }
-    let sealed = seal_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
-    let created_at: DateTime<Utc> = desk.clock.now();
+    let ciphertext = encrypt_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
+    let created_at: DateTime<Utc> = service.clock.now();
     let mut dataset = DatasetRecord {
         id,
         tenant: caller.tenant.clone(),
@@ -168,7 +168,7 @@ fn store_table(
         format: request.format.media_type().to_owned(),
         content_hash: content.finish(template, &profiles),
         chunks,
-        profiles: Some(sealed),
+        profiles: Some(ciphertext),
         wrapped_key: Some(wrapped_key),
         purged_at: None,
         overlaps: Vec::new(),
@@ -181,7 +181,7 @@ fn store_table(
     };
     let newcomer = FingerprintComparison::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
     for _ in 0..MAX_ADMISSION_RETRIES {
-        let admitted = handle.block_on(admit(desk, caller, &mut dataset, &newcomer));
+        let admitted = handle.block_on(admit(service, caller, &mut dataset, &newcomer));
         if admitted.map_err(|error| problem_of(&error))? {
             return Ok(dataset);
         }
@@ -192,16 +192,16 @@ fn store_table(
 /// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once, the
 /// second to come knows of the first.
 async fn admit(
-    desk: &AppService,
+    service: &AppService,
     caller: &Caller,
     dataset: &mut DatasetRecord,
     newcomer: &FingerprintComparison<'_>,
 ) -> Result<bool, StoreError> {
-    let (uploads, others) = desk.store.people(&caller.tenant, None).await?;
-    dataset.overlaps = overlaps(desk.store.as_ref(), &caller.tenant, newcomer, &others).await?;
+    let (uploads, others) = service.store.people(&caller.tenant, None).await?;
+    dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
     let people = NewFingerprint { people: newcomer.people.clone(), uploads };
-    let deed = desk.deed(caller, AuditAction::Upload, dataset.id);
-    desk.store.admit_dataset(dataset, Some(&people), &deed).await
+    let audit_entry = service.audit_entry(caller, AuditAction::Upload, dataset.id);
+    service.store.admit_dataset(dataset, Some(&people), &audit_entry).await
 }
 
 /// Every column that the request names must be there.

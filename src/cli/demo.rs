@@ -102,7 +102,7 @@ async fn show(client: &Client, example: &Example) -> Result<(), CommandOutcome> 
     {
         say(&format!("  - {}", line.as_str().unwrap_or_default()))?;
     }
-    say(&format!("  - {}", report["audit"].as_str().unwrap_or_default()))?;
+    say(&format!("  - {}", report["verification"].as_str().unwrap_or_default()))?;
     say(&format!("  manifest: {}{path}", client.base))?;
     for table in manifest["tables"].as_array().into_iter().flatten() {
         for part in table["parts"].as_array().into_iter().flatten() {

@@ -118,9 +118,9 @@ pub(super) fn job(
         Some(specification) if specification.used.len() == built.len() => {
             let names = specification.names.clone();
             let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
-            let (table, strange) = crate::engine::annotate(&specification, table);
+            let (table, unknown) = crate::engine::annotate(&specification, table);
             let faults =
-                [annotate_with_unknown(faults, strange), crate::engine::check(&specification, &table)].concat();
+                [annotate_with_unknown(faults, unknown), crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
                 return Ok(InputJob { specification, table, persons: persons.fault });
             }

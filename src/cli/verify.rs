@@ -1,4 +1,4 @@
-//! `guardian verify`: the audit of bytes on disk, whoever published them.
+//! `guardian verify`: the verifier of bytes on disk, whoever published them.
 
 mod anything;
 
@@ -15,7 +15,7 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, VerificationInput};
 use crate::publication::Unit;
-use crate::report::{AuditSummary, CheckResult};
+use crate::report::{CheckResult, VerificationSummary};
 use crate::spec::DocumentSource;
 use crate::telemetry;
 
@@ -75,7 +75,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, Co
         manifest: &manifest,
         names: job.as_ref().map_or(&listed, |job| &job.specification.published_names),
         rules: job.as_ref().map(|job| job.specification.method.rules()),
-        uninformative: job.as_ref().map(|job| job.specification.uninformative.as_slice()),
+        excludable: job.as_ref().map(|job| job.specification.excludable.as_slice()),
         taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
         requirements: job.as_ref().map(|job| job.specification.method.requirements()),
         thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
@@ -101,7 +101,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, Co
     Ok(if summary.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 
-fn say(summary: &AuditSummary, json: bool) -> std::io::Result<()> {
+fn say(summary: &VerificationSummary, json: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
         return writeln!(out, "{}", serde_json::to_string_pretty(summary)?);

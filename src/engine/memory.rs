@@ -16,7 +16,7 @@ pub struct ColumnSize {
 /// What a release takes whatever its table.
 const BASE_BYTES: u64 = 8 << 20;
 
-/// Bytes for a row: its place in the secret order, its bucket, what the audit keeps of it.
+/// Bytes for a row: its place in the secret order, its bucket, what the verifier keeps of it.
 const ROW_BYTES: u64 = 40;
 
 /// For a cell, times the width of its code: the column, its secret order, what is published of it.
@@ -25,7 +25,7 @@ const CELL_BYTES_PER_CODE_BYTE: u64 = 3;
 /// For a distinct value, beside its bytes: its places in dictionaries, their hash tables and their order.
 const DISTINCT_VALUE_BYTES: u64 = 44;
 
-/// Times the bytes of the distinct values: a dictionary that grows, its sorted copy, that of the audit.
+/// Times the bytes of the distinct values: a dictionary that grows, its sorted copy, that of the verifier.
 const DICTIONARY_COPIES: u64 = 4;
 
 /// Rows that are written at once, and how often their text is held: as it is written, with room to grow, and as it is packed.
@@ -69,13 +69,13 @@ const DRAWN_ROW_BYTES: u64 = 32;
 /// For a row, times the figures that are computed at once: keys, a hash table of them, groups, the order by group.
 const SCORE_ROW_BYTES: u64 = 70;
 
-/// For a row in a class: its places in halves and in the order of the part, its class, what the audit holds of it.
+/// For a row in a class: its places in halves and in the order of the part, its class, what the verifier holds of it.
 const CLASS_ROW_BYTES: u64 = 72;
 
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
 const GENERALIZED_CELL_BYTES: u64 = 12;
 
-/// For a cell of a release of a sequence beside its code: its label, as the audit holds it.
+/// For a cell of a release of a sequence beside its code: its label, as the verifier holds it.
 const SEQUENTIAL_CELL_BYTES: u64 = 4;
 
 /// For rows that are alike in all columns of such a release: their signature.
@@ -87,7 +87,7 @@ const SLICED_ROW_BYTES: u64 = 96;
 /// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
 const SLICED_CELL_BYTES: u64 = 12;
 
-/// For a row and a column where columns share attributes: its value, what its bucket counts, and the tuple that the audit holds.
+/// For a row and a column where columns share attributes: its value, what its bucket counts, and the tuple that the verifier holds.
 const OVERLAPPING_CELL_BYTES: u64 = 240;
 
 /// For a row and a sensitive attribute of a decomposed table: its code, its place in a set, what is possible there.

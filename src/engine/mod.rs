@@ -1,4 +1,4 @@
-//! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
+//! One release from start to end: plan, publish, write, audit, compose, guard. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod attack;

@@ -12,7 +12,7 @@ use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
 /// Where columns are loaded from, and how much of each.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnSources<'a> {
-    /// Has what is sealed.
+    /// Has what is encrypted.
     pub(crate) store: &'a dyn Store,
     /// Opens it.
     pub(crate) vault: &'a Vault,
@@ -25,9 +25,9 @@ pub(crate) fn column_of(
     key: &DataKey,
     chunk: u32,
     column: u32,
-    sealed: &Ciphertext,
+    ciphertext: &Ciphertext,
 ) -> Result<ChunkColumn, StoreError> {
-    let encoded = key.open(CiphertextContext::Chunk { chunk, column }, sealed)?;
+    let encoded = key.open(CiphertextContext::Chunk { chunk, column }, ciphertext)?;
     ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 

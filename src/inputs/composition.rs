@@ -246,20 +246,20 @@ impl CompositionCheck<'_> {
             return None;
         }
         let template = self.vault.content_hasher(&self.dataset.tenant);
-        let strange = |name: &&String| {
+        let unknown = |name: &&String| {
             let canonical = identities.canonical(name);
             let is_seen = || seen.contains(&KeyedHash::of_name(&template, canonical));
             !named.contains(canonical) && !identities.knows(name) && !is_seen()
         };
-        let strange: Vec<String> = self.used.iter().filter(strange).cloned().collect();
-        (!strange.is_empty()).then(|| {
+        let unknown: Vec<String> = self.used.iter().filter(unknown).cloned().collect();
+        (!unknown.is_empty()).then(|| {
             let detail = format!(
                 "the ledger of the series names {}, which the dataset has not, and nothing is known of {}: state in the series for each of \
                  the latter whether it is an alias of one of the former, or of itself when it is new",
                 missing.join(", "),
-                strange.join(", ")
+                unknown.join(", ")
             );
-            CompositionConflict::Undecidable(detail, strange)
+            CompositionConflict::Undecidable(detail, unknown)
         })
     }
 }

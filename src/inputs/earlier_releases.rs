@@ -260,11 +260,11 @@ fn read(
 ) -> Result<EarlierRelease, EngineError> {
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
-    let shelf =
+    let storage =
         PartStorage::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
     let part = engine::tuples_of(&manifest).map_err(EngineError::Refused)?;
     let file =
-        engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
+        engine::read_published(part, storage.reader(&part.file)?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
     engine::earlier_of(&manifest, names, file)
 }
 

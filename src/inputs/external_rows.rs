@@ -93,8 +93,8 @@ impl ExternalRows {
         };
         let profiles = dataset.profiles(vault)?;
         let found = Self::of(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
-        found.map_err(|strange| {
-            let names: Vec<&str> = strange.iter().map(|at| table.attributes[*at].as_str()).collect();
+        found.map_err(|unknown| {
+            let names: Vec<&str> = unknown.iter().map(|at| table.attributes[*at].as_str()).collect();
             ExternalRowsError::Absent(format!(
                 "of the table that was entered, {} {NO_SINGLE_COLUMN_DETAIL}",
                 names.join(", ")

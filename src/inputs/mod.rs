@@ -22,4 +22,4 @@ pub(crate) use memory_estimate::{columns_memory, extra_columns_memory, job_memor
 pub(crate) use originals::external_rows_problem;
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};
-pub(crate) use profiles::{ProfileCounts, column_facts, seal_profiles, specification_of};
+pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};

@@ -54,7 +54,7 @@ impl PartStorage {
     /// When there is no such file or the store cannot answer.
     pub fn reader(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         let first = self.chunk(file, 0)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(StoredPartReader { shelf: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
+        Ok(Box::new(StoredPartReader { storage: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
     }
 
     fn chunk(&self, file: &str, number: u32) -> io::Result<Option<Vec<u8>>> {
@@ -71,7 +71,7 @@ impl PublishedBytes for PartStorage {
 
 /// Streams a file, one chunk in memory at a time.
 struct StoredPartReader<'a> {
-    shelf: &'a PartStorage,
+    storage: &'a PartStorage,
     file: String,
     next: u32,
     current: Cursor<Vec<u8>>,
@@ -86,7 +86,7 @@ impl Read for StoredPartReader<'_> {
             }
             // the last chunk goes before the next one comes
             self.current = Cursor::default();
-            match self.shelf.chunk(&self.file, self.next)? {
+            match self.storage.chunk(&self.file, self.next)? {
                 Some(bytes) => self.current = Cursor::new(bytes),
                 None => return Ok(0),
             }

@@ -21,7 +21,7 @@ impl DatasetRecord {
     /// The key of the dataset.
     ///
     /// # Errors
-    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be sealed is never
+    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be encrypted is never
     /// taken as it stands.
     pub(crate) fn data_key(&self, vault: &Vault) -> Result<DataKey, LoadError> {
         match &self.wrapped_key {
@@ -37,16 +37,16 @@ impl DatasetRecord {
     /// As [`DatasetRecord::data_key`], or [`StoreError::Corrupt`] when the stored profiles cannot be read.
     pub(crate) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
         let key = self.data_key(vault)?;
-        let sealed = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
-        let profiles = key.open(CiphertextContext::Profiles, sealed).map_err(StoreError::from)?;
+        let ciphertext = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
+        let profiles = key.open(CiphertextContext::Profiles, ciphertext).map_err(StoreError::from)?;
         Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
     }
 }
 
 /// The profiles as [`DatasetRecord::profiles`] reads them.
-pub(crate) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Ciphertext, StoreError> {
+pub(crate) fn encrypt_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Ciphertext, StoreError> {
     let plain = serde_json::to_vec(profiles).map_err(StoreError::corrupt)?;
-    Ok(key.seal(CiphertextContext::Profiles, &plain)?)
+    Ok(key.encrypt(CiphertextContext::Profiles, &plain)?)
 }
 
 /// What the check of a specification needs to know of the columns.

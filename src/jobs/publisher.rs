@@ -183,18 +183,23 @@ impl Publisher {
             earlier,
             provenance: &provenance,
         };
-        let mut shelf = EnginePartStore(work.shelf());
-        let released = engine::release(&order, &mut shelf, control).map_err(run_error)?;
+        let mut storage = EnginePartStore(work.storage());
+        let released = engine::release(&order, &mut storage, control).map_err(run_error)?;
         control.begin(Phase::Commit, 1)?;
-        let sealed = self.sealed(work.dataset, id, &released.internal).map_err(load_error)?;
-        Ok(ReleaseCommit { internal_report: Some(sealed), ..work.commit(id, released, version)? })
+        let ciphertext = self.ciphertext(work.dataset, id, &released.internal).map_err(load_error)?;
+        Ok(ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released, version)? })
     }
 
-    /// What the original says of a release, sealed like the original.
-    fn sealed(&self, dataset: &DatasetRecord, release: Uuid, report: &InternalReport) -> Result<Ciphertext, LoadError> {
+    /// What the original says of a release, encrypted like the original.
+    fn ciphertext(
+        &self,
+        dataset: &DatasetRecord,
+        release: Uuid,
+        report: &InternalReport,
+    ) -> Result<Ciphertext, LoadError> {
         let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
-        let sealed = dataset.data_key(&self.vault)?.seal(CiphertextContext::InternalReport { release }, &plain);
-        Ok(sealed.map_err(StoreError::from)?)
+        let ciphertext = dataset.data_key(&self.vault)?.encrypt(CiphertextContext::InternalReport { release }, &plain);
+        Ok(ciphertext.map_err(StoreError::from)?)
     }
 }
 
@@ -207,7 +212,7 @@ struct PublishRun<'a> {
 }
 
 impl PublishRun<'_> {
-    fn shelf(&self) -> PartStorage {
+    fn storage(&self) -> PartStorage {
         let JobAssignment { handle, store, job, attempt, .. } = self.assignment;
         PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }

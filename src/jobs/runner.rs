@@ -36,7 +36,7 @@ pub struct JobAssignment {
 pub enum RunCompletion {
     /// It committed this release.
     Committed(Uuid),
-    /// A standing release has the reuse key; the worker ends the job with it.
+    /// A protection release has the reuse key; the worker ends the job with it.
     Reused(Uuid),
     /// It was told that the job is no longer its own.
     LeaseLost,

@@ -1,4 +1,4 @@
-//! What rules and seals of several releases have stated of values: which of them insiders can rule out, and along which taxonomy
+//! What rules and guards of several releases have stated of values: which of them insiders can rule out, and along which taxonomy
 //! distances go. They may differ from release to release.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use crate::publication::{Guarantee, ValueDistance};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ExcludedBySpec {
     /// Those that can be ruled out; `None` is the missing one.
-    pub(super) ruled_out: BTreeSet<Option<String>>,
+    pub(super) excluded: BTreeSet<Option<String>>,
     /// The digest of the taxonomy.
     pub(super) taxonomy: Option<String>,
 }
@@ -24,13 +24,13 @@ pub(super) const fn uses_taxonomy(guarantee: Guarantee) -> bool {
 
 impl ExcludedBySpec {
     fn is_empty(&self) -> bool {
-        self.ruled_out.is_empty() && self.taxonomy.is_none()
+        self.excluded.is_empty() && self.taxonomy.is_none()
     }
 
     /// What of it counts under a guarantee.
     pub(super) fn under(&self, guarantee: Guarantee) -> Self {
         let taxonomy = self.taxonomy.clone().filter(|_| uses_taxonomy(guarantee));
-        Self { ruled_out: self.ruled_out.clone(), taxonomy }
+        Self { excluded: self.excluded.clone(), taxonomy }
     }
 }
 
@@ -39,7 +39,7 @@ impl ExcludedBySpec {
 pub(super) struct UnionExclusions {
     /// Per earlier table, per guard.
     pub(super) guards: Vec<Vec<ExcludedBySpec>>,
-    /// Per standing rule.
+    /// Per protection rule.
     pub(super) rules: Vec<ExcludedBySpec>,
     /// Per attribute of the new release that has such values.
     pub(super) new: BTreeMap<Attr, ExcludedBySpec>,
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn guards_serve_rules_under_which_as_much_can_be_ruled_out() {
         let values = |list: &[&str]| ExcludedBySpec {
-            ruled_out: list.iter().map(|value| Some((*value).to_owned())).collect(),
+            excluded: list.iter().map(|value| Some((*value).to_owned())).collect(),
             taxonomy: None,
         };
         let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));

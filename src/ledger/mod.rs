@@ -1,7 +1,7 @@
 //! What was published before, and whether a new release may stand beside it. Pure.
 //!
 //! The ledger keeps a [`Disclosure`] for every published table and every rule that was promised. A new release is judged
-//! together with all of them: the union must be in Guardian Normal Form for every standing and every new rule, with seals
+//! together with all of them: the union must be in Guardian Normal Form for every protection and every new rule, with guards
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
 mod aside;
@@ -33,7 +33,7 @@ pub struct Disclosure {
     /// Its attributes.
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
-    pub standing: RecordedProtection,
+    pub protection: RecordedProtection,
     /// Whether rows may be missing from it: beside a table that has them all, they would be told from the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
@@ -42,19 +42,19 @@ pub struct Disclosure {
     pub unproven: Option<String>,
 }
 
-/// The standing of a disclosed table.
+/// The protection of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedProtection {
     /// Exact tuples.
     Plain,
     /// Guarantees by itself.
-    Sealed(Vec<RecordedGuard>),
+    Guarding(Vec<RecordedGuard>),
     /// Neither.
-    Unsealed,
+    Exclusive,
 }
 
-/// A seal of a disclosed table.
+/// A guard of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct RecordedGuard {
     /// The attributes that may be known.
@@ -67,7 +67,7 @@ pub struct RecordedGuard {
     pub guarantees: Vec<Guarantee>,
     /// Values of protected attributes that an insider can rule out without harm.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub uninformative: BTreeMap<String, Vec<Option<String>>>,
+    pub excludable: BTreeMap<String, Vec<Option<String>>>,
     /// Of protected attributes with a guarantee that goes by a taxonomy, which one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub taxonomies: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ pub struct ActiveRule {
     pub guarantee: Guarantee,
     /// Values of the sensitive attribute that an insider can rule out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uninformative: Vec<Option<String>>,
+    pub excludable: Vec<Option<String>>,
     /// The taxonomy that the bound goes by, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<String>,
@@ -166,62 +166,64 @@ fn digest(tree: &Taxonomy) -> String {
 pub fn disclosures(
     publication: &Publication,
     names: &[String],
-    (uninformative, taxonomies): (&[ExcludedValues], &[DeclaredTaxonomy]),
+    (excludable, taxonomies): (&[ExcludedValues], &[DeclaredTaxonomy]),
 ) -> Vec<Disclosure> {
     let aside = |protected: AttrSet| {
-        let of = uninformative.iter().filter(move |stated| protected.contains(stated.attribute));
+        let of = excludable.iter().filter(move |stated| protected.contains(stated.attribute));
         of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
     };
-    let along = |seal: &TableGuard| {
+    let along = |guard: &TableGuard| {
         let of = |attr: Attr| {
-            let digest = seal.guarantees.iter().find_map(|guarantee| taxonomy_of(attr, *guarantee, taxonomies));
+            let digest = guard.guarantees.iter().find_map(|guarantee| taxonomy_of(attr, *guarantee, taxonomies));
             digest.map(|digest| (names[attr.index()].clone(), digest))
         };
-        seal.protects.attributes().iter().filter_map(of).collect()
+        guard.protects.attributes().iter().filter_map(of).collect()
     };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
-    let keep = |standing: &TableProtection| match standing {
+    let keep = |protection: &TableProtection| match protection {
         TableProtection::Plain => RecordedProtection::Plain,
-        TableProtection::Unsealed => RecordedProtection::Unsealed,
-        TableProtection::Sealed(seals) => RecordedProtection::Sealed(
-            seals
+        TableProtection::Exclusive => RecordedProtection::Exclusive,
+        TableProtection::Guarding(guards) => RecordedProtection::Guarding(
+            guards
                 .iter()
-                .map(|seal| RecordedGuard {
-                    quasi_identifiers: named(seal.known),
-                    sensitive: named(seal.protects.attributes()),
-                    joint: matches!(seal.protects, Protected::Joint(_)),
-                    guarantees: seal.guarantees.clone(),
-                    uninformative: aside(seal.protects.attributes()),
-                    taxonomies: along(seal),
+                .map(|guard| RecordedGuard {
+                    quasi_identifiers: named(guard.known),
+                    sensitive: named(guard.protects.attributes()),
+                    joint: matches!(guard.protects, Protected::Joint(_)),
+                    guarantees: guard.guarantees.clone(),
+                    excludable: aside(guard.protects.attributes()),
+                    taxonomies: along(guard),
                 })
                 .collect(),
         ),
     };
     // slicing leaves no row out, whatever stands beside what it protects
-    let is_sliced = matches!(publication.particulars, MethodDetails::Slicing { .. });
+    let is_sliced = matches!(publication.method_details, MethodDetails::Slicing { .. });
     let tables = publication.tables.iter();
     tables
         .map(|table| Disclosure {
             table: table.name.0.clone(),
             attributes: named(table.attributes()),
-            standing: keep(&table.standing),
+            protection: keep(&table.protection),
             partial: publication.suppressed > 0 || (!is_sliced && knows_beside(table)),
             unproven: None,
         })
         .collect()
 }
 
-/// Whether a seal of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
+/// Whether a guard of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
 /// and that they do not tells of the data.
 fn knows_beside(table: &PublishedTable) -> bool {
-    let TableProtection::Sealed(seals) = &table.standing else { return false };
+    let TableProtection::Guarding(guards) = &table.protection else { return false };
     let parts = table
         .parts
         .iter()
         .filter(|part| part.bucketed)
         .map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
     let parts: Vec<AttrSet> = parts.collect();
-    seals.iter().any(|seal| parts.iter().any(|part| part.meets(seal.protects.attributes()) && part.meets(seal.known)))
+    guards
+        .iter()
+        .any(|guard| parts.iter().any(|part| part.meets(guard.protects.attributes()) && part.meets(guard.known)))
 }
 
 #[cfg(test)]
@@ -237,25 +239,25 @@ mod tests {
         Disclosure {
             table: table.into(),
             attributes: names(attributes),
-            standing: RecordedProtection::Plain,
+            protection: RecordedProtection::Plain,
             partial: false,
             unproven: None,
         }
     }
 
-    fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {
-        let seal = RecordedGuard {
+    fn guarding(table: &str, known: &str, sensitive: &str) -> Disclosure {
+        let guard = RecordedGuard {
             quasi_identifiers: names(known),
             sensitive: names(sensitive),
             joint: false,
             guarantees: vec![Guarantee::LDiversity { l: 2 }],
-            uninformative: BTreeMap::new(),
+            excludable: BTreeMap::new(),
             taxonomies: BTreeMap::new(),
         };
         Disclosure {
             table: table.into(),
             attributes: names(&format!("{known} {sensitive}")),
-            standing: RecordedProtection::Sealed(vec![seal]),
+            protection: RecordedProtection::Guarding(vec![guard]),
             partial: false,
             unproven: None,
         }
@@ -268,7 +270,7 @@ mod tests {
             sensitive: sensitive.into(),
             combination: Vec::new(),
             guarantee: Guarantee::LDiversity { l: 2 },
-            uninformative: Vec::new(),
+            excludable: Vec::new(),
             taxonomy: None,
         }
     }
@@ -308,21 +310,21 @@ mod tests {
 
     #[test]
     fn a_table_that_leaves_the_guardian_alone_is_admitted() {
-        let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
+        let earlier = earlier(&[guarding("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("age ward sex"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn the_sensitive_attribute_raw_beside_its_buckets_is_refused() {
-        let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
+        let earlier = earlier(&[guarding("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err().len(), 1);
     }
 
     #[test]
     fn a_second_bucketization_is_refused_even_when_nothing_is_shared() {
-        let earlier = earlier(&[sealed("t1", "age", "disease")], &[rule("age", "disease")]);
+        let earlier = earlier(&[guarding("t1", "age", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
         let known = AttrSet::one(Attr(0));
@@ -338,16 +340,16 @@ mod tests {
 
     #[test]
     fn an_unsealed_table_tolerates_no_other_that_shares_an_attribute() {
-        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "age ward") };
-        let union = LedgerUnion::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
+        let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "age ward") };
+        let union = LedgerUnion::new(&names("ward sex"), &earlier(&[exclusive], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[], &[]).is_err());
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn what_was_joined_with_an_unsealed_table_tolerates_no_other() {
-        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "name job") };
-        let mut earlier = earlier(&[plain("t1", "job disease"), plain("t1", "town"), unsealed], &[]);
+        let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "name job") };
+        let mut earlier = earlier(&[plain("t1", "job disease"), plain("t1", "town"), exclusive], &[]);
         for (at, (release, _)) in earlier.disclosures.iter_mut().enumerate() {
             *release = Uuid::from_u128(at as u128);
         }
@@ -364,19 +366,19 @@ mod tests {
 
     #[test]
     fn an_unsealed_table_tolerates_none_that_tells_what_it_has() {
-        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "age ward") };
-        let mut union = LedgerUnion::new(&names("room sex ward"), &earlier(&[unsealed], &[])).unwrap();
+        let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "age ward") };
+        let mut union = LedgerUnion::new(&names("room sex ward"), &earlier(&[exclusive], &[])).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
         let room = crate::privacy::Dependency { determinant: AttrSet::one(Attr(0)), dependent: Attr(2) };
         union.assume(&[], &[room]);
         assert!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err()[0].detail.contains("by dependencies"));
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
-        assert!(union.check(&[raw(&[1])], &[(0, "would be unsealed")], &[]).is_ok());
+        assert!(union.check(&[raw(&[1])], &[(0, "would be exclusive")], &[]).is_ok());
     }
 
     #[test]
     fn an_overview_names_the_pairs_that_would_be_refused() {
-        let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
+        let (t1, t2) = (guarding("t1", "age ward", "disease"), plain("t2", "ward sex"));
         let mut identities = AttributeIdentities::default();
         assert_eq!(shared_attributes(&identities, &t1, &t2), names("ward"));
         identities.alias("sex", "age").unwrap();
@@ -392,9 +394,9 @@ mod tests {
 
     #[test]
     fn a_joint_value_stays_together_and_in_one_table() {
-        let mut disclosed = sealed("t1", "age ward", "disease drug");
-        if let RecordedProtection::Sealed(seals) = &mut disclosed.standing {
-            seals[0].joint = true;
+        let mut disclosed = guarding("t1", "age ward", "disease drug");
+        if let RecordedProtection::Guarding(guards) = &mut disclosed.protection {
+            guards[0].joint = true;
         }
         let promised = ActiveRule { combination: names("disease drug"), ..rule("age", "disease") };
         // as it is kept
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_table_that_lacks_rows_shares_no_attribute() {
-        let partial = Disclosure { partial: true, ..sealed("t1", "age ward", "disease") };
+        let partial = Disclosure { partial: true, ..guarding("t1", "age ward", "disease") };
         let kept = serde_json::to_value(&partial).unwrap();
         assert_eq!(serde_json::from_value::<Disclosure>(kept).unwrap(), partial);
         let union = LedgerUnion::new(&names("ward sex"), &earlier(&[partial], &[rule("age", "disease")])).unwrap();

@@ -16,7 +16,7 @@ pub fn shared_attributes(identities: &AttributeIdentities, a: &Disclosure, b: &D
 }
 
 /// The pairs of `names` whose exact values, published side by side, would not be admitted beside everything earlier: they would break
-/// a standing rule, or stand beside a table that tolerates no other. What follows from dependencies in the data is not looked at.
+/// a protection rule, or stand beside a table that tolerates no other. What follows from dependencies in the data is not looked at.
 ///
 /// # Errors
 /// [`TooManyAttributesError`]

@@ -17,7 +17,7 @@ use crate::privacy::{
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, Protected};
 
 /// Why nothing stands beside a table that a sequential release was made against.
-const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an unsealed one, of whose join something was promised,";
+const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an exclusive one, of whose join something was promised,";
 
 /// So many rules may follow from a rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -111,11 +111,11 @@ pub struct LedgerUnion {
     /// The rules that stand, but for those that protect joint values.
     pub rules: Vec<PrivacyRule>,
     tables: Vec<EarlierTable>,
-    /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
+    /// What can be ruled out, per guard of each earlier table, per protection rule, and of the attributes of the new release.
     aside: UnionExclusions,
     /// All rules that stand.
-    standing: Vec<(Uuid, Option<String>, RuleDemand)>,
-    /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
+    protection: Vec<(Uuid, Option<String>, RuleDemand)>,
+    /// What follows from protection rules by dependencies: combinations, of which one attribute must be protected.
     followed: Vec<(Uuid, Option<String>, RuleDemand)>,
     /// Standing rules from which more follows than is looked at: nothing can be judged beside them.
     unfollowed: Vec<(Uuid, Option<String>)>,
@@ -148,7 +148,7 @@ impl LedgerUnion {
             // of two tables that are alike, one may be joined and the other not
             let joined = union.joined.contains(release).then_some(release);
             let unproven = disclosure.unproven.is_some();
-            if seen.insert((attributes, &disclosure.standing, disclosure.partial, unproven, joined)) {
+            if seen.insert((attributes, &disclosure.protection, disclosure.partial, unproven, joined)) {
                 union.disclosed(*release, disclosure, attributes);
             }
         }
@@ -164,16 +164,16 @@ impl LedgerUnion {
     fn disclosed(&mut self, release: Uuid, disclosure: &Disclosure, attributes: AttrSet) {
         let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
         let mut bucketized = AttrSet::EMPTY;
-        let seals: &[RecordedGuard] = match &disclosure.standing {
-            RecordedProtection::Sealed(seals) => seals,
-            RecordedProtection::Plain | RecordedProtection::Unsealed => &[],
+        let recorded: &[RecordedGuard] = match &disclosure.protection {
+            RecordedProtection::Guarding(guards) => guards,
+            RecordedProtection::Plain | RecordedProtection::Exclusive => &[],
         };
-        for seal in seals {
-            let known = self.places.set(&seal.quasi_identifiers);
-            bucketized = bucketized.union(self.places.set(&seal.sensitive));
+        for guard in recorded {
+            let known = self.places.set(&guard.quasi_identifiers);
+            bucketized = bucketized.union(self.places.set(&guard.sensitive));
             // what only counts as a protected attribute is not protected by its buckets
-            let exact = seal.sensitive.iter().map(|name| (Some(name), self.places.exact(name)));
-            let protected: Vec<(Option<&String>, Protected)> = match seal.joint {
+            let exact = guard.sensitive.iter().map(|name| (Some(name), self.places.exact(name)));
+            let protected: Vec<(Option<&String>, Protected)> = match guard.joint {
                 true => {
                     let joint = exact.fold(AttrSet::EMPTY, |all, (_, set)| all.union(set));
                     vec![(None, Protected::Joint(joint))]
@@ -185,32 +185,30 @@ impl LedgerUnion {
                     .collect(),
             };
             for (name, protects) in protected {
-                let ruled_out = name.and_then(|name| seal.uninformative.get(name)).into_iter().flatten();
+                let excluded = name.and_then(|name| guard.excludable.get(name)).into_iter().flatten();
                 let aside = ExcludedBySpec {
-                    ruled_out: ruled_out.cloned().collect(),
-                    taxonomy: name.and_then(|name| seal.taxonomies.get(name)).cloned(),
+                    excluded: excluded.cloned().collect(),
+                    taxonomy: name.and_then(|name| guard.taxonomies.get(name)).cloned(),
                 };
-                of_guards.extend(seal.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
-                guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
+                of_guards.extend(guard.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
+                guards.extend(guard.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
             }
         }
         self.schemas.push(TableSchema { attributes, guards });
         self.aside.guards.push(of_guards);
-        let alone = match (&disclosure.standing, disclosure.partial) {
+        let alone = match (&disclosure.protection, disclosure.partial) {
             (_, true) => Some("lacks some rows"),
-            (RecordedProtection::Unsealed, false) => Some("is unsealed"),
+            (RecordedProtection::Exclusive, false) => Some("is exclusive"),
             (_, false) => None,
         };
-        let on_join = disclosure.standing == RecordedProtection::Unsealed && disclosure.unproven.is_none();
+        let on_join = disclosure.protection == RecordedProtection::Exclusive && disclosure.unproven.is_none();
         self.tables.push(EarlierTable { release, name: disclosure.table.clone(), alone, bucketized, on_join });
     }
 
     fn promised(&mut self, release: Uuid, rule: &ActiveRule) {
         let known = self.places.set(&rule.quasi_identifiers);
-        let values = || ExcludedBySpec {
-            ruled_out: rule.uninformative.iter().cloned().collect(),
-            taxonomy: rule.taxonomy.clone(),
-        };
+        let values =
+            || ExcludedBySpec { excluded: rule.excludable.iter().cloned().collect(), taxonomy: rule.taxonomy.clone() };
         let combination = self.places.set(&rule.combination);
         let protected: Vec<AttrSet> = match combination.is_empty() {
             // whatever counts as it is protected as it is
@@ -223,7 +221,7 @@ impl LedgerUnion {
                 self.rules.push(PrivacyRule { known, sensitive, guarantee: rule.guarantee });
             }
             let demand = RuleDemand { known, protects, guarantee: rule.guarantee };
-            self.standing.push((release, rule.pointer.clone(), demand));
+            self.protection.push((release, rule.pointer.clone(), demand));
             self.aside.rules.push(values());
         }
     }
@@ -252,16 +250,16 @@ impl LedgerUnion {
     }
 
     /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
-    pub fn set_aside(&mut self, uninformative: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
-        for ExcludedValues { attribute, values } in uninformative {
-            self.aside.new.entry(*attribute).or_default().ruled_out = values.iter().cloned().collect();
+    pub fn set_aside(&mut self, excludable: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
+        for ExcludedValues { attribute, values } in excludable {
+            self.aside.new.entry(*attribute).or_default().excluded = values.iter().cloned().collect();
         }
         for DeclaredTaxonomy { attribute, tree } in taxonomies {
             self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
         }
     }
 
-    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
+    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a protection
     /// rule protects is to stay protected too. Those of `beyond` concern attributes that the new release does not have.
     pub fn assume(&mut self, dependencies: &[Dependency], beyond: &[Dependency]) {
         let dependencies = &[dependencies, beyond].concat();
@@ -269,7 +267,7 @@ impl LedgerUnion {
         if !beyond.is_empty() {
             self.beyond.clone_from(dependencies);
         }
-        for (release, pointer, demand) in &self.standing {
+        for (release, pointer, demand) in &self.protection {
             match follow(demand, dependencies) {
                 Ok(demands) => {
                     self.followed.extend(demands.into_iter().map(|demand| (*release, pointer.clone(), demand)));
@@ -346,7 +344,8 @@ impl LedgerUnion {
             violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
         };
         let followed = self.followed.iter().filter(|(_, _, demand)| open(demand));
-        let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
+        let earlier =
+            self.protection.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
         let earlier =
             earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
         let aside = |demand: &RuleDemand| self.aside.of_new(demand.protects, demand.guarantee);
@@ -423,13 +422,13 @@ impl LedgerUnion {
         self.schemas.iter().map(|schema| told_by(schema.attributes, &self.known)).collect()
     }
 
-    /// The earlier tables, by what they tell, that stand on a join with an unsealed one of another release: a further table would be
+    /// The earlier tables, by what they tell, that stand on a join with an exclusive one of another release: a further table would be
     /// joined with both, and what was promised of their join says nothing of that.
     fn bound(&self, told: &[AttrSet]) -> Vec<bool> {
         let mut bound = vec![false; told.len()];
-        for (at, unsealed) in self.tables.iter().enumerate().filter(|(_, table)| table.on_join) {
+        for (at, exclusive) in self.tables.iter().enumerate().filter(|(_, table)| table.on_join) {
             for (other, _) in reached(told, told[at]).into_iter().enumerate().filter(|(_, reached)| *reached) {
-                bound[other] |= self.tables[other].release != unsealed.release;
+                bound[other] |= self.tables[other].release != exclusive.release;
             }
         }
         bound

@@ -67,7 +67,7 @@ metrics! {
         "jobs that workers of this process ended; `outcome` is `succeeded`, `reused`, `refused`, `failed` or `cancelled`";
     JOB_SECONDS, "guardian_job_seconds", Histogram, ["method", "outcome"], "from a worker's claim of a job to its end";
     JOB_PHASE_SECONDS, "guardian_job_phase_seconds", Histogram, ["method", "phase"],
-        "how long a phase of a job took; `phase` is `load`, `plan`, `publish`, `write`, `audit`, `compose` or `commit`";
+        "how long a phase of a job took; `phase` is `load`, `plan`, `publish`, `write`, `verify`, `compose` or `commit`";
     JOBS_RUNNING_HERE, "guardian_worker_jobs", Gauge, [], "jobs that workers of this process have now";
     LEASES_LOST, "guardian_leases_lost_total", Counter, [], "jobs that a worker of this process lost to another because it did not extend its lease in time";
     JOBS_PUT_BACK, "guardian_jobs_put_back_total", Counter, [], "jobs that workers of this process put back into the queue when they were stopped";

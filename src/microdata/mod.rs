@@ -1,6 +1,7 @@
 //! What a table is: attributes, values in one canonical order, dictionary-encoded columns, and the chunks that uploads
 //! are kept in; how tables are read and written. Knows nothing of rules or of what is published.
 
+mod annotations;
 mod attrs;
 mod axis;
 mod branches;
@@ -18,9 +19,9 @@ mod profile;
 mod selection;
 mod table;
 pub mod taxonomy;
-mod terrain;
 mod value;
 
+pub use annotations::{ColumnAnnotations, ExactFraction};
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
 pub use axis::Axis;
 pub use branches::{JoinTreeNode, branches};
@@ -36,5 +37,4 @@ pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::ValueSelection;
 pub use table::{AttributeCounts, Codes, Column, Table};
 pub use taxonomy::{BoundTaxonomy, Taxonomy};
-pub use terrain::{ColumnAnnotations, ExactFraction};
 pub use value::{AttributeType, parse_integer};

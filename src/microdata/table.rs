@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::annotations::ColumnAnnotations;
 use super::attrs::{Attr, AttrSet};
 use super::domain::Domain;
-use super::terrain::ColumnAnnotations;
 
 /// Codes of one column, as narrow as its domain allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Column {
 pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
-    terrains: Vec<ColumnAnnotations>,
+    annotations: Vec<ColumnAnnotations>,
     rows: usize,
 }
 
@@ -149,21 +149,21 @@ impl Table {
         let rows = columns.first().map_or(0, |c| c.codes.len());
         assert!(columns.iter().all(|c| c.codes.len() == rows), "columns of unequal length");
         assert_eq!(names.len(), columns.len(), "one name a column");
-        let terrains = vec![ColumnAnnotations::default(); columns.len()];
-        Self { names, columns, terrains, rows }
+        let annotations = vec![ColumnAnnotations::default(); columns.len()];
+        Self { names, columns, annotations, rows }
     }
 
     /// The table with what is stated of the values of `attr`.
     #[must_use]
-    pub fn on(mut self, attr: Attr, terrain: ColumnAnnotations) -> Self {
-        self.terrains[attr.index()] = terrain;
+    pub fn on(mut self, attr: Attr, annotations: ColumnAnnotations) -> Self {
+        self.annotations[attr.index()] = annotations;
         self
     }
 
     /// What is stated of the values of an attribute.
     #[must_use]
-    pub fn terrain(&self, attr: Attr) -> &ColumnAnnotations {
-        &self.terrains[attr.index()]
+    pub fn annotations(&self, attr: Attr) -> &ColumnAnnotations {
+        &self.annotations[attr.index()]
     }
 
     /// How many rows (tuples) there are.
@@ -203,7 +203,7 @@ impl Table {
         Self {
             names: self.names.clone(),
             columns: self.columns.iter().map(gather).collect(),
-            terrains: self.terrains.clone(),
+            annotations: self.annotations.clone(),
             rows: order.len(),
         }
     }
@@ -223,7 +223,7 @@ pub trait AttributeCounts {
     /// How often each value of `attr` occurs, values in their order; `None` where that is not kept.
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>>;
     /// What is stated of the values of `attr`; nothing where values are not kept.
-    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+    fn annotations(&self, _: Attr) -> ColumnAnnotations {
         ColumnAnnotations::default()
     }
 }
@@ -249,7 +249,7 @@ impl AttributeCounts for Table {
         Some(self.column(attr).counts())
     }
 
-    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
-        Self::terrain(self, attr).clone()
+    fn annotations(&self, attr: Attr) -> ColumnAnnotations {
+        Self::annotations(self, attr).clone()
     }
 }

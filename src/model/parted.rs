@@ -13,7 +13,7 @@ pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
             let bucket = PublishedColumn { attribute: label, name: "bucket".to_owned(), cells: CellContent::Exact };
             let columns = std::iter::once(bucket).chain(part.columns.iter().cloned()).collect();
             let parts = vec![Part { columns, bucketed: false, ..part.clone() }];
-            PublishedTable { name: table.name.clone(), parts, standing: TableProtection::Unsealed }
+            PublishedTable { name: table.name.clone(), parts, protection: TableProtection::Exclusive }
         };
         let tables = publication.tables.iter().flat_map(|table| match shares(table) {
             true => table.parts.iter().map(|part| alone(table, part)).collect(),

@@ -159,10 +159,10 @@ pub trait ApiKeyStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken.
-    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError>;
+    async fn insert_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<(), StoreError>;
 
     /// Keeps a key when there is none at all, and says whether it did. Of processes that try together one does.
-    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError>;
+    async fn insert_first_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<bool, StoreError>;
 
     /// A key by its id, working or not.
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
@@ -174,7 +174,7 @@ pub trait ApiKeyStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such key.
-    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError>;
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> Result<ApiKey, StoreError>;
 
     /// Writes a line of the audit log, for what changes nothing else.
     async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError>;

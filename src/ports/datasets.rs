@@ -43,9 +43,9 @@ pub struct DatasetRecord {
     pub content_hash: [u8; 32],
     /// How many chunks each stored column has.
     pub chunks: u32,
-    /// The column profiles, sealed; none once it is purged.
+    /// The column profiles, encrypted; none once it is purged.
     pub profiles: Option<Ciphertext>,
-    /// The key that everything of it is sealed under, wrapped; none once it is purged. Kept by [`DatasetStore::begin_upload`].
+    /// The key that everything of it is encrypted under, wrapped; none once it is purged. Kept by [`DatasetStore::begin_upload`].
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
@@ -56,7 +56,7 @@ pub struct DatasetRecord {
 /// Seals what stands in a place of a dataset.
 pub type ChunkEncryptor<'a> = &'a (dyn Fn(CiphertextContext, &[u8]) -> Result<Ciphertext, StoreError> + Send + Sync);
 
-/// Keeps uploaded tables, by chunk and column. It is given sealed bytes alone, and cannot open them.
+/// Keeps uploaded tables, by chunk and column. It is given encrypted bytes alone, and cannot open them.
 ///
 /// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which nobody can see, then inserts the
 /// record, which makes all of it visible at once. The key is there until the purge, or until the upload is given up.
@@ -111,15 +111,15 @@ pub trait DatasetStore: Send + Sync {
         &self,
         dataset: &DatasetRecord,
         people: Option<&NewFingerprint>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
     /// Makes an upload visible that says nothing of its people.
     ///
     /// # Errors
     /// As [`DatasetStore::admit_dataset`].
-    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
-        self.admit_dataset(dataset, None, deed).await.map(drop)
+    async fn insert_dataset(&self, dataset: &DatasetRecord, audit_entry: &AuditEntry) -> Result<(), StoreError> {
+        self.admit_dataset(dataset, None, audit_entry).await.map(drop)
     }
 
     /// Removes the key and the chunks of a failed upload; never those of a visible dataset.
@@ -146,13 +146,17 @@ pub trait DatasetStore: Send + Sync {
         tenant: &str,
         id: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError>;
 
-    /// The datasets that were uploaded before anything was sealed.
-    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError>;
+    /// The datasets that were uploaded before anything was encrypted.
+    async fn unencrypted_datasets(&self) -> Result<Vec<Uuid>, StoreError>;
 
-    /// Seals one of them in one transaction, a chunk in memory at a time. One that is sealed stays as it is.
-    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>)
-    -> Result<(), StoreError>;
+    /// Seals one of them in one transaction, a chunk in memory at a time. One that is encrypted stays as it is.
+    async fn encrypt_dataset(
+        &self,
+        dataset: Uuid,
+        wrapped_key: &[u8],
+        encrypt: ChunkEncryptor<'_>,
+    ) -> Result<(), StoreError>;
 }

@@ -17,7 +17,7 @@ pub struct DisclosureRecord {
     pub release: Uuid,
     /// The published table's name.
     pub table: String,
-    /// Attributes, standing, seals.
+    /// Attributes, protection, guards.
     pub body: Value,
     /// When it was entered.
     pub recorded_at: DateTime<Utc>,
@@ -100,6 +100,6 @@ pub trait DisclosureStore: Send + Sync {
         tenant: &str,
         series: &str,
         statement: &StatementRecord,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<(), StoreError>;
 }

@@ -45,7 +45,7 @@ impl StoreError {
     }
 }
 
-/// What cannot be opened was damaged; what cannot be sealed had no randomness.
+/// What cannot be opened was damaged; what cannot be encrypted had no randomness.
 impl From<VaultError> for StoreError {
     fn from(error: VaultError) -> Self {
         match error {

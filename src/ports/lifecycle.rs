@@ -61,7 +61,7 @@ pub struct Transition {
     /// Why.
     pub reason: String,
     /// By whom, when, and whose release it is.
-    pub deed: AuditEntry,
+    pub audit_entry: AuditEntry,
 }
 
 /// What became of a transition.
@@ -113,7 +113,7 @@ pub trait LifecycleStore: Send + Sync {
         tenant: &str,
         release: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
     /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it, or

@@ -23,14 +23,14 @@ pub struct NewPolicy {
     /// A job document without dataset.
     pub specification: Value,
     /// By whom, when, and whose the policy is.
-    pub deed: AuditEntry,
+    pub audit_entry: AuditEntry,
 }
 
 impl NewPolicy {
     /// What the audit log tells of it, once it is known which version it is.
     #[must_use]
-    pub fn deed_of(&self, version: u32) -> AuditEntry {
-        AuditEntry { object: pin(&self.name, version), ..self.deed.clone() }
+    pub fn audit_entry_for(&self, version: u32) -> AuditEntry {
+        AuditEntry { object: pin(&self.name, version), ..self.audit_entry.clone() }
     }
 }
 

@@ -110,7 +110,7 @@ pub struct NewJob {
     /// The release key, wrapped.
     pub wrapped_key: Vec<u8>,
     /// The submission: what the audit log tells, and by whom.
-    pub deed: AuditEntry,
+    pub audit_entry: AuditEntry,
 }
 
 /// A job.
@@ -325,7 +325,7 @@ pub struct JobFilter {
 /// Keeps jobs and hands them to workers. Times are the caller's clock.
 #[async_trait]
 pub trait JobQueue: Send + Sync {
-    /// Queues a job; or, where a standing release has its reuse key, records it as succeeded with that release.
+    /// Queues a job; or, where a protection release has its reuse key, records it as succeeded with that release.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when the tenant has no such dataset.
@@ -386,7 +386,7 @@ pub trait JobQueue: Send + Sync {
         tenant: &str,
         id: Uuid,
         now: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<CancelOutcome, StoreError>;
 
     /// Puts jobs of expired leases back into the queue, where they wait for [`back_off`], fails them after `max_attempts` expired

@@ -68,7 +68,7 @@ pub struct NewDisclosure {
     pub id: Uuid,
     /// The published table's name.
     pub table: String,
-    /// Attributes, standing, seals.
+    /// Attributes, standing, encrypts.
     pub body: Value,
 }
 
@@ -85,7 +85,7 @@ pub struct ReleaseCommit {
     pub disclosures: Vec<NewDisclosure>,
     /// The rules it promises to keep.
     pub rules: Vec<Value>,
-    /// What the original says of the release, sealed under the key of the dataset.
+    /// What the original says of the release, encrypted under the key of the dataset.
     pub internal_report: Option<Ciphertext>,
     /// The version of the content's ledger it was judged by.
     pub ledger_version: i64,

@@ -24,7 +24,7 @@ pub struct ExternalDisclosure {
     /// Its attributes.
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
-    pub standing: DeclaredProtection,
+    pub protection: DeclaredProtection,
     /// The published cut of each generalized attribute; `None` is the missing value.
     #[serde(default)]
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
@@ -33,14 +33,14 @@ pub struct ExternalDisclosure {
     pub dataset: Option<Uuid>,
 }
 
-/// The standing of a table that was published elsewhere: nobody here has seen that it guarantees anything.
+/// The protection of a table that was published elsewhere: nobody here has seen that it guarantees anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeclaredProtection {
     /// Exact tuples.
     Plain,
     /// Anything else.
-    Unsealed,
+    Exclusive,
 }
 
 /// All that is stated at once.
@@ -91,9 +91,9 @@ impl Statement {
         Disclosure {
             table: table.name.clone(),
             attributes: table.attributes.clone(),
-            standing: match table.standing {
+            protection: match table.protection {
                 DeclaredProtection::Plain => RecordedProtection::Plain,
-                DeclaredProtection::Unsealed => RecordedProtection::Unsealed,
+                DeclaredProtection::Exclusive => RecordedProtection::Exclusive,
             },
             partial: false,
             unproven: Some(self.reason.clone()),

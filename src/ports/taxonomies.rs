@@ -24,14 +24,14 @@ pub struct NewTaxonomy {
     /// The tree, in its one spelling.
     pub tree: Value,
     /// By whom, when, and whose it is.
-    pub deed: AuditEntry,
+    pub audit_entry: AuditEntry,
 }
 
 impl NewTaxonomy {
     /// What the audit log tells of it, once it is known which version it is.
     #[must_use]
-    pub fn deed_of(&self, made: &TaxonomyVersion) -> AuditEntry {
-        AuditEntry { object: made.pin(), ..self.deed.clone() }
+    pub fn audit_entry_for(&self, made: &TaxonomyVersion) -> AuditEntry {
+        AuditEntry { object: made.pin(), ..self.audit_entry.clone() }
     }
 }
 
@@ -88,8 +88,12 @@ pub trait TaxonomyStore: Send + Sync {
         limit: u32,
     ) -> Result<Page<TaxonomyVersion>, StoreError>;
 
-    /// Deletes all versions of a taxonomy of the deed's tenant, and logs it; the latest one, where there was any.
-    async fn delete_taxonomy(&self, name: &str, deed: &AuditEntry) -> Result<Option<TaxonomyVersion>, StoreError>;
+    /// Deletes all versions of a taxonomy of the entry of the audit log's tenant, and logs it; the latest one, where there was any.
+    async fn delete_taxonomy(
+        &self,
+        name: &str,
+        audit_entry: &AuditEntry,
+    ) -> Result<Option<TaxonomyVersion>, StoreError>;
 }
 
 pub(crate) fn no_such_taxonomy() -> Problem {

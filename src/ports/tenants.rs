@@ -24,5 +24,10 @@ pub trait TenantStore: Send + Sync {
     async fn tenants(&self) -> Result<Vec<(String, TenantSettings)>, StoreError>;
 
     /// Decides a tenant's settings.
-    async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError>;
+    async fn set_tenant(
+        &self,
+        tenant: &str,
+        settings: TenantSettings,
+        audit_entry: &AuditEntry,
+    ) -> Result<(), StoreError>;
 }

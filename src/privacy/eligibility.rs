@@ -25,19 +25,19 @@ pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), Ine
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
         // where they are not at hand, whoever has them asks
         (Guarantee::Thresholds { stated, .. }, Some(_))
-            if counts.terrain(rule.sensitive).limits(stated.bytes()).is_none() =>
+            if counts.annotations(rule.sensitive).limits(stated.bytes()).is_none() =>
         {
             true
         }
         (Guarantee::Thresholds { .. }, None) => true,
         // values that are no leaves of it are a fault of their own
         (Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. }, Some(_))
-            if counts.terrain(rule.sensitive).taxonomy().is_none() =>
+            if counts.annotations(rule.sensitive).taxonomy().is_none() =>
         {
             true
         }
         (guarantee, Some(values)) => {
-            let population = Population::new(values).on(counts.terrain(rule.sensitive));
+            let population = Population::new(values).on(counts.annotations(rule.sensitive));
             holds(guarantee, &population.as_bucket(), &population)
         }
         (Guarantee::KAnonymity { k }, None) => rows >= k,
@@ -55,12 +55,12 @@ pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), Ine
 /// The largest diversity that the data allows for an attribute; where its values are not kept, at least that.
 #[must_use]
 pub fn largest_l(counts: &dyn AttributeCounts, attr: Attr) -> u64 {
-    let (rows, terrain) = (counts.rows(), counts.terrain(attr));
-    let values = counts.of_values(attr).filter(|_| !terrain.uninformative().is_empty());
+    let (rows, annotations) = (counts.rows(), counts.annotations(attr));
+    let values = counts.of_values(attr).filter(|_| !annotations.excludable().is_empty());
     let Some(values) = values else { return rows / counts.largest(attr).max(1) };
     let (mut aside, mut informative) = (Vec::new(), Vec::new());
     for (&count, code) in values.iter().zip(0..) {
-        if terrain.is_uninformative(code) { aside.push(count) } else { informative.push(count) }
+        if annotations.is_excludable(code) { aside.push(count) } else { informative.push(count) }
     }
     let bound = |of: u64, counts: &[u64]| of / counts.iter().copied().max().unwrap_or(0).max(1);
     bound(rows, &aside).min(bound(informative.iter().sum(), &informative))

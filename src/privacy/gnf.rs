@@ -226,7 +226,7 @@ mod tests {
     fn raw(attrs: &[u8]) -> TableSchema {
         TableSchema { attributes: set(attrs), guards: vec![] }
     }
-    fn sealed(known: &[u8], sensitive: u8) -> TableSchema {
+    fn guarding(known: &[u8], sensitive: u8) -> TableSchema {
         let PrivacyRule { known, sensitive, guarantee } = rule(known, sensitive);
         let protects = Protected::Attribute(sensitive);
         TableSchema { attributes: known.with(sensitive), guards: vec![Guard { known, protects, guarantee }] }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn table_3_of_the_paper_is_in_normal_form() {
-        let tables = [raw(&[0, 1, 2, 5]), sealed(&[4], 3)];
+        let tables = [raw(&[0, 1, 2, 5]), guarding(&[4], 3)];
         let expected =
             [RuleStatus::Unreachable, RuleStatus::Unreachable, RuleStatus::Guardian { table: 1, known: set(&[4]) }];
         assert_eq!(judge_all(&tables, &hospital_rules()), expected);
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn table_2_of_the_paper_violates_every_rule() {
-        let tables = [sealed(&[1, 5], 4), sealed(&[2, 5], 3), sealed(&[0, 4], 3)];
+        let tables = [guarding(&[1, 5], 4), guarding(&[2, 5], 3), guarding(&[0, 4], 3)];
         for status in judge_all(&tables, &hospital_rules()) {
             assert!(matches!(status, RuleStatus::Violated(_)), "{status:?}");
         }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_leak_goes_around_what_protects() {
         // both 1 and 2 lead to 3: by a table that protects it, and by one that does not
-        let tables = [sealed(&[0, 1], 3), raw(&[1, 2]), raw(&[2, 3])];
+        let tables = [guarding(&[0, 1], 3), raw(&[1, 2]), raw(&[2, 3])];
         let rule = rule(&[0], 3);
         assert!(matches!(judge(&tables, &rule), RuleStatus::Violated(_)));
         assert_eq!(leak(&tables, &rule, Attr(0)), [0, 1, 2]);
@@ -310,7 +310,7 @@ mod tests {
     fn a_guard_with_a_weaker_guarantee_is_none() {
         let mut strict = rule(&[4], 3);
         strict.guarantee = Guarantee::LDiversity { l: 3 };
-        assert!(matches!(judge(&[sealed(&[4], 3)], &strict), RuleStatus::Violated(_)));
+        assert!(matches!(judge(&[guarding(&[4], 3)], &strict), RuleStatus::Violated(_)));
     }
 
     #[test]
@@ -326,14 +326,14 @@ mod tests {
         let held = RuleStatus::Guardian { table: 0, known: set(&[0]) };
         assert_eq!(judge_demand(&[guarded.clone(), raw(&[2])], &demand(&[0], &[3, 4])), held);
         assert_eq!(judge_demand(&[raw(&[3, 4]), raw(&[0, 1])], &demand(&[0], &[3, 4])), RuleStatus::Unreachable);
-        // the seal is of another combination, or of less known
+        // the guard is of another combination, or of less known
         assert!(violated(&[joint(&[0, 1, 3, 4], &[0, 1], &[3, 1])]));
         assert!(violated(&[joint(&[0, 1, 3, 4], &[1], &[3, 4])]));
         // half of it, or all of it twice, also where nothing known leads there
         assert!(violated(&[raw(&[3]), raw(&[4]), raw(&[0])]));
         assert!(violated(&[guarded.clone(), raw(&[3])]));
         assert!(violated(&[guarded, raw(&[3, 4])]));
-        // what protects one of them by itself is no seal of both
-        assert!(violated(&[sealed(&[0], 3)]));
+        // what protects one of them by itself is no guard of both
+        assert!(violated(&[guarding(&[0], 3)]));
     }
 }

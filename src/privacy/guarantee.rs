@@ -11,7 +11,7 @@ const DISTANCE_TOLERANCE: f64 = 1e-9;
 pub struct Population {
     counts: Vec<u64>,
     rows: u64,
-    terrain: ColumnAnnotations,
+    annotations: ColumnAnnotations,
 }
 
 impl Population {
@@ -19,13 +19,13 @@ impl Population {
     #[must_use]
     pub fn new(counts: Vec<u64>) -> Self {
         let rows = counts.iter().sum();
-        Self { counts, rows, terrain: ColumnAnnotations::default() }
+        Self { counts, rows, annotations: ColumnAnnotations::default() }
     }
 
     /// The same, with what is stated of the values.
     #[must_use]
-    pub fn on(self, terrain: ColumnAnnotations) -> Self {
-        Self { terrain, ..self }
+    pub fn on(self, annotations: ColumnAnnotations) -> Self {
+        Self { annotations, ..self }
     }
 
     /// How many rows there are.
@@ -156,18 +156,18 @@ pub fn fewest_rows(guarantee: Guarantee) -> u64 {
 /// Whether a bucket keeps `guarantee`. `bucket` holds each value that occurs in it once, with its count, values rising.
 #[must_use]
 pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
-    if population.terrain.uninformative().is_empty() {
+    if population.annotations.excludable().is_empty() {
         return holds_as_it_is(guarantee, bucket, population);
     }
     holds_outside(guarantee, bucket, population)
 }
 
-/// Whether a bucket keeps `guarantee` for whoever can rule out uninformative values (`PRIVACY`): its other values keep it by
-/// themselves, and no uninformative one takes more than is allowed of the whole. Distances and events are bounded for all values
+/// Whether a bucket keeps `guarantee` for whoever can rule out excludable values (`PRIVACY`): its other values keep it by
+/// themselves, and no excludable one takes more than is allowed of the whole. Distances and events are bounded for all values
 /// together and say nothing here.
 fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
     let (aside, informative): (Vec<_>, Vec<_>) =
-        bucket.iter().partition(|(code, _)| population.terrain.is_uninformative(*code));
+        bucket.iter().partition(|(code, _)| population.annotations.is_excludable(*code));
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     // at most 1/l, as a fraction
     let (of, most) = match guarantee {
@@ -201,7 +201,7 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
             let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
             u128::from(largest) * of <= share * u128::from(size) && size >= k
         }
-        Guarantee::Thresholds { stated, least, .. } => match population.terrain.limits(stated.bytes()) {
+        Guarantee::Thresholds { stated, least, .. } => match population.annotations.limits(stated.bytes()) {
             Some(limits) => bucket.iter().all(|&(code, count)| {
                 let (part, of) = limits.get(code as usize).copied().unwrap_or((0, 1));
                 u128::from(count) * of <= part * u128::from(size)
@@ -308,7 +308,7 @@ fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, b
 /// the leaves below a node have too much and too little is evened out there, and only the rest goes up. Without a taxonomy
 /// nothing is close.
 fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    let Some(taxonomy) = population.terrain.taxonomy() else { return false };
+    let Some(taxonomy) = population.annotations.taxonomy() else { return false };
     let branches = taxonomy.branches();
     let mut extra = vec![0i128; branches.len()];
     for (difference, code) in differences(bucket, size, population).zip(0..) {

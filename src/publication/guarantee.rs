@@ -124,7 +124,6 @@ impl Guarantee {
 /// How far two values are from each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Ground)]
 pub enum ValueDistance {
     /// All values are equally far.
     #[default]
@@ -180,7 +179,6 @@ impl Divergence {
 /// What a posterior is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Prior)]
 pub enum PriorDistribution {
     /// The distribution over the whole table.
     #[default]

@@ -1,7 +1,7 @@
 //! What is published, as data: the one shape that every method returns. No functions of methods.
 //!
 //! A [`Publication`] describes the tables and their parts; the cells stand in [`PublicationCells`] until they are written. So the
-//! same description serves the method that makes a release, the audit that re-reads it, and a manifest read back.
+//! same description serves the method that makes a release, the verifier that re-reads it, and a manifest read back.
 
 mod contents;
 mod guarantee;
@@ -28,7 +28,7 @@ pub use sequence::{
 };
 pub use table::{
     BreachKind, CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,
-    PublishedTable, RowMeaning, SlicedDiversity, TableGuard, TableName, TableProtection, kind_of_sealed,
+    PublishedTable, RowMeaning, SlicedDiversity, TableGuard, TableName, TableProtection, kind_of_guarding,
 };
 pub use thresholds::{DigestedThresholds, Thresholds};
 pub use thresholds_name::ThresholdsDigest;
@@ -43,7 +43,7 @@ pub struct Publication {
     /// How each rule stands, the submitted ones in their order.
     pub rules: Vec<EnforcedRule>,
     /// What only some methods have to say.
-    pub particulars: MethodDetails,
+    pub method_details: MethodDetails,
     /// Rows that appear in no table. Internal: never in a manifest.
     pub suppressed: u64,
 }

@@ -105,5 +105,5 @@ pub struct EnforcedRule {
     /// The bound that was asked for.
     pub guarantee: Guarantee,
     /// Why it holds.
-    pub held_by: EnforcedBy,
+    pub enforced_by: EnforcedBy,
 }

@@ -1,4 +1,4 @@
-//! Published tables, their parts and their standing.
+//! Published tables, their parts and their protection.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ pub struct PublishedTable {
     /// At least one.
     pub parts: Vec<Part>,
     /// What the table is worth beside others.
-    pub standing: TableProtection,
+    pub protection: TableProtection,
 }
 
 impl PublishedTable {
@@ -54,27 +54,27 @@ impl PublishedTable {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         let bucketed = self.parts.iter().all(|part| part.bucketed);
-        match (&self.standing, bucketed) {
+        match (&self.protection, bucketed) {
             (TableProtection::Plain, _) => "marginal",
-            (TableProtection::Sealed(seals), true) => {
+            (TableProtection::Guarding(guards), true) => {
                 let parts = self.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
-                kind_of_sealed(parts, seals)
+                kind_of_guarding(parts, guards)
             }
-            (TableProtection::Unsealed, false) if !self.is_generalized() => "sensitive",
-            (TableProtection::Sealed(_) | TableProtection::Unsealed, false) => "generalized",
-            (TableProtection::Unsealed, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => {
+            (TableProtection::Exclusive, false) if !self.is_generalized() => "sensitive",
+            (TableProtection::Guarding(_) | TableProtection::Exclusive, false) => "generalized",
+            (TableProtection::Exclusive, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => {
                 "decomposed"
             }
-            (TableProtection::Unsealed, true) => "sliced",
+            (TableProtection::Exclusive, true) => "sliced",
         }
     }
 }
 
-/// The word for a sealed table of parts that are tied by bucket: bucketized where one part is known and the others are protected,
+/// The word for a guarding table of parts that are tied by bucket: bucketized where one part is known and the others are protected,
 /// sliced where what is known stands in several parts, or beside what is protected.
 #[must_use]
-pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[TableGuard]) -> &'static str {
-    let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
+pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[TableGuard]) -> &'static str {
+    let protected = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
     let known = parts.into_iter().filter(|part| !part.is_subset(protected));
     let (mut whole, mut mixed) = (0, false);
     known.for_each(|part| {
@@ -89,10 +89,10 @@ pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[TableGu
 pub enum TableProtection {
     /// Exact tuples: enters the Guardian Normal Form check as a table without a guard.
     Plain,
-    /// Guarantees by itself, whatever else is published; all seals hold.
-    Sealed(Vec<TableGuard>),
+    /// Guarantees by itself, whatever else is published; all guards hold.
+    Guarding(Vec<TableGuard>),
     /// Neither.
-    Unsealed,
+    Exclusive,
 }
 
 /// What every bucket or class of a table holds alone.
@@ -106,7 +106,7 @@ pub struct TableGuard {
     pub guarantees: Vec<Guarantee>,
 }
 
-/// The sensitive side of a rule or seal.
+/// The sensitive side of a rule or guard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protected {
     /// One attribute.

@@ -25,8 +25,8 @@ impl Method for Anatomy {
         let attributes = AttrSet::first(input.counts.attributes());
         let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
         let table = DesignedTable::of(attributes, Some(bucketized));
-        let (relied_on, decision) = (Vec::new(), Decision::ByRules);
-        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
+        let (used_dependencies, decision) = (Vec::new(), Decision::ByRules);
+        let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies, decision };
         design.judge();
         Ok(design)
     }

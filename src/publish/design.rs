@@ -33,7 +33,7 @@ pub struct Design {
     /// The submitted rules, in their order, then those that follow from dependencies.
     pub rules: Vec<DesignedRule>,
     /// The dependencies that changed a rule.
-    pub relied_on: Vec<Dependency>,
+    pub used_dependencies: Vec<Dependency>,
     /// What the tables were chosen by.
     pub decision: Decision,
 }
@@ -80,14 +80,14 @@ pub struct DesignedTable {
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
 ///
-/// A seal says: in every bucket, among the rows of the part that holds what it protects, and for every combination of what it
+/// A guard says: in every bucket, among the rows of the part that holds what it protects, and for every combination of what it
 /// takes as known in that same part, the distribution of what it protects keeps the guarantees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucketized {
     /// The attributes of each sensitive part, all apart from each other.
     pub parts: Vec<AttrSet>,
     /// What every bucket keeps; nothing where only the table as a whole does.
-    pub seals: Vec<TableGuard>,
+    pub guards: Vec<TableGuard>,
     /// The buckets, where they are decided beforehand.
     pub planned: Option<Arc<PlannedBuckets>>,
     /// How the other attributes are divided into parts and rows into buckets, in a sliced table. Its one sensitive part may
@@ -100,8 +100,8 @@ impl Bucketized {
     #[must_use]
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        let seal = TableGuard { known: attributes.minus(part), protects, guarantees };
-        Self { parts: vec![part], seals: vec![seal], planned: None, sliced: None }
+        let guard = TableGuard { known: attributes.minus(part), protects, guarantees };
+        Self { parts: vec![part], guards: vec![guard], planned: None, sliced: None }
     }
 
     /// The same with one sensitive attribute.
@@ -114,14 +114,14 @@ impl Bucketized {
     /// much diversity. Rows that cannot stand in such a table are left out of it.
     #[must_use]
     pub fn each_of(attributes: AttrSet, sensitive: &[(Attr, u64)]) -> Self {
-        let seal = |&(attr, l): &(Attr, u64)| TableGuard {
+        let guard = |&(attr, l): &(Attr, u64)| TableGuard {
             known: attributes.without(attr),
             protects: Protected::Attribute(attr),
             guarantees: vec![Guarantee::LDiversity { l }],
         };
         Self {
             parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
-            seals: sensitive.iter().map(seal).collect(),
+            guards: sensitive.iter().map(guard).collect(),
             planned: None,
             sliced: None,
         }
@@ -132,38 +132,38 @@ impl Bucketized {
     #[must_use]
     pub fn together(attributes: AttrSet, sensitive: &[(Attr, &[Guarantee])]) -> Self {
         let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
-        let seal = |&(attr, guarantees): &(Attr, &[Guarantee])| TableGuard {
+        let guard = |&(attr, guarantees): &(Attr, &[Guarantee])| TableGuard {
             known: attributes.minus(all),
             protects: Protected::Attribute(attr),
             guarantees: guarantees.to_vec(),
         };
-        let (parts, seals) = (all.iter().map(AttrSet::one).collect(), sensitive.iter().map(seal).collect());
-        Self { parts, seals, planned: None, sliced: None }
+        let (parts, guards) = (all.iter().map(AttrSet::one).collect(), sensitive.iter().map(guard).collect());
+        Self { parts, guards, planned: None, sliced: None }
     }
 
     /// Whether rows may be left out: where what is protected stands beside what is known, no assignment takes all rows.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
-        self.sliced.is_none() && self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+        self.sliced.is_none() && self.guards.iter().any(|guard| guard.known.meets(self.sensitive()))
     }
 
     /// Whether nothing else may be published of the same rows that shares an attribute.
     #[must_use]
     pub fn stands_alone(&self) -> bool {
-        self.sliced.is_some() && self.seals.is_empty()
+        self.sliced.is_some() && self.guards.is_empty()
     }
 
-    /// The attributes that seals protect, each with its diversity.
+    /// The attributes that guards protect, each with its diversity.
     fn diversities(&self) -> Vec<(Attr, u64)> {
         let diversity = |guarantee: &Guarantee| match guarantee {
             Guarantee::LDiversity { l } => Some(*l),
             _ => None,
         };
-        let of = |seal: &TableGuard| {
-            let attr = seal.protects.attributes().iter().next()?;
-            Some((attr, seal.guarantees.iter().filter_map(diversity).max()?))
+        let of = |guard: &TableGuard| {
+            let attr = guard.protects.attributes().iter().next()?;
+            Some((attr, guard.guarantees.iter().filter_map(diversity).max()?))
         };
-        self.seals.iter().filter_map(of).collect()
+        self.guards.iter().filter_map(of).collect()
     }
 
     /// The attributes of all sensitive parts.
@@ -175,7 +175,7 @@ impl Bucketized {
     /// The one sensitive attribute and what every bucket keeps of it, where that is all there is.
     #[must_use]
     pub fn single(&self) -> Option<(Attr, &[Guarantee])> {
-        match &self.seals[..] {
+        match &self.guards[..] {
             [TableGuard { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
             _ => None,
         }
@@ -198,7 +198,7 @@ pub struct Generalized {
     /// What every class keeps.
     pub keeps: Vec<TableGuard>,
     /// Whether it keeps that whatever stands beside it: every attribute but the one protected is generalized.
-    pub sealed: bool,
+    pub guarding: bool,
 }
 
 impl Generalized {
@@ -211,7 +211,7 @@ impl Generalized {
             known: self.quasi_identifiers,
             protects: Protected::Rows,
             guarantee: Guarantee::KAnonymity { k: self.k? },
-            held_by: EnforcedBy::Table(TableName::at(index)),
+            enforced_by: EnforcedBy::Table(TableName::at(index)),
         })
     }
 
@@ -284,7 +284,7 @@ impl DesignedTable {
     #[must_use]
     pub fn stands_alone(&self) -> bool {
         self.cut.is_some()
-            || self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
+            || self.generalized.as_ref().is_some_and(|generalized| !generalized.guarding)
             || self.bucketized.as_ref().is_some_and(Bucketized::stands_alone)
             || self.decomposed.is_some()
     }
@@ -292,9 +292,9 @@ impl DesignedTable {
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> TableSchema {
-        let bucketized = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
-        let seals = bucketized.chain(self.generalized.iter().flat_map(|generalized| &generalized.keeps));
-        let guards = seals.flat_map(|&TableGuard { known, protects, ref guarantees }| {
+        let bucketized = self.bucketized.iter().flat_map(|bucketized| &bucketized.guards);
+        let guards = bucketized.chain(self.generalized.iter().flat_map(|generalized| &generalized.keeps));
+        let guards = guards.flat_map(|&TableGuard { known, protects, ref guarantees }| {
             guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
         TableSchema { attributes: self.attributes, guards: guards.collect() }
@@ -326,12 +326,12 @@ impl Bucketized {
         }
         if self.parts.len() > 1 {
             // a sensitive part of a table of several is one attribute, by their construction
-            let of_part = |seal: &'_ TableGuard| seal.protects.attributes().iter().next();
+            let of_part = |guard: &'_ TableGuard| guard.protects.attributes().iter().next();
             let asked: Vec<(Attr, &[Guarantee])> =
-                self.seals.iter().filter_map(|seal| Some((of_part(seal)?, &seal.guarantees[..]))).collect();
+                self.guards.iter().filter_map(|guard| Some((of_part(guard)?, &guard.guarantees[..]))).collect();
             return assign_tied(table, &asked, &mut stream, control);
         }
-        let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
+        let guarantees: Vec<Guarantee> = self.guards.iter().flat_map(|guard| guard.guarantees.clone()).collect();
         let values = SensitiveCodes::of(table, self.sensitive(), control)?;
         match capped(&values, &guarantees, &mut stream, control)? {
             Some(assigned) => Ok(assigned),
@@ -476,12 +476,12 @@ impl Design {
     }
 
     /// How the rules stand, in the words of a publication.
-    pub(super) fn standings(&self, single_table: bool) -> Vec<EnforcedRule> {
+    pub(super) fn protection(&self, single_table: bool) -> Vec<EnforcedRule> {
         let by = |index: usize| match &self.rules[index] {
             DesignedRule { pointer: Some(pointer), .. } => Some(RuleDerivation::Rule(pointer.clone())),
             other => other.follows_from.map(because_of),
         };
-        let standing = |designed: &DesignedRule| EnforcedRule {
+        let protection = |designed: &DesignedRule| EnforcedRule {
             pointer: designed.pointer.clone(),
             origin: match (designed.follows_from, designed.implied_by) {
                 (Some(_), _) => RuleOrigin::FromDependency,
@@ -492,7 +492,7 @@ impl Design {
             known: designed.rule.known,
             protects: designed.protects,
             guarantee: designed.rule.guarantee,
-            held_by: match designed.status {
+            enforced_by: match designed.status {
                 RuleStatus::Guardian { table, .. } if single_table => EnforcedBy::Table(TableName::at(table)),
                 RuleStatus::Guardian { table, known } => EnforcedBy::Guardian { table: TableName::at(table), known },
                 RuleStatus::Unreachable => EnforcedBy::Unreachable,
@@ -501,7 +501,7 @@ impl Design {
         };
         let tables = self.tables.iter().enumerate();
         let anonymity = tables.filter_map(|(index, table)| table.generalized.as_ref()?.anonymity(index));
-        anonymity.chain(self.rules.iter().map(standing)).collect()
+        anonymity.chain(self.rules.iter().map(protection)).collect()
     }
 
     /// Makes the tables of the design: raw projections, and buckets by largest-l.
@@ -522,14 +522,14 @@ impl Design {
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
             let maker = TableMaker { table, published_names: input.published_names, control };
-            let (parts, standing, witness) = match (&designed.decomposed, &designed.bucketized) {
+            let (parts, protection, witness) = match (&designed.decomposed, &designed.bucketized) {
                 (Some(decomposed), _) => maker.decomposed(designed.attributes, decomposed, &name, streams)?,
                 (_, None) => maker.raw(designed.attributes)?,
                 (_, Some(Bucketized { sliced: Some(slicing), .. })) => maker.sliced(slicing, &name, streams)?,
                 (_, Some(bucketized)) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
             let (descriptions, cells) = parts.into_iter().unzip();
-            tables.push(PublishedTable { name, parts: descriptions, standing });
+            tables.push(PublishedTable { name, parts: descriptions, protection });
             contents.push(cells);
             witnesses.push(witness);
         }
@@ -543,8 +543,8 @@ impl Design {
         Ok(Published {
             publication: Publication {
                 tables,
-                rules: self.standings(single_table),
-                particulars: self.planned().next().map_or(MethodDetails::None, PlannedBuckets::particulars),
+                rules: self.protection(single_table),
+                method_details: self.planned().next().map_or(MethodDetails::None, PlannedBuckets::method_details),
                 suppressed,
             },
             contents: PublicationCells { tables: contents },

@@ -12,7 +12,7 @@ pub struct PlanInput<'a> {
     /// The tables that the ledger holds of the same people.
     pub earlier: &'a [TableSchema],
     /// The rules that stand since earlier releases.
-    pub standing_rules: &'a [PrivacyRule],
+    pub active_rules: &'a [PrivacyRule],
     /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
     /// What is read back of earlier releases, for what is made beside them.

@@ -38,7 +38,7 @@ impl TableMaker<'_> {
         name: &TableName,
         streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals, planned, .. } = bucketized;
+        let Bucketized { parts: sensitive, guards, planned, .. } = bucketized;
         let assignment = bucketized.draw(self.table, streams, self.control)?;
         let buckets = assignment.buckets;
         let fakes = match (planned, bucketize::protected(bucketized)) {
@@ -69,7 +69,7 @@ impl TableMaker<'_> {
         let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
         let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
         let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
-        Ok((parts, TableProtection::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
+        Ok((parts, TableProtection::Guarding(guards.clone()), TableWitness::Buckets(labels_of_rows)))
     }
 
     pub(super) fn sliced(
@@ -99,7 +99,7 @@ impl TableMaker<'_> {
             Ok((part, contents))
         });
         let parts = parts.collect::<Result<_, _>>()?;
-        let standing = slicing.diversity.standing(slicing.decided(), slicing.sensitive);
+        let protection = slicing.diversity.protection(slicing.decided(), slicing.sensitive);
         let witness = match boxes.iter().all(Option::is_none) {
             true => TableWitness::Buckets(labels_of_rows),
             false => TableWitness::Boxes {
@@ -107,7 +107,7 @@ impl TableMaker<'_> {
                 boxes: boxes.into_iter().map(|boxes| boxes.map(|boxes| boxes.bucket_of).unwrap_or_default()).collect(),
             },
         };
-        Ok((parts, standing, witness))
+        Ok((parts, protection, witness))
     }
 
     /// The columns of `attrs`, each value but the sensitive ones being the interval of its box.

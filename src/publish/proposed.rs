@@ -8,7 +8,7 @@ use crate::problem::{Fault, Kind};
 use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 
 /// The rules of `method` in the tables that are proposed in place of its own. A table that is to be bucketized keeps the
-/// strongest guarantees of all rules, of this job or standing, into its sensitive attribute; of none where there are none.
+/// strongest guarantees of all rules, of this job or protection, into its sensitive attribute; of none where there are none.
 ///
 /// # Errors
 /// [`PlanRefusal`] when the rules cannot even be stated.
@@ -17,7 +17,7 @@ pub fn check_proposed(
     tables: &[ProposedTable],
     input: &PlanInput<'_>,
 ) -> Result<Design, PlanRefusal> {
-    let (rules, relied_on) = match method {
+    let (rules, used_dependencies) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
         MethodSpec::Anatomy(AnatomySpec { rule }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
             (vec![anatomy::designed_rule(rule, input)], Vec::new())
@@ -29,7 +29,7 @@ pub fn check_proposed(
         }
     };
     let kept = rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
-    let all: Vec<PrivacyRule> = kept.chain(input.standing_rules.iter().copied()).collect();
+    let all: Vec<PrivacyRule> = kept.chain(input.active_rules.iter().copied()).collect();
     let designed = |table: &ProposedTable| {
         let bucketized = table.sensitive.map(|sensitive| {
             let into = all.iter().filter(|rule| rule.sensitive == sensitive);
@@ -39,20 +39,20 @@ pub fn check_proposed(
         DesignedTable::of(table.attributes, bucketized)
     };
     let tables = tables.iter().map(designed).collect();
-    let mut design = Design { tables, rules, relied_on, decision: Decision::ByRules };
+    let mut design = Design { tables, rules, used_dependencies, decision: Decision::ByRules };
     design.judge();
     Ok(design)
 }
 
-/// The bucketized tables of `design`, by index, that guard no rule, of this job or standing, beside the `earlier` tables: their
+/// The bucketized tables of `design`, by index, that guard no rule, of this job or protection, beside the `earlier` tables: their
 /// buckets protect nothing.
 #[must_use]
-pub fn redundant(design: &Design, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Vec<usize> {
+pub fn redundant(design: &Design, earlier: &[TableSchema], protection: &[PrivacyRule]) -> Vec<usize> {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(earlier);
     let mut active = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
-    for rule in kept.chain(standing.iter().copied()) {
+    for rule in kept.chain(protection.iter().copied()) {
         if let RuleStatus::Guardian { table, .. } = privacy::judge(&schemas, &rule) {
             active[table] = true;
         }

@@ -11,7 +11,7 @@ use crate::publication::{
 
 /// The table of `columns`, its rows in canonical order; the witness says which row stands where.
 pub(super) fn of_one_part(
-    (name, standing): (TableName, TableProtection),
+    (name, protection): (TableName, TableProtection),
     (described, columns): (Vec<PublishedColumn>, Vec<Column>),
     rows: usize,
     control: &Control,
@@ -38,7 +38,7 @@ pub(super) fn of_one_part(
         },
     };
     let contents = PartContents { buckets: None, columns };
-    Ok((PublishedTable { name, parts: vec![part], standing }, contents, TableWitness::Rows(places)))
+    Ok((PublishedTable { name, parts: vec![part], protection }, contents, TableWitness::Rows(places)))
 }
 
 /// A column of texts. `numbers` are their numbers in `texts`, `None` the missing value, and `rows` says at which of these each row has its

@@ -46,11 +46,11 @@ pub struct Manifest {
     pub rules: Vec<ManifestRule>,
     /// The published tables.
     pub tables: Vec<ManifestTable>,
-    /// What the audit of the written parts found.
-    pub audit: AuditSummary,
+    /// What the verifier of the written parts found.
+    pub verification: VerificationSummary,
     /// What only some methods have to say.
     #[schema(value_type = Option<Object>)]
-    pub particulars: Option<Value>,
+    pub method_details: Option<Value>,
     /// Public utility.
     pub utility: Utility,
     /// Dependencies that the adversary is taken to know.
@@ -58,7 +58,7 @@ pub struct Manifest {
     /// Values that an insider can rule out, per attribute: what is protected is protected from whoever does so, too. Null is the missing
     /// value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub uninformative: BTreeMap<String, Vec<Option<String>>>,
+    pub excludable: BTreeMap<String, Vec<Option<String>>>,
     /// The taxonomies of attributes, as trees over their values: distances go by them, and cells that are nodes stand for the
     /// leaves below them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -149,7 +149,7 @@ pub struct ManifestRule {
     #[schema(value_type = Option<Object>)]
     pub because: Option<Value>,
     /// Why it holds.
-    pub held_by: ManifestEnforcedBy,
+    pub enforced_by: ManifestEnforcedBy,
     /// What the buckets of its guardian achieve, from the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub achieved: Option<ManifestAchieved>,
@@ -158,7 +158,6 @@ pub struct ManifestRule {
 /// Why a rule holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = HeldByText)]
 pub enum ManifestEnforcedBy {
     /// No published path leads from what is known to what is sensitive.
     Unreachable {
@@ -179,10 +178,9 @@ pub enum ManifestEnforcedBy {
     },
 }
 
-/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `uninformative`, it is
+/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `excludable`, it is
 /// what the guarantee bounds: the largest share of another value in the rows that are left without them, or of such a value in all rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = Achieved)]
 pub struct ManifestAchieved {
     /// The largest posterior of any bucket; absent where no attribute is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,17 +219,17 @@ pub struct ManifestTable {
     pub kind: String,
     /// The attributes of all parts, in the dataset's column order.
     pub attributes: Vec<String>,
-    /// `plain`, `sealed` or `unsealed`.
-    pub standing: String,
+    /// `plain`, `guarding` or `exclusive`.
+    pub protection: String,
     /// What the table guarantees by itself.
-    pub seals: Vec<ManifestSeal>,
+    pub guards: Vec<ManifestGuard>,
     /// Its parts; several are tied by `bucket`.
     pub parts: Vec<ManifestPart>,
 }
 
-/// What a sealed table guarantees by itself.
+/// What a guarding table guarantees by itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ManifestSeal {
+pub struct ManifestGuard {
     /// What may be known.
     pub quasi_identifiers: Vec<String>,
     /// What stays protected.
@@ -272,9 +270,9 @@ pub struct ManifestPart {
     pub null: Option<String>,
 }
 
-/// What the audit found.
+/// What the verifier found.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct AuditSummary {
+pub struct VerificationSummary {
     /// Whether every check passed.
     pub verified: bool,
     /// `checked` when each part was compared with the secret assignment, else `not_checked`.
@@ -283,7 +281,7 @@ pub struct AuditSummary {
     pub checks: Vec<CheckResult>,
 }
 
-/// One check of the audit.
+/// One check of the verifier.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CheckResult {
     /// Its name.
@@ -321,7 +319,6 @@ pub struct BucketSizes {
 
 /// Functional dependencies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = Dependencies)]
 pub struct ManifestDependencies {
     /// Stated by the caller.
     #[schema(value_type = Vec<Object>)]
@@ -336,7 +333,6 @@ pub struct ManifestDependencies {
 
 /// A remark on a choice of the specification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = Notice)]
 pub struct SpecificationNotice {
     /// A stable name.
     pub r#type: String,
@@ -380,35 +376,30 @@ pub fn manifest(
     publication: &Publication,
     names: &[String],
     written: &[Vec<WrittenPart>],
-    audit: AuditSummary,
+    verification: VerificationSummary,
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<ManifestAchieved>,
     dependencies: ManifestDependencies,
-    (uninformative, taxonomies, thresholds, unit): (
-        &[ExcludedValues],
-        &[DeclaredTaxonomy],
-        &[DeclaredThresholds],
-        &Unit,
-    ),
+    (excludable, taxonomies, thresholds, unit): (&[ExcludedValues], &[DeclaredTaxonomy], &[DeclaredThresholds], &Unit),
     warnings: Vec<SpecificationNotice>,
 ) -> Manifest {
-    let bounded = match &publication.particulars {
+    let bounded = match &publication.method_details {
         MethodDetails::Decompose(said) => Some(said.bounded),
         _ => None,
     };
-    let of_method = match &publication.particulars {
+    let of_method = match &publication.method_details {
         MethodDetails::Bucketize { thresholds, .. } => Some(DigestedThresholds::from(thresholds.clone())),
         _ => None,
     };
     let promised = unit.promised(thresholds.iter().map(|stated| &stated.thresholds).chain(&of_method));
-    let sequential = matches!(publication.particulars, MethodDetails::Sequential(_));
+    let sequential = matches!(publication.method_details, MethodDetails::Sequential(_));
     let writer = ManifestWriter { unit, promised, names, achieved, bounded, sequential };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
         created_at: provenance.created_at.clone(),
         software: concat!("guardian ", env!("CARGO_PKG_VERSION")).to_owned(),
-        contract: 1,
+        contract: 2,
         unit: unit.clone(),
         method,
         composition: provenance.composition.to_owned(),
@@ -416,11 +407,11 @@ pub fn manifest(
         reproducible: provenance.reproducible,
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
-        audit,
-        particulars: super::particulars::method_details(&publication.particulars, names),
+        verification,
+        method_details: super::method_details::method_details(&publication.method_details, names),
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
-        uninformative: uninformative
+        excludable: excludable
             .iter()
             .map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone()))
             .collect(),
@@ -452,7 +443,7 @@ struct ManifestWriter<'a> {
     achieved: &'a dyn Fn(usize) -> Option<ManifestAchieved>,
     /// Of a decomposition: the attributes that are bounded.
     bounded: Option<AttrSet>,
-    /// Whether the table is one of a sequence: unsealed, and of exact tuples where that keeps all that is required.
+    /// Whether the table is one of a sequence: exclusive, and of exact tuples where that keeps all that is required.
     sequential: bool,
 }
 
@@ -468,7 +459,7 @@ impl ManifestWriter<'_> {
                 serde_json::json!({ "determinant": self.named(*determinant), "dependent": self.named(*dependent) })
             }
         });
-        let held_by = match &rule.held_by {
+        let enforced_by = match &rule.enforced_by {
             EnforcedBy::Unreachable => ManifestEnforcedBy::Unreachable { unreachable: true },
             EnforcedBy::Guardian { table, known } => {
                 ManifestEnforcedBy::Guardian { guardian: table.0.clone(), known: self.named(*known) }
@@ -485,29 +476,29 @@ impl ManifestWriter<'_> {
             enforced: (self.unit.rows() > 1).then_some(rule.guarantee),
             bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
-            held_by,
+            enforced_by,
             achieved: (self.achieved)(index),
         }
     }
 
     fn table(&self, table: &PublishedTable, written: &[WrittenPart]) -> ManifestTable {
-        let (standing, seals) = match &table.standing {
+        let (protection, guards) = match &table.protection {
             TableProtection::Plain => ("plain", &[][..]),
-            TableProtection::Sealed(seals) => ("sealed", &seals[..]),
-            TableProtection::Unsealed => ("unsealed", &[][..]),
+            TableProtection::Guarding(guards) => ("guarding", &guards[..]),
+            TableProtection::Exclusive => ("exclusive", &[][..]),
         };
-        let seal = |seal: &TableGuard| ManifestSeal {
-            quasi_identifiers: self.named(seal.known),
-            sensitive: self.named(seal.protects.attributes()),
-            joint: matches!(seal.protects, Protected::Joint(_)),
-            guarantees: seal.guarantees.clone(),
+        let guard = |guard: &TableGuard| ManifestGuard {
+            quasi_identifiers: self.named(guard.known),
+            sensitive: self.named(guard.protects.attributes()),
+            joint: matches!(guard.protects, Protected::Joint(_)),
+            guarantees: guard.guarantees.clone(),
         };
         ManifestTable {
             name: table.name.0.clone(),
             kind: if self.sequential && !table.is_generalized() { "marginal" } else { table.kind() }.to_owned(),
             attributes: self.named(table.attributes()),
-            standing: standing.to_owned(),
-            seals: seals.iter().map(seal).collect(),
+            protection: protection.to_owned(),
+            guards: guards.iter().map(guard).collect(),
             parts: table.parts.iter().zip(written).map(|(part, written)| self.part(table, part, written)).collect(),
         }
     }

@@ -4,8 +4,8 @@ mod archive;
 mod counts;
 mod internal;
 mod manifest;
+mod method_details;
 mod page;
-mod particulars;
 mod public;
 mod ratio;
 mod reading;
@@ -19,12 +19,12 @@ pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, RowCursorError, counted};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
-    AuditSummary, BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestDependencies, ManifestEnforcedBy,
-    ManifestPart, ManifestRule, ManifestSeal, ManifestTable, MethodName, Provenance, SpecificationNotice, Utility,
-    WrittenPart, manifest, thresholds_of,
+    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestDependencies, ManifestEnforcedBy, ManifestGuard,
+    ManifestPart, ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, Utility,
+    VerificationSummary, WrittenPart, manifest, thresholds_of,
 };
+pub use method_details::method_details;
 pub use page::report_page;
-pub use particulars::method_details;
 pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;
 pub use reading::publication_of;

@@ -41,7 +41,7 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> String {
             manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name).collect();
         picture(&mut page, &table.name, &sizes);
     }
-    let _ = writeln!(page, "<h2>Audit</h2>\n<p>{}</p>", escaped(&report.audit));
+    let _ = writeln!(page, "<h2>Audit</h2>\n<p>{}</p>", escaped(&report.verification));
     let _ = writeln!(page, "<h2>How to read it</h2>\n<p>{}</p>", escaped(&report.reading));
     certainties(&mut page, &report.certainty);
     list(&mut page, "Warnings", manifest.warnings.iter().map(|warning| &warning.detail));

@@ -16,8 +16,8 @@ pub struct PublicReport {
     pub rules: Vec<String>,
     /// Per table: what it holds.
     pub tables: Vec<String>,
-    /// What the audit checked.
-    pub audit: String,
+    /// What the verifier checked.
+    pub verification: String,
     /// How to read buckets, and what must not be concluded.
     pub reading: String,
     /// With counterfeits: what whoever finds out the values of some rows of a bucket can be sure of.
@@ -67,7 +67,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         if table.kind == "sensitive" {
             return format!("{} holds the joint values of {attributes}, of nobody in particular", table.name);
         }
-        match table.seals.first() {
+        match table.guards.first() {
             _ if table.kind == "sliced" => format!(
                 "{} holds {attributes} in {} parts, tied to each other by {} buckets",
                 table.name,
@@ -75,16 +75,16 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                 classes
             ),
             None => format!("{} holds the exact tuples of {attributes}", table.name),
-            Some(seal) => {
+            Some(guard) => {
                 format!(
                     "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {classes} buckets",
                     table.name,
-                    seal.sensitive.join(", ")
+                    guard.sensitive.join(", ")
                 )
             }
         }
     });
-    let passed = manifest.audit.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
+    let passed = manifest.verification.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
     PublicReport {
         summary: format!(
             "{rows} rows in {} tables under {} rules; the unit of protection is a {}",
@@ -94,10 +94,10 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         ),
         rules: manifest.rules.iter().map(sentence).collect(),
         tables: tables.collect(),
-        audit: format!(
+        verification: format!(
             "the written parts were read back and re-checked: {}; linkage {}",
             passed.collect::<Vec<_>>().join(", "),
-            manifest.audit.linkage.replace('_', " ")
+            manifest.verification.linkage.replace('_', " ")
         ),
         reading: "in a bucket every row of one part may belong to every row of the other; rows of different tables \
                   must not be matched by their position or by bucket"
@@ -136,7 +136,7 @@ fn sentence(rule: &ManifestRule) -> String {
         }
         _ => format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
     };
-    let reason = match &rule.held_by {
+    let reason = match &rule.enforced_by {
         ManifestEnforcedBy::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
         ManifestEnforcedBy::Guardian { guardian, .. } => format!("table {guardian} stands between"),
         ManifestEnforcedBy::Table { table } => format!("table {table} holds it"),

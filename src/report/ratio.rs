@@ -3,7 +3,6 @@ use utoipa::ToSchema;
 
 /// An exact ratio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = Ratio)]
 pub struct ManifestRatio {
     /// The numerator.
     pub count: u64,

@@ -1,6 +1,6 @@
 //! Manifests read back.
 
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestPart, ManifestRule, ManifestSeal, ManifestTable};
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, Publication, PublishedColumn,
@@ -13,8 +13,9 @@ use crate::publication::{
 /// What in the manifest cannot be understood, in words.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = ManifestReader { names };
-    let mut particulars = super::particulars::read(manifest.particulars.as_ref(), &manifest.method.r#type, names)?;
-    if let MethodDetails::Decompose(said) = &mut particulars {
+    let mut method_details =
+        super::method_details::read(manifest.method_details.as_ref(), &manifest.method.r#type, names)?;
+    if let MethodDetails::Decompose(said) = &mut method_details {
         let bounded = manifest.rules.iter().filter(|rule| rule.bounded == Some(true));
         said.bounded = bounded
             .map(|rule| reader.set(&rule.sensitive))
@@ -23,7 +24,7 @@ pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publicati
     Ok(Publication {
         tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
         rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars,
+        method_details,
         suppressed: 0,
     })
 }
@@ -47,7 +48,7 @@ impl ManifestReader<'_> {
             ([only], false) => Ok(Protected::Attribute(self.attr(only)?)),
             ([], false) => Ok(Protected::Rows),
             (several, true) => Ok(Protected::Joint(self.set(several)?)),
-            _ => Err("a rule or seal protects exactly one attribute or a combination".to_owned()),
+            _ => Err("a rule or guard protects exactly one attribute or a combination".to_owned()),
         }
     }
 
@@ -58,7 +59,7 @@ impl ManifestReader<'_> {
             "from_dependency" => RuleOrigin::FromDependency,
             _ => return Err("a rule of unknown origin".to_owned()),
         };
-        let held_by = match &rule.held_by {
+        let enforced_by = match &rule.enforced_by {
             ManifestEnforcedBy::Unreachable { .. } => EnforcedBy::Unreachable,
             ManifestEnforcedBy::Guardian { guardian, known } => {
                 EnforcedBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
@@ -73,26 +74,26 @@ impl ManifestReader<'_> {
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
             guarantee: rule.of_rows(),
-            held_by,
+            enforced_by,
         })
     }
 
     fn table(&self, table: &ManifestTable) -> Result<PublishedTable, String> {
-        let seal = |seal: &ManifestSeal| -> Result<TableGuard, String> {
+        let guard = |guard: &ManifestGuard| -> Result<TableGuard, String> {
             Ok(TableGuard {
-                known: self.set(&seal.quasi_identifiers)?,
-                protects: self.protects(&seal.sensitive, seal.joint)?,
-                guarantees: seal.guarantees.clone(),
+                known: self.set(&guard.quasi_identifiers)?,
+                protects: self.protects(&guard.sensitive, guard.joint)?,
+                guarantees: guard.guarantees.clone(),
             })
         };
-        let standing = match table.standing.as_str() {
+        let protection = match table.protection.as_str() {
             "plain" => TableProtection::Plain,
-            "unsealed" if table.seals.is_empty() => TableProtection::Unsealed,
-            "sealed" => TableProtection::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
+            "exclusive" if table.guards.is_empty() => TableProtection::Exclusive,
+            "guarding" => TableProtection::Guarding(table.guards.iter().map(guard).collect::<Result<_, _>>()?),
             _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
         };
         let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
-        Ok(PublishedTable { name: TableName(table.name.clone()), parts, standing })
+        Ok(PublishedTable { name: TableName(table.name.clone()), parts, protection })
     }
 
     fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {

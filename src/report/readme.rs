@@ -53,7 +53,7 @@ pub fn readme(manifest: &Manifest) -> String {
     if manifest.tables.iter().any(|table| table.kind == "sliced") {
         text.paragraph("", "A sliced table has a part for each of its columns. In every bucket the rows of all its parts are the same people, each part in an order of its own: a row of one part may belong with every row of every other part.");
     }
-    if manifest.tables.iter().any(|table| table.kind == "sliced" && table.standing == "unsealed") {
+    if manifest.tables.iter().any(|table| table.kind == "sliced" && table.protection == "exclusive") {
         text.paragraph("", "What is promised of it holds over all buckets in which a person may stand, not in every bucket by itself. It does so as long as nothing else is published of the same people that shares an attribute with it.");
     }
 
@@ -83,7 +83,7 @@ pub fn readme(manifest: &Manifest) -> String {
     for rule in &report.rules {
         text.paragraph("- ", &format!("{rule}."));
     }
-    text.paragraph("", &format!("Audit: {}.", report.audit));
+    text.paragraph("", &format!("Audit: {}.", report.verification));
     text.0
 }
 

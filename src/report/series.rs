@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::manifest::ManifestSeal;
+use super::manifest::ManifestGuard;
 use crate::publication::Guarantee;
 
 /// All that speaks of the same people, and what was published of it.
@@ -24,7 +24,7 @@ pub struct Series {
     /// The published tables, oldest first. Entries are never removed, but for those of a rejected release that nobody read.
     pub disclosures: Vec<SeriesDisclosure>,
     /// The rules that every further release of the same content is held to.
-    pub standing_rules: Vec<SeriesRule>,
+    pub active_rules: Vec<SeriesRule>,
     /// Which disclosures of the same content share attributes.
     pub graph: Vec<SharedAttributes>,
     /// Pairs of disclosed attributes whose exact values cannot be published side by side any more; of the first 64 attributes of a
@@ -55,10 +55,10 @@ pub struct SeriesDisclosure {
     pub table: String,
     /// By the names of the dataset.
     pub attributes: Vec<String>,
-    /// `plain`: exact tuples; `sealed`: it keeps its seals whatever else is published; `unsealed`: neither.
-    pub standing: String,
+    /// `plain`: exact tuples; `guarding`: it keeps its guards whatever else is published; `exclusive`: neither.
+    pub protection: String,
     /// What every bucket or class holds alone.
-    pub seals: Vec<ManifestSeal>,
+    pub guards: Vec<ManifestGuard>,
     /// The published cut of each generalized attribute.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
     /// `reserved` while the release is held, `published`, or `withdrawn`: it counts all the same.

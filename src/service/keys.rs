@@ -75,8 +75,8 @@ impl ApiKeyAdmin {
     pub async fn revoke(&self, id: Uuid) -> Result<Option<ApiKey>, StartError> {
         let (store, now) = (self.store.shared(), self.clock.now());
         let Some(key) = store.key(id).await? else { return Ok(None) };
-        let deed = AuditEntry::of(&operator(&key.tenant), AuditAction::RevokeKey, id, now);
-        Ok(Some(store.revoke_key(id, now, &deed).await?))
+        let audit_entry = AuditEntry::of(&operator(&key.tenant), AuditAction::RevokeKey, id, now);
+        Ok(Some(store.revoke_key(id, now, &audit_entry).await?))
     }
 
     /// The time by which keys expire.
@@ -119,9 +119,9 @@ async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), Star
 
 /// The line of the audit log for a new key.
 fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
-    let mut deed = AuditEntry::of(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
-    deed.detail = Some(key.scopes.to_string());
-    deed
+    let mut audit_entry = AuditEntry::of(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
+    audit_entry.detail = Some(key.scopes.to_string());
+    audit_entry
 }
 
 /// The first key, when there is none, in a file that only its owner can read. Of processes that start together one makes it.

@@ -57,7 +57,7 @@ fn master(place: &MasterKeyLocation<'_>) -> Result<MasterKey, VaultError> {
     }
 }
 
-/// Changes the master key of a store that no other process has open: wraps every key anew, all or none. What is sealed and hashed
+/// Changes the master key of a store that no other process has open: wraps every key anew, all or none. What is encrypted and hashed
 /// stays as it is.
 ///
 /// # Errors

@@ -66,7 +66,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             format: row.format,
             content_hash: hash(&row.content_hash)?,
             chunks: number(row.chunk_count)?,
-            profiles: sealed(row.profiles),
+            profiles: ciphertext(row.profiles),
             wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
             overlaps: row.overlaps.unwrap_or_default(),
@@ -227,7 +227,7 @@ pub(super) struct SeriesDisclosureRow {
 #[derive(FromRow)]
 pub(super) struct SeriesRuleRow {
     #[sqlx(flatten)]
-    rule: StandingRuleRow,
+    rule: ActiveRuleRow,
     content_hash: Vec<u8>,
 }
 
@@ -253,14 +253,14 @@ pub(super) fn series(
 }
 
 #[derive(FromRow)]
-pub(super) struct StandingRuleRow {
+pub(super) struct ActiveRuleRow {
     release_id: Uuid,
     #[sqlx(json)]
     body: Value,
 }
 
-impl From<StandingRuleRow> for ActiveRuleRecord {
-    fn from(row: StandingRuleRow) -> Self {
+impl From<ActiveRuleRow> for ActiveRuleRecord {
+    fn from(row: ActiveRuleRow) -> Self {
         Self { release: row.release_id, body: row.body }
     }
 }
@@ -532,7 +532,7 @@ pub(super) struct ExpiredRow {
 
 /// A stored number in the type of its record.
 /// Sealed bytes as they were kept.
-pub(super) fn sealed(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
+pub(super) fn ciphertext(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
     bytes.map(Ciphertext::stored)
 }
 
@@ -564,7 +564,7 @@ pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
     }
 }
 
-/// Where a column of a chunk is sealed for.
+/// Where a column of a chunk is encrypted for.
 pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<CiphertextContext, StoreError> {
     Ok(CiphertextContext::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
 }

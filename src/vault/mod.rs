@@ -1,20 +1,20 @@
 //! Keys. One master key, kept outside the store, wraps every other: the release keys of jobs that have not ended, the key of each
-//! dataset, under which its originals are sealed, and the one that keys the hashes of contents. Whoever has the store alone can
+//! dataset, under which its originals are encrypted, and the one that keys the hashes of contents. Whoever has the store alone can
 //! neither read an original, nor redo a release's drawing, nor test whether a guessed table was uploaded.
 //!
-//! The master key can be changed: what it wraps is wrapped anew, and what is sealed or hashed stays as it is.
+//! The master key can be changed: what it wraps is wrapped anew, and what is encrypted or hashed stays as it is.
 
+mod ciphertext;
 mod file;
 mod master;
-mod sealed;
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
+pub use ciphertext::{Ciphertext, CiphertextContext, DataKey};
 pub use master::MasterKey;
-pub use sealed::{Ciphertext, CiphertextContext, DataKey};
 
 /// A 256-bit secret, wiped when dropped.
 pub type Secret = Zeroizing<[u8; 32]>;
@@ -24,7 +24,7 @@ pub type Secret = Zeroizing<[u8; 32]>;
 pub enum Purpose {
     /// To draw the release of a job.
     Release,
-    /// To seal a dataset.
+    /// To encrypt a dataset.
     Dataset,
     /// To hash contents; there is one.
     Hashing,
@@ -83,7 +83,7 @@ pub enum VaultError {
     )]
     Unwrap,
     /// Sealed bytes were damaged, stand in another place than theirs, or are another dataset's.
-    #[error("sealed data cannot be opened: it was damaged, or belongs elsewhere")]
+    #[error("encrypted data cannot be opened: it was damaged, or belongs elsewhere")]
     Damaged,
 }
 
@@ -175,7 +175,7 @@ impl Vault {
     /// # Errors
     /// When the system gives no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        sealed::encrypt_bytes(&self.wrapping, &purpose.of(id), secret.as_slice())
+        ciphertext::encrypt_bytes(&self.wrapping, &purpose.of(id), secret.as_slice())
     }
 
     /// Opens what [`Vault::wrap`] wrapped for the same purpose and id.
@@ -183,7 +183,8 @@ impl Vault {
     /// # Errors
     /// When it was damaged, belongs to something else, or was wrapped under another master key.
     pub fn unwrap_secret(&self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
-        let opened = sealed::decrypt_bytes(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
+        let opened =
+            ciphertext::decrypt_bytes(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
         let opened = Zeroizing::new(opened);
         let mut secret = Zeroizing::new([0; 32]);
         if opened.len() != secret.len() {
@@ -297,10 +298,10 @@ mod tests {
         use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 
         let vault = Vault::in_memory().unwrap();
-        let sealed = XChaCha20Poly1305::new(vault.wrapping.as_slice().into())
+        let ciphertext = XChaCha20Poly1305::new(vault.wrapping.as_slice().into())
             .encrypt(&[9; 24].into(), Payload { msg: &[5; 32], aad: id(1).as_bytes() })
             .unwrap();
-        let wrapped = [&[1], &[9; 24][..], &sealed].concat();
+        let wrapped = [&[1], &[9; 24][..], &ciphertext].concat();
         assert_eq!(*vault.unwrap_secret(Purpose::Release, id(1), &wrapped).unwrap(), [5; 32]);
     }
 

@@ -1,6 +1,6 @@
 //! An independent re-check of written parts, from definitions. Shares types, no functions, with what it checks.
 //!
-//! The audit reads the bytes of every part through the reader that will serve them and holds them against the original,
+//! The verifier reads the bytes of every part through the reader that will serve them and holds them against the original,
 //! the secret witness and the rules as they were submitted. Integers only. It fails closed: what it cannot check is a
 //! failure, and a check is left out of the answer only where its premise (the original) was not given.
 //!

@@ -62,7 +62,7 @@ pub(in crate::api) const ACCESS: &[(&str, &str, RouteAccess)] = &[
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),
     ("GET", "/v1/releases/{id}/history", Needs(Scope::ReleasesApprove)),
-    ("POST", "/v1/releases/{id}/audits", Needs(Scope::ReleasesRead)),
+    ("POST", "/v1/releases/{id}/attacks", Needs(Scope::ReleasesRead)),
     ("PUT", "/v1/policies/{name}", Needs(Scope::TaxonomiesWrite)),
     ("GET", "/v1/policies", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
@@ -114,7 +114,7 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     match (&app.accepts.issuer, Token::is_meant(token)) {
         (_, true) if app.accepts.keys => {
             let token = Token::parse(token).ok_or_else(unauthenticated)?;
-            app.desk.caller(&token).await?.ok_or_else(unauthenticated)
+            app.service.caller(&token).await?.ok_or_else(unauthenticated)
         }
         (Some(issuer), false) => by_issuer(app, Arc::clone(issuer), token.to_owned()).await,
         _ => Err(unauthenticated()),
@@ -122,7 +122,7 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
 }
 
 async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Caller, Problem> {
-    let now = app.desk.clock.now();
+    let now = app.service.clock.now();
     // a file may be read
     let judged = tokio::task::spawn_blocking(move || issuer.admit(&token, now)).await;
     let judged = judged.map_err(|_| Problem::new(Kind::Internal, "the token could not be judged"))?;

@@ -53,7 +53,7 @@ impl Readiness {
 #[derive(Clone)]
 pub struct App {
     /// Where callers are served.
-    pub desk: AppService,
+    pub service: AppService,
     /// What uploads may hold.
     pub limits: IngestLimits,
     /// The folder for uploads that are read from their end; what is put there has no name.

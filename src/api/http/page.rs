@@ -12,7 +12,6 @@ const MAX_LIMIT: u32 = 1000;
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Listing)]
 pub(in crate::api) struct ListPage<T> {
     /// The items.
     pub(in crate::api) items: Vec<T>,

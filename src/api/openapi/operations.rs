@@ -375,7 +375,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: "post",
-        path: "/v1/releases/{id}/audits",
+        path: "/v1/releases/{id}/attacks",
         id: "audit_release",
         requests: &[(JSON, "audit.json")],
         answers: &[("200", "How the attack went.", &[(JSON, "attacked.json")])],

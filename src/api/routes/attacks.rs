@@ -19,7 +19,6 @@ use crate::{engine, spec};
 /// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
-#[schema(as = AuditRequest)]
 pub(in crate::api) struct AttackRequest {
     attack: String,
     rule: Option<String>,
@@ -72,7 +71,7 @@ pub(in crate::api) struct AttackRequest {
 /// protected attributes), and by how many buckets rows and other tuples are matched; where parts share attributes, they agree on
 /// these. Where there are too many tuples to be counted, numbers are estimated from a sample, with their standard error. No rule
 /// bounds it: there is no breach.
-#[utoipa::path(post, path = "/v1/releases/{id}/audits", tag = "releases", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/v1/releases/{id}/attacks", tag = "releases", params(("id" = Uuid, Path)),
     request_body = AttackRequest, responses((status = 200, body = AttackReport)))]
 pub(in crate::api) async fn create(
     State(app): State<App>,
@@ -85,12 +84,12 @@ pub(in crate::api) async fn create(
     if attack.uses_original() {
         return attacks_on_original::attack_on_original(&app, &caller, id, (attack, rule)).await.map(Json);
     }
-    let (manifest, shelf) = open_stored_parts(&app, &caller, id).await?;
+    let (manifest, storage) = open_stored_parts(&app, &caller, id).await?;
     if attack == spec::Attack::Join {
         if !engine::entered(&manifest).is_empty() {
             return attacks_on_original::join_attack(&app, &caller, id, rule).await.map(Json);
         }
-        let mut shelves = vec![shelf];
+        let mut shelves = vec![storage];
         for earlier in engine::against(&manifest)?.iter().filter_map(|id| Uuid::try_parse(id).ok()) {
             shelves.push(open_stored_parts(&app, &caller, earlier).await?.1);
         }
@@ -102,9 +101,9 @@ pub(in crate::api) async fn create(
     }
     let attacked = run_blocking(move |control| {
         if attack == Attack::Corruption {
-            return shelf.corruption(options.corrupted, rule.as_deref(), control);
+            return storage.corruption(options.corrupted, rule.as_deref(), control);
         }
-        let (material, _room) = shelf.read(control)?;
+        let (material, _room) = storage.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         if attack.of_decompositions() {
             return engine::inference_attack(&material, &manifest, (attack, options), &rules, control);

@@ -23,8 +23,8 @@ pub(in crate::api) async fn attack_on_original(
 ) -> Result<AttackReport, Problem> {
     must_see(caller, "the original")?;
     let (release, _) = served::read(app, caller, id).await?;
-    let original = app.desk.original(caller, &release).await?;
-    let (manifest, shelf) = open_stored_parts(app, caller, id).await?;
+    let original = app.service.original(caller, &release).await?;
+    let (manifest, storage) = open_stored_parts(app, caller, id).await?;
     let attacked = run_blocking(move |control| {
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
@@ -32,7 +32,7 @@ pub(in crate::api) async fn attack_on_original(
             Attack::NegativeAssociation => engine::stated_with_counterfeits,
             _ => engine::stated_by,
         };
-        let (material, _room) = shelf.read_as(stated, control)?;
+        let (material, _room) = storage.read_as(stated, control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         let material = material.beside(file);
         match attack {
@@ -58,7 +58,7 @@ pub(in crate::api) async fn join_attack(
     let (release, manifest) = served::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
     let entered = ids(engine::entered(&manifest));
-    let rows = app.desk.entered(caller, &release, &entered).await?;
+    let rows = app.service.entered(caller, &release, &entered).await?;
     let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
     for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
         shelves.push(open_stored_parts(app, caller, earlier).await?.1);

@@ -76,8 +76,8 @@ struct DatasetColumn {
 }
 
 impl Dataset {
-    pub(in crate::api) fn of(desk: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
-        let profiles = desk.profiles(&record)?;
+    pub(in crate::api) fn of(service: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
+        let profiles = service.profiles(&record)?;
         let column = |profile: ColumnProfile| DatasetColumn {
             name: profile.name,
             r#type: profile.kind,
@@ -114,11 +114,11 @@ impl Dataset {
 
     /// A new one, with what cannot be told of its people.
     pub(in crate::api) fn warned(
-        desk: &AppService,
+        service: &AppService,
         record: DatasetRecord,
         warnings: Vec<SpecificationNotice>,
     ) -> Result<Self, Problem> {
-        Ok(Self { warnings, ..Self::of(desk, record)? })
+        Ok(Self { warnings, ..Self::of(service, record)? })
     }
 }
 
@@ -133,8 +133,8 @@ pub(in crate::api) async fn list(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<Dataset>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.desk.store.datasets(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.desk, record))?))
+    let page = app.service.store.datasets(&caller.tenant, cursor, page::limit(paging.limit)?).await;
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.service, record))?))
 }
 
 /// One dataset, with the counts of its columns
@@ -147,7 +147,7 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
 ) -> Result<Json<Dataset>, Problem> {
-    Ok(Json(Dataset::of(&app.desk, app.desk.dataset(&caller, id).await?)?))
+    Ok(Json(Dataset::of(&app.service, app.service.dataset(&caller, id).await?)?))
 }
 
 /// The receipt of a purge.
@@ -157,7 +157,7 @@ pub(in crate::api) struct PurgeReceipt {
     purged_at: Option<DateTime<Utc>>,
     /// The rows that were destroyed.
     rows: u64,
-    /// That the key under which the dataset was sealed is destroyed: whatever is left of its bytes anywhere in the store cannot
+    /// That the key under which the dataset was encrypted is destroyed: whatever is left of its bytes anywhere in the store cannot
     /// be read.
     key_destroyed: bool,
     /// Releases of the dataset that stay, with their place in the ledger.
@@ -174,8 +174,8 @@ pub(in crate::api) async fn purge(
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
 ) -> Result<Json<PurgeReceipt>, Problem> {
-    let store = &app.desk.store;
-    let purged = app.desk.purge(&caller, id).await?;
+    let store = &app.service.store;
+    let purged = app.service.purge(&caller, id).await?;
     let key_destroyed = purged.wrapped_key.is_none();
     let filter = ReleaseFilter { dataset: Some(id), ..ReleaseFilter::default() };
     let (mut releases_kept, mut cursor) = (Vec::new(), None);

@@ -49,7 +49,7 @@ pub(in crate::api) async fn stream_events(
             Some(number.ok_or_else(foreign)?)
         }
     };
-    let changes = app.desk.signals.changes();
+    let changes = app.service.signals.changes();
     read(&app, &caller, id).await?;
     let place = app.bounds.waiting.take()?;
     let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
@@ -75,7 +75,7 @@ impl Listener {
                 return None;
             }
             // whoever may no more is told by the answer to coming back
-            self.app.desk.still(&self.caller).await.ok()?;
+            self.app.service.still(&self.caller).await.ok()?;
             // a store that cannot answer ends the stream; the client comes back with the last id
             let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);

@@ -23,5 +23,5 @@ pub(in crate::api) async fn get(
     IdPath(id): IdPath,
 ) -> Result<Json<InternalReport>, Problem> {
     let (release, _) = served::read(&app, &caller, id).await?;
-    app.desk.internal_report(&caller, &release).await.map(Json)
+    app.service.internal_report(&caller, &release).await.map(Json)
 }

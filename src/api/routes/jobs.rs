@@ -134,7 +134,7 @@ impl Wait {
 }
 
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobRecord, Problem> {
-    let job = app.desk.store.job(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let job = app.service.store.job(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
     job.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such job"))
 }
 
@@ -142,7 +142,7 @@ pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result
 async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
     let deadline = tokio::time::Instant::now() + wait;
     let mut place = None;
-    let mut changes = app.desk.signals.changes();
+    let mut changes = app.service.signals.changes();
     loop {
         let job = read(app, caller, id).await?;
         let now = tokio::time::Instant::now();
@@ -155,7 +155,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         let look_again = deadline.min(now + JOB_POLL_INTERVAL);
         // told, or not told: the job is read again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
-        app.desk.still(caller).await?;
+        app.service.still(caller).await?;
     }
 }
 
@@ -188,7 +188,7 @@ pub(in crate::api) async fn submit(
     JsonDocument(document): JsonDocument,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.desk.submit_once(&caller, document, idempotency_key(&headers)?).await;
+    let job = app.service.submit_once(&caller, document, idempotency_key(&headers)?).await;
     let job = job.map_err(|problem| match caller.may(Scope::DatasetsInspect) {
         true => problem,
         false => problem.without_counts(),
@@ -240,7 +240,7 @@ pub(in crate::api) async fn list(
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = page::cursor(query.cursor.as_deref())?;
-    let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
+    let page = app.service.store.jobs(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
     Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
@@ -272,6 +272,6 @@ pub(in crate::api) async fn cancel(
     base: LinkBase,
     IdPath(id): IdPath,
 ) -> Result<Located, Problem> {
-    app.desk.cancel(&caller, id).await?;
+    app.service.cancel(&caller, id).await?;
     Ok(located(&caller, &base, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
 }

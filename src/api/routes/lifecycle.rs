@@ -38,7 +38,7 @@ async fn apply_transition(
     if reason.trim().is_empty() || reason.chars().count() > 500 || reason.contains('\0') {
         return Err(malformed());
     }
-    served::manifest(&app.desk.act(caller, id, act, reason).await?).map(Json)
+    served::manifest(&app.service.act(caller, id, act, reason).await?).map(Json)
 }
 
 /// Publishes a held release
@@ -98,5 +98,5 @@ pub(in crate::api) async fn history(
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
 ) -> Result<Json<ListPage<ReleaseEvent>>, Problem> {
-    Ok(Json(ListPage { items: app.desk.history(&caller, id).await?, next: None }))
+    Ok(Json(ListPage { items: app.service.history(&caller, id).await?, next: None }))
 }

@@ -125,7 +125,7 @@ impl LinkedViewStream {
         };
         let place = &mut self.places[part];
         let ReleaseRecord { tenant, job, attempt, .. } = &self.release;
-        let found = self.app.desk.store.part_chunk(tenant, *job, *attempt, &place.file, place.number).await?;
+        let found = self.app.service.store.part_chunk(tenant, *job, *attempt, &place.file, place.number).await?;
         place.step(found.as_ref())?;
         blocking(move || {
             match found {

@@ -91,7 +91,8 @@ pub(in crate::api) async fn chunk_at(
     part: &ManifestPart,
     row: u64,
 ) -> Result<PartChunkRecord, Problem> {
-    let found = app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
+    let found =
+        app.service.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
         Err(StoreError::NotFound) => {
             served::still_served(app, release).await?;

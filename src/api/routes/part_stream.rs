@@ -51,7 +51,8 @@ pub(in crate::api) async fn scales(
     let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
     let mut number = 0;
     loop {
-        let found = app.desk.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
+        let found =
+            app.service.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
         let Some(chunk) = found.map_err(|error| problem_of(&error))? else { return Ok(Some(scales)) };
         let looked = blocking(move || {
             scales.look(&decompress(&chunk.payload)?, chunk.number == 0)?;
@@ -104,7 +105,7 @@ pub(in crate::api) fn part(
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
             let found = app
-                .desk
+                .service
                 .store
                 .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
                 .await
@@ -167,7 +168,7 @@ pub(in crate::api) async fn archive(
             };
             let ArchiveProgress { app, release, .. } = &packing;
             let found = app
-                .desk
+                .service
                 .store
                 .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
                 .await

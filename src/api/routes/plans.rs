@@ -32,5 +32,5 @@ pub(in crate::api) async fn create(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<Plan>, Problem> {
     let _place = app.plans.take()?;
-    app.desk.plan(&caller, &document).await.map(Json)
+    app.service.plan(&caller, &document).await.map(Json)
 }

@@ -77,7 +77,7 @@ pub(in crate::api) async fn put(
     NamePath(name): NamePath,
     JsonDocument(document): JsonDocument,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Policy>), Problem> {
-    let (record, made) = app.desk.put_policy(&caller, name, &document).await?;
+    let (record, made) = app.service.put_policy(&caller, name, &document).await?;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
     let location = format!("/v1/policies/{}?version={}", record.of.name, record.of.version);
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
@@ -94,7 +94,7 @@ pub(in crate::api) async fn list(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.desk.store.policies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
+    let page = app.service.store.policies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
     Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
@@ -119,7 +119,7 @@ pub(in crate::api) async fn get(
     NamePath(name): NamePath,
     QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<Policy>, Problem> {
-    Ok(Json(app.desk.policy(&caller, &name, query.version).await?.into()))
+    Ok(Json(app.service.policy(&caller, &name, query.version).await?.into()))
 }
 
 /// The versions of a policy, newest first
@@ -134,6 +134,6 @@ pub(in crate::api) async fn versions(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.desk.policy_versions(&caller, &name, cursor, page::limit(paging.limit)?).await?;
+    let page = app.service.policy_versions(&caller, &name, cursor, page::limit(paging.limit)?).await?;
     Ok(Json(ListPage::of(page, |version| Ok(version.into()))?))
 }

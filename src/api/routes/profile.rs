@@ -37,7 +37,7 @@ pub(in crate::api) async fn profile(
 ) -> Result<Json<DependencyProfile>, Problem> {
     let _place = app.plans.take()?;
     let names: Option<Vec<String>> = asked.columns.map(|names| names.split(',').map(str::to_owned).collect());
-    app.desk.profile(&caller, id, names.as_deref()).await.map(Json)
+    app.service.profile(&caller, id, names.as_deref()).await.map(Json)
 }
 
 /// A value of a column.
@@ -69,7 +69,7 @@ pub(in crate::api) async fn values(
                 as usize
         }
     };
-    let (values, more) = app.desk.values(&caller, dataset, &name, (skip, limit)).await?;
+    let (values, more) = app.service.values(&caller, dataset, &name, (skip, limit)).await?;
     let item = |ValueCount { value, count }: ValueCount| ColumnValue { value, count };
     let next = more.then(|| (skip + limit).to_string());
     Ok(Json(ListPage { items: values.into_iter().map(item).collect(), next }))

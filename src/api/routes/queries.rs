@@ -80,17 +80,17 @@ pub(in crate::api) async fn answer(
     let (release, manifest) = served::read(&app, &caller, id).await?;
     let asked = QuerySet::of(&manifest, &document)?;
     let place = app.plans.take()?;
-    let room = app.desk.budget.take_now(asked.memory())?;
+    let room = app.service.budget.take_now(asked.memory())?;
     // an answer tells of rows, as a part does
     served::open(&app, &caller, &release).await?;
-    let store = Arc::clone(&app.desk.store);
-    let shelf = PartStorage::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
+    let store = Arc::clone(&app.service.store);
+    let storage = PartStorage::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
     let (control, span) = (Control::default(), Span::current());
     // a caller that goes away stops the computation
     let stop_when_dropped = control.stop_when_dropped();
     let counted = tokio::task::spawn_blocking(move || {
         let _held = (place, room);
-        span.in_scope(|| asked.answer(&shelf, &control))
+        span.in_scope(|| asked.answer(&storage, &control))
     });
     let counted =
         counted.await.map_err(|_panicked| Problem::new(Kind::Internal, "the queries stopped unexpectedly"))?;

@@ -65,7 +65,7 @@ pub(in crate::api) async fn list(
     let filter =
         ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
     let cursor = page::cursor(query.cursor.as_deref())?;
-    let page = app.desk.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
+    let page = app.service.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
     let mut page = page.map_err(|error| problem_of(&error))?;
     page.items.retain(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
     let item = |release: ReleaseRecord| {

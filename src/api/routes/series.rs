@@ -29,7 +29,7 @@ pub(in crate::api) async fn get(
     NamePath(name): NamePath,
 ) -> Result<Json<Series>, Problem> {
     let _place = app.plans.take()?;
-    app.desk.series(&caller, name).await.map(Json)
+    app.service.series(&caller, name).await.map(Json)
 }
 
 /// What is stated of a series.
@@ -50,9 +50,9 @@ pub(in crate::api) struct StatementDocument {
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
-pub(in crate::api) enum EnteredStanding {
+pub(in crate::api) enum ExternalProtection {
     Plain,
-    Unsealed,
+    Exclusive,
 }
 
 /// A table that was published before or elsewhere.
@@ -64,7 +64,7 @@ pub(in crate::api) struct TableDocument {
     /// Its attributes, by the names of the series.
     attributes: Vec<String>,
     /// What it is worth beside other tables.
-    standing: EnteredStanding,
+    protection: ExternalProtection,
     /// The labels of each attribute that it publishes generalized, null for the missing value: nodes of a taxonomy, or intervals such as
     /// `17..24`. A plain table has none.
     cuts: BTreeMap<String, Vec<Option<String>>>,
@@ -99,9 +99,9 @@ pub(in crate::api) async fn state(
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
     let _place = app.plans.take()?;
-    let entered = app.desk.state(&caller, &name, statement).await?;
+    let entered = app.service.state(&caller, &name, statement).await?;
     let location = format!("/v1/series/{}", path_segment(&name));
-    let series = app.desk.series(&caller, name).await?;
+    let series = app.service.series(&caller, name).await?;
     let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Entered { disclosures })))
 }

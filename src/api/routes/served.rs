@@ -8,8 +8,8 @@ use crate::report::Manifest;
 
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
-    let release = app.desk.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
-    let Some(release) = release else { return Err(app.desk.no_such_release(caller, id).await) };
+    let release = app.service.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
     if release.status == "held" && !caller.may(Scope::ReleasesApprove) {
         return Err(Problem::new(Kind::NotFound, "there is no such release"));
     }
@@ -28,7 +28,7 @@ pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRe
     if release.status != "held" {
         return Ok(());
     }
-    if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
+    if app.service.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
 /// What to answer when parts that were there are no more.
@@ -36,7 +36,7 @@ pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRe
 /// # Errors
 /// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
 pub(in crate::api) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
-    let now = app.desk.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
+    let now = app.service.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
     if now.is_some_and(|now| now.is_served()) { Ok(()) } else { Err(gone()) }
 }
 

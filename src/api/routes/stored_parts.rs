@@ -99,9 +99,9 @@ pub(in crate::api) async fn open_stored_parts(
 ) -> Result<(Manifest, StoredParts), Problem> {
     let (release, manifest) = served::read(app, caller, id).await?;
     served::open(app, caller, &release).await?;
-    let store = Arc::clone(&app.desk.store);
+    let store = Arc::clone(&app.service.store);
     let parts = PartStorage::new(Handle::current(), store, release.tenant, release.job, release.attempt);
-    let shelved = StoredParts { manifest: manifest.clone(), parts, budget: app.desk.budget.clone() };
+    let shelved = StoredParts { manifest: manifest.clone(), parts, budget: app.service.budget.clone() };
     Ok((manifest, shelved))
 }
 
@@ -113,14 +113,14 @@ impl StoredParts {
         control: &Control,
     ) -> Result<(engine::JoinableRelease, impl Sized + use<>), EngineError> {
         let mut room =
-            FileMemory::new(shelves.first().map_or_else(MemoryBudget::default, |shelf| shelf.budget.clone()));
+            FileMemory::new(shelves.first().map_or_else(MemoryBudget::default, |storage| storage.budget.clone()));
         let mut joinable = engine::JoinableRelease::default();
-        for shelf in shelves {
+        for storage in shelves {
             control.check()?;
-            let part = engine::tuples_of(&shelf.manifest).map_err(EngineError::Refused)?;
-            let bytes = shelf.open(&part.file)?;
+            let part = engine::tuples_of(&storage.manifest).map_err(EngineError::Refused)?;
+            let bytes = storage.open(&part.file)?;
             let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
-            joinable.add(&shelf.manifest, read)?;
+            joinable.add(&storage.manifest, read)?;
         }
         Ok((joinable, room))
     }

@@ -84,7 +84,7 @@ pub(in crate::api) async fn put(
         DocumentOrCsv::Document(document) => spec::read_taxonomy(document).map_err(Problem::of_faults)?,
         DocumentOrCsv::Csv(bytes) => spec::read_levels(bytes)?,
     };
-    let (record, made) = app.desk.put_taxonomy(&caller, name, &tree).await?;
+    let (record, made) = app.service.put_taxonomy(&caller, name, &tree).await?;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
     let location = format!("/v1/taxonomies/{}?version={}", record.of.name, record.of.version);
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
@@ -101,7 +101,7 @@ pub(in crate::api) async fn list(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<TaxonomyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.desk.store.taxonomies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
+    let page = app.service.store.taxonomies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
     Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
@@ -126,7 +126,7 @@ pub(in crate::api) async fn get(
     NamePath(name): NamePath,
     QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<StoredTaxonomy>, Problem> {
-    Ok(Json(app.desk.taxonomy(&caller, &name, query.version).await?.into()))
+    Ok(Json(app.service.taxonomy(&caller, &name, query.version).await?.into()))
 }
 
 /// Deletes a taxonomy
@@ -139,5 +139,5 @@ pub(in crate::api) async fn delete(
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
 ) -> Result<Json<TaxonomyItem>, Problem> {
-    Ok(Json(app.desk.delete_taxonomy(&caller, &name).await?.into()))
+    Ok(Json(app.service.delete_taxonomy(&caller, &name).await?.into()))
 }

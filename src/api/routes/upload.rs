@@ -134,8 +134,8 @@ pub(in crate::api) async fn create(
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
-    let warnings = app.desk.people_warnings(&dataset).await?;
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.desk, dataset, warnings)?)))
+    let warnings = app.service.people_warnings(&dataset).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.service, dataset, warnings)?)))
 }
 
 /// An upload whose body may come.
@@ -160,7 +160,7 @@ async fn admit(
     let place = app.uploads.take_soon().await?;
     let begun = match key {
         None => None,
-        Some(key) => Some(app.desk.begin_upload(&caller, key).await?),
+        Some(key) => Some(app.service.begin_upload(&caller, key).await?),
     };
     Ok((AcceptedUpload { caller, request, query, begun, place }, packed))
 }
@@ -219,8 +219,8 @@ impl UploadTask {
         request.encoding = packed.encoding;
         let hashed = packed.digest.is_some() || begun.is_some();
         let (feeder, meter, reader) = body_channel(app.max_upload_bytes, hashed);
-        let (desk, handle) = (app.desk.clone(), Handle::current());
-        let body = UploadSource { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
+        let (service, handle) = (app.service.clone(), Handle::current());
+        let body = UploadSource { service, caller, handle, query, format: packed.format, digest: packed.digest, meter };
         let (span, format) = (Span::current(), packed.format);
         let thread = tokio::task::spawn_blocking(move || {
             let (_inside, _place) = (span.entered(), place);
@@ -256,7 +256,7 @@ impl UploadTask {
 
 /// What is sent, on the blocking thread.
 struct UploadSource {
-    desk: AppService,
+    service: AppService,
     caller: Caller,
     handle: Handle,
     query: String,
@@ -271,7 +271,7 @@ impl UploadSource {
         let (bytes, hash) = self.meter.judge(self.digest.as_deref())?;
         let pieces = |hash: [u8; 32]| {
             let pieces = [self.query.as_bytes(), self.format.media_type().as_bytes(), &hash];
-            self.desk.request_hash(&self.caller, &pieces)
+            self.service.request_hash(&self.caller, &pieces)
         };
         Ok((bytes, hash.map(pieces)))
     }
@@ -290,7 +290,7 @@ impl UploadSource {
             Ok(bytes)
         };
         let id = claim.as_ref().map_or_else(Uuid::now_v7, IdempotencyClaim::resource);
-        let taken = app::upload(&self.desk, &self.caller, &self.handle, id, request, reader, &received);
+        let taken = app::upload(&self.service, &self.caller, &self.handle, id, request, reader, &received);
         if let (Err(_), Some(claim)) = (&taken, claim) {
             self.handle.block_on(claim.give_up());
         }
@@ -302,7 +302,7 @@ impl UploadSource {
         io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
         let (_, content) = self.judge()?;
         first.judge(&content.unwrap_or_default())?;
-        let dataset = self.handle.block_on(self.desk.store.dataset(&self.caller.tenant, first.resource));
+        let dataset = self.handle.block_on(self.service.store.dataset(&self.caller.tenant, first.resource));
         let dataset = dataset.map_err(|error| problem_of(&error))?;
         dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))
     }

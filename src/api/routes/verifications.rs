@@ -89,7 +89,7 @@ pub(in crate::api) async fn create(
         form: form.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?,
         pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
         left: app.max_upload_bytes,
-        held: FileMemory::new(app.desk.budget.clone()),
+        held: FileMemory::new(app.service.budget.clone()),
     };
     let outcome = from_form(&app, &caller, &mut form).await;
     if outcome.is_err() {
@@ -286,9 +286,9 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
         let detail = format!("the key has not the scope {scope}, without which no release is read");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
-    let (manifest, shelf) = open_stored_parts(app, caller, release).await?;
+    let (manifest, storage) = open_stored_parts(app, caller, release).await?;
     let found = run_blocking(move |control| {
-        let (material, _room) = shelf.read(control)?;
+        let (material, _room) = storage.read(control)?;
         let material = material.told_by(&manifest);
         let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &asked, control)

@@ -43,11 +43,11 @@ impl Corruption {
         for rule in rules {
             let (Protected::Attribute(attr), Some(bound)) = (rule.protects, bound(rule.guarantee)) else { continue };
             let holds = |table: &PublishedTable| {
-                let seals = match &table.standing {
-                    TableProtection::Sealed(seals) => seals.as_slice(),
-                    TableProtection::Plain | TableProtection::Unsealed => &[],
+                let guards = match &table.protection {
+                    TableProtection::Guarding(guards) => guards.as_slice(),
+                    TableProtection::Plain | TableProtection::Exclusive => &[],
                 };
-                table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == Protected::Attribute(attr))
+                table.kind() == "bucketized" && guards.iter().any(|guard| guard.protects == Protected::Attribute(attr))
             };
             let tables = publication.tables.iter().enumerate().filter(|(_, table)| holds(table));
             asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));
@@ -79,7 +79,7 @@ impl Corruption {
     /// # Errors
     /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
     pub fn play(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<AttackReport, EngineError> {
-        control.begin(Phase::Audit, 1)?;
+        control.begin(Phase::Verify, 1)?;
         let wanted = |table: usize| {
             let of = self.asked.iter().filter(|(at, ..)| *at == table);
             of.map(|(_, attr, ..)| AttrSet::one(*attr)).reduce(AttrSet::union)

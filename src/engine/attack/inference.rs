@@ -25,7 +25,7 @@ pub fn inference_attack(
     rules: &[SubmittedRule],
     control: &Control,
 ) -> Result<AttackReport, EngineError> {
-    control.begin(Phase::Audit, 1)?;
+    control.begin(Phase::Verify, 1)?;
     let word = attack.word();
     let not_played = || {
         let detail = format!("{word} is played on decomposed releases, of several sensitive attributes; this is none");
@@ -44,7 +44,7 @@ pub fn inference_attack(
         | Attack::Join => return Err(not_played()),
     };
     let publication = publication_of(manifest, material.names()).map_err(EngineError::bug)?;
-    let MethodDetails::Decompose(said) = &publication.particulars else { return Err(not_played()) };
+    let MethodDetails::Decompose(said) = &publication.method_details else { return Err(not_played()) };
     let [buckets, joint] = material.tables() else { return Err(not_played()) };
     let asked = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let others: Vec<(Attr, u64)> =

@@ -26,7 +26,7 @@ impl JoinableRelease {
     pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), EngineError> {
         let published = manifest.tables.first().map_or(&[][..], |table| &table.attributes);
         let publication = publication_of(manifest, published).map_err(EngineError::bug)?;
-        let joined = match (self.0.first(), &publication.particulars) {
+        let joined = match (self.0.first(), &publication.method_details) {
             (Some(new), _) => new.sequence.as_ref(),
             (None, MethodDetails::Sequential(own)) => Some(&**own),
             (None, _) => None,

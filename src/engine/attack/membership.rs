@@ -21,7 +21,7 @@ pub fn membership(
     material: &VerificationMaterial,
     control: &Control,
 ) -> Result<AttackReport, EngineError> {
-    control.begin(Phase::Audit, manifest.tables.len() as u64)?;
+    control.begin(Phase::Verify, manifest.tables.len() as u64)?;
     let original = material.original().ok_or_else(|| EngineError::bug("an attack lacks the original"))?;
     let columns: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);

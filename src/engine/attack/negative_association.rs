@@ -27,14 +27,14 @@ pub fn negative_association(
     rules: &[SubmittedRule],
     control: &Control,
 ) -> Result<AttackReport, EngineError> {
-    control.begin(Phase::Audit, 1)?;
+    control.begin(Phase::Verify, 1)?;
     let names = material.names();
     let publication = publication_of(manifest, names).map_err(EngineError::bug)?;
-    let protects = |table: &PublishedTable, protected: Protected| match &table.standing {
-        TableProtection::Sealed(seals) => {
-            table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == protected)
+    let protects = |table: &PublishedTable, protected: Protected| match &table.protection {
+        TableProtection::Guarding(guards) => {
+            table.kind() == "bucketized" && guards.iter().any(|guard| guard.protects == protected)
         }
-        TableProtection::Plain | TableProtection::Unsealed => false,
+        TableProtection::Plain | TableProtection::Exclusive => false,
     };
     // cells that stand for several values show nobody's
     let exact = |table: usize| material.tables()[table].parts.iter().all(|part| part.cells.is_empty());

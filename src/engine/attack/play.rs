@@ -144,7 +144,7 @@ pub fn attack_tables(
     manifest: &Manifest,
     control: &Control,
 ) -> Result<super::report::AttackReport, EngineError> {
-    control.begin(Phase::Audit, rules.len() as u64)?;
+    control.begin(Phase::Verify, rules.len() as u64)?;
     let taxonomies =
         crate::engine::read_back::manifest::taxonomies_of(manifest, &material.names).map_err(EngineError::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());

@@ -8,7 +8,6 @@ use crate::verifier::MembershipReport;
 
 /// How an attack went.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Attacked)]
 pub struct AttackReport {
     /// Which one.
     pub attack: String,
@@ -33,7 +32,6 @@ pub(in crate::engine) const NEEDS_ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Findings)]
 pub struct AttackFindings {
     /// How many there are.
     pub total: u64,
@@ -43,7 +41,6 @@ pub struct AttackFindings {
 
 /// Something learned beyond a rule.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Finding)]
 pub struct AttackFinding {
     /// The rule, by its pointer.
     pub rule: Option<String>,
@@ -70,7 +67,6 @@ pub(in crate::engine) const MAX_REPORTED_RESULTS: usize = 10;
 
 /// What a requirement comes to on a join: one of both.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[schema(as = OnJoinMeasure)]
 pub struct JoinAttackMeasure {
     /// The fewest values on y of any group.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +78,6 @@ pub struct JoinAttackMeasure {
 
 /// What a requirement comes to on a join, by who made it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = OnJoin)]
 pub struct JoinAttackResult {
     /// The requirement, by its pointer.
     pub requirement: String,
@@ -104,7 +99,6 @@ pub struct JoinAttackResult {
 
 /// How well a table that is tied by bucket hides who is in it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Membership)]
 pub struct MembershipSummary {
     /// The table.
     pub table: String,

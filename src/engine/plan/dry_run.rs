@@ -52,8 +52,8 @@ pub fn dry_run(
 ) -> Result<Plan, EngineError> {
     let dependencies = KnownDependencies::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
-    let (permuted, strange) = annotate(specification, permuted);
-    let mut faults = annotate_with_unknown(faults, strange);
+    let (permuted, unknown) = annotate(specification, permuted);
+    let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let wide = ExtendedTable::of(specification, table, further, &union);
@@ -128,16 +128,16 @@ fn assess(
             problems.push(composition_problem(&violations).to_json("about:blank"));
         }
     }
-    let relied_on = &prepared.design.relied_on;
+    let used_dependencies = &prepared.design.used_dependencies;
     let mut warnings = notices_of(specification);
-    warnings.extend(prepared.dependencies.notices(relied_on));
+    warnings.extend(prepared.dependencies.notices(used_dependencies));
     warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_unknown_values));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
     Plan {
-        dependencies: prepared.dependencies.in_json(relied_on, specification),
+        dependencies: prepared.dependencies.in_json(used_dependencies, specification),
         ..to_report(&prepared.design, specification, composition, problems, warnings)
     }
 }
@@ -152,7 +152,7 @@ fn undeclared(specification: &Specification, table: &Table) -> Vec<Specification
     let rules = specification.method.rules();
     let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let declared = |attr| {
-        let stated = specification.uninformative.iter().find(|stated| stated.attribute == attr);
+        let stated = specification.excludable.iter().find(|stated| stated.attribute == attr);
         stated.is_some_and(|stated| stated.values.contains(&None))
     };
     let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
@@ -162,7 +162,7 @@ fn undeclared(specification: &Specification, table: &Table) -> Vec<Specification
             r#type: "undeclared-missing".to_owned(),
             pointer: Some(child("/attributes", name)),
             detail: format!(
-                "missing values of {name} count like any other: where insiders can rule them out, state them as uninformative, as null"
+                "missing values of {name} count like any other: where insiders can rule them out, state them as excludable, as null"
             ),
         }
     };

@@ -17,7 +17,6 @@ const MIN_ROWS_PER_SENSITIVE_VALUE: usize = 20;
 
 /// What columns of a dataset have to do with each other.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = Profile)]
 pub struct DependencyProfile {
     /// The columns that were looked at, in their order.
     pub columns: Vec<ProfiledColumn>,
@@ -56,7 +55,6 @@ pub enum SuggestedRole {
 
 /// How strongly two attributes go together.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = Association)]
 pub struct AttributeAssociation {
     /// The column that comes first.
     pub a: String,
@@ -68,7 +66,6 @@ pub struct AttributeAssociation {
 
 /// A dependency that holds in the rows.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = HeldDependency)]
 pub struct ExactDependency {
     /// What determines.
     pub determinant: Vec<String>,

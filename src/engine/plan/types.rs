@@ -8,7 +8,7 @@ use crate::microdata::{AttrSet, Table};
 use crate::privacy;
 use crate::privacy::{Dependency, GnfViolation, PrivacyRule, RuleStatus};
 use crate::publication::{DeclaredThresholds, DigestedThresholds, Guarantee, MethodDetails, Protected, TableName};
-use crate::publish::bucketize::{PlannedBuckets, strangers};
+use crate::publish::bucketize::{PlannedBuckets, unknown_values};
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{ManifestDependencies, ManifestEnforcedBy, SpecificationNotice, method_details};
 use crate::spec::{MethodSpec, Specification};
@@ -35,7 +35,7 @@ pub struct Plan {
     /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
     /// state them.
     #[schema(value_type = Option<Object>)]
-    pub particulars: Option<Value>,
+    pub method_details: Option<Value>,
     /// What a job would answer.
     #[schema(value_type = Vec<Object>)]
     pub problems: Vec<Value>,
@@ -45,7 +45,6 @@ pub struct Plan {
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = Proxy)]
 pub struct PlanProxy {
     /// What is predicted: the sensitive attribute of a rule.
     pub sensitive: String,
@@ -91,7 +90,7 @@ pub struct PlanRule {
     /// The largest l that the data allows; of k-anonymity the largest k.
     pub largest_l: u64,
     /// Why it would hold.
-    pub held_by: Option<ManifestEnforcedBy>,
+    pub enforced_by: Option<ManifestEnforcedBy>,
     /// The known attributes that reach the sensitive one.
     pub violated_by: Option<Vec<String>>,
     /// For each attribute of `violated_by` a shortest chain of tables from it to the sensitive one; around a table that protects the
@@ -106,9 +105,9 @@ pub struct PlanTable {
     pub name: String,
     /// `marginal`, `bucketized`, `sliced`, `generalized`, `decomposed` or `sensitive`.
     pub kind: String,
-    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
+    /// `plain` or `guarding`; `exclusive` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
     /// table do not hold it alone, of both tables of a decomposition, and of generalized tables that do not keep one whatever stands beside them.
-    pub standing: String,
+    pub protection: String,
     /// Its attributes.
     pub attributes: Vec<String>,
     /// The attributes in the sensitive parts; of a generalized table those that stay exact.
@@ -117,7 +116,6 @@ pub struct PlanTable {
 
 /// How a release would stand beside earlier ones of the same dataset.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = Composition)]
 pub struct PlanComposition {
     /// `safe`, `violated` or `undecidable`.
     pub verdict: String,
@@ -159,11 +157,11 @@ pub(in crate::engine) fn to_report(
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: table.kind().to_owned(),
-        standing: match &table.bucketized {
-            Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
-            _ if table.stands_alone() => "unsealed",
+        protection: match &table.bucketized {
+            Some(bucketized) if bucketized.guards.iter().all(|guard| guard.guarantees.is_empty()) => "exclusive",
+            _ if table.stands_alone() => "exclusive",
             _ if table.is_plain() => "plain",
-            _ => "sealed",
+            _ => "guarding",
         }
         .to_owned(),
         attributes: named(table.attributes),
@@ -177,7 +175,7 @@ pub(in crate::engine) fn to_report(
     let rule = |designed: &DesignedRule| {
         let infeasible = matches!(design.decision, Decision::NotDiverse(_));
         let refused = designed.is_refused() || infeasible;
-        let (held_by, violated_by, paths) = match &designed.status {
+        let (enforced_by, violated_by, paths) = match &designed.status {
             _ if refused || design.decision == Decision::Undecided => (None, None, Vec::new()),
             RuleStatus::Unreachable => (Some(ManifestEnforcedBy::Unreachable { unreachable: true }), None, Vec::new()),
             RuleStatus::Guardian { table, known } => (
@@ -209,7 +207,7 @@ pub(in crate::engine) fn to_report(
             }),
             eligible: designed.ineligible.is_none() && !infeasible,
             largest_l: designed.largest_l / specification.unit.rows(),
-            held_by,
+            enforced_by,
             violated_by,
             paths,
         }
@@ -229,7 +227,7 @@ pub(in crate::engine) fn to_report(
             because: None,
             eligible,
             largest_l: generalized.rows / specification.unit.rows(),
-            held_by: eligible.then(|| ManifestEnforcedBy::Table { table: TableName::at(index).0 }),
+            enforced_by: eligible.then(|| ManifestEnforcedBy::Table { table: TableName::at(index).0 }),
             violated_by: None,
             paths: Vec::new(),
         })
@@ -241,10 +239,10 @@ pub(in crate::engine) fn to_report(
         dependencies: ManifestDependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
-        particulars: design
+        method_details: design
             .planned()
             .find(|planned| planned.faults.is_empty())
-            .map(PlannedBuckets::particulars)
+            .map(PlannedBuckets::method_details)
             .or_else(|| decomposition(design))
             .or_else(|| {
                 let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
@@ -262,7 +260,7 @@ fn decomposition(design: &Design) -> Option<MethodDetails> {
     let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref())?;
     let drawn = decomposed.drawn.as_deref()?;
     let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
-    Some(MethodDetails::Decompose(decomposed.particulars(drawn, &labels)))
+    Some(MethodDetails::Decompose(decomposed.method_details(drawn, &labels)))
 }
 
 /// The same of the thresholds that rules put on values of a table.
@@ -272,7 +270,7 @@ pub(in crate::engine) fn unknown_values_of_rules(
 ) -> Vec<SpecificationNotice> {
     let of = |stated: &DeclaredThresholds| {
         let domain = &table.column(stated.attribute).domain;
-        unused_names(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
+        unused_names(unknown_values(stated.thresholds.stated(), domain), pointer_of(stated, specification))
     };
     specification.thresholds.iter().filter_map(of).collect()
 }

@@ -13,27 +13,27 @@ use crate::spec::{Specification, child, values_missing, values_pointer};
 #[must_use]
 pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
     let dataset = specification.normalized["dataset"].as_str();
-    let mut terrains: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
+    let mut annotations: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
     let mut faults = Vec::new();
-    for ExcludedValues { attribute, values } in &specification.uninformative {
+    for ExcludedValues { attribute, values } in &specification.excludable {
         let codes = table.column(*attribute).domain.codes_of(values);
         let name = &specification.names[attribute.index()];
         // nobody is surprised that no value is missing
-        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
-        let pointer = child(&child("/attributes", name), "uninformative");
-        faults.extend(strange.map(|(at, _)| {
+        let unknown = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
+        let pointer = child(&child("/attributes", name), "excludable");
+        faults.extend(unknown.map(|(at, _)| {
             let fault =
                 Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
             values_pointer(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
         }));
-        terrains.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
+        annotations.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
     }
     for DeclaredTaxonomy { attribute, tree } in &specification.taxonomies {
         let name = &specification.names[attribute.index()];
         match tree.bind(&table.column(*attribute).domain) {
             Ok(bound) => {
-                let terrain = terrains.remove(attribute).unwrap_or_default();
-                terrains.insert(*attribute, terrain.along(bound));
+                let column_annotations = annotations.remove(attribute).unwrap_or_default();
+                annotations.insert(*attribute, column_annotations.along(bound));
             }
             Err(holes) => {
                 if holes.missing > 0 {
@@ -63,8 +63,8 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
                     faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
                 }
                 let limits = shares.into_iter().map(ValueThreshold::fraction).collect();
-                let terrain = terrains.remove(attribute).unwrap_or_default();
-                terrains.insert(*attribute, terrain.limited(*thresholds.name().bytes(), limits));
+                let column_annotations = annotations.remove(attribute).unwrap_or_default();
+                annotations.insert(*attribute, column_annotations.limited(*thresholds.name().bytes(), limits));
             }
             Err(missing) => {
                 let detail = format!("{missing} values of {name} have no threshold");
@@ -73,8 +73,8 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
             }
         }
     }
-    for (attribute, terrain) in terrains {
-        table = table.on(attribute, terrain);
+    for (attribute, annotations) in annotations {
+        table = table.on(attribute, annotations);
     }
     (table, faults)
 }
@@ -89,8 +89,8 @@ pub(in crate::engine) fn pointer_of<'s>(stated: &DeclaredThresholds, specificati
 
 /// The faults of a specification with those that its values show, which say the same more exactly.
 #[must_use]
-pub fn annotate_with_unknown(mut faults: Vec<Fault>, strange: Vec<Fault>) -> Vec<Fault> {
-    faults.retain(|known| strange.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));
-    faults.extend(strange);
+pub fn annotate_with_unknown(mut faults: Vec<Fault>, unknown: Vec<Fault>) -> Vec<Fault> {
+    faults.retain(|known| unknown.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));
+    faults.extend(unknown);
     faults
 }

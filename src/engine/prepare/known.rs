@@ -51,7 +51,7 @@ impl KnownDependencies {
     /// As they stand in plans and manifests: of those that were discovered only the ones that changed a rule.
     pub(in crate::engine) fn in_json(
         &self,
-        relied_on: &[Dependency],
+        used_dependencies: &[Dependency],
         specification: &Specification,
     ) -> ManifestDependencies {
         let names = attribute_names(specification);
@@ -60,7 +60,7 @@ impl KnownDependencies {
         let found = |d: &Dependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(AttrSet::one(d.dependent)) });
         ManifestDependencies {
             declared: specification.method.declared().iter().map(stated).collect(),
-            discovered: self.all[self.declared..].iter().filter(|d| relied_on.contains(d)).map(found).collect(),
+            discovered: self.all[self.declared..].iter().filter(|d| used_dependencies.contains(d)).map(found).collect(),
             assumed_unknown: specification
                 .method
                 .assumed_unknown()
@@ -75,8 +75,8 @@ impl KnownDependencies {
     }
 
     /// What a reader should know where rules hold in spite of dependencies.
-    pub(in crate::engine) fn notices(&self, relied_on: &[Dependency]) -> Option<SpecificationNotice> {
-        (self.declared > 0 || !relied_on.is_empty()).then(|| SpecificationNotice {
+    pub(in crate::engine) fn notices(&self, used_dependencies: &[Dependency]) -> Option<SpecificationNotice> {
+        (self.declared > 0 || !used_dependencies.is_empty()).then(|| SpecificationNotice {
             r#type: "dependency-necessary-only".to_owned(),
             pointer: None,
             detail:

@@ -43,7 +43,7 @@ pub(in crate::engine) fn ledger_union(
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
-    union.set_aside(&specification.uninformative, &specification.taxonomies);
+    union.set_aside(&specification.excludable, &specification.taxonomies);
     Ok(union)
 }
 
@@ -63,12 +63,12 @@ pub(in crate::engine) fn prepare(
         let (own, known) = (AttrSet::first(specification.names.len()), [dependencies.all.as_slice(), &beyond].concat());
         earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
     }
-    let (earlier, standing_rules) = disclosures_beside(specification, &union);
+    let (earlier, active_rules) = disclosures_beside(specification, &union);
     let input = PlanInput {
         counts,
         published_names: &specification.published_names,
         earlier,
-        standing_rules,
+        active_rules,
         dependencies: &dependencies.all,
         beside: Some(joined),
         rows,
@@ -102,7 +102,7 @@ impl PreparedRelease {
             standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         let why = |table: &DesignedTable| match &table.bucketized {
             Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
-            _ if table.stands_alone() => Some("would be unsealed"),
+            _ if table.stands_alone() => Some("would be exclusive"),
             _ => None,
         };
         let tables = self.design.tables.iter().enumerate();
@@ -111,7 +111,7 @@ impl PreparedRelease {
     }
 }
 
-/// The rules that hold by the tables that are published and their seals. What an unsealed table holds, it holds as long as nothing
+/// The rules that hold by the tables that are published and their guards. What an exclusive table holds, it holds as long as nothing
 /// stands beside it: no other table that shares an attribute is admitted, and so none can break it.
 pub(in crate::engine) fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
     design.rules.iter().filter(|rule| match rule.status {

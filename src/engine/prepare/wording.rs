@@ -81,14 +81,14 @@ pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
 pub(in crate::engine) fn describe_unknown_values(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
-    unused_names(planned.strangers, "/method/thresholds")
+    unused_names(planned.unknown_values, "/method/thresholds")
 }
 
-pub(in crate::engine) fn unused_names(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
-    (strangers > 0).then(|| SpecificationNotice {
+pub(in crate::engine) fn unused_names(unknown_values: usize, pointer: &str) -> Option<SpecificationNotice> {
+    (unknown_values > 0).then(|| SpecificationNotice {
         r#type: "threshold-unused".to_owned(),
         pointer: Some(pointer.to_owned()),
-        detail: format!("{strangers} of the values with a threshold of their own do not occur"),
+        detail: format!("{unknown_values} of the values with a threshold of their own do not occur"),
     })
 }
 

@@ -248,7 +248,7 @@ impl VerificationMaterial {
     /// The same with what a manifest states of lists of values that its parts cannot show: that there is no noise among them.
     #[must_use]
     pub fn told_by(self, manifest: &Manifest) -> Self {
-        let exact = match publication_of(manifest, &self.names).map(|publication| publication.particulars) {
+        let exact = match publication_of(manifest, &self.names).map(|publication| publication.method_details) {
             Ok(MethodDetails::Decompose(said)) => said.l.keys().copied().collect::<AttrSet>().minus(said.noisy),
             _ => AttrSet::EMPTY,
         };

@@ -1,19 +1,19 @@
 use crate::publication::{EnforcedBy, Guarantee, Publication};
 use crate::report::{
-    AuditSummary, BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, method_details,
+    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, VerificationSummary, method_details,
 };
 use crate::verifier::{BucketMeasure, CheckName, Linkage, VerifierReport};
 
-/// The audit in the words of a manifest.
-pub(in crate::engine) fn summary(audit: &VerifierReport) -> AuditSummary {
-    AuditSummary {
-        verified: audit.verified(),
-        linkage: match audit.linkage {
+/// The verifier in the words of a manifest.
+pub(in crate::engine) fn summary(verification: &VerifierReport) -> VerificationSummary {
+    VerificationSummary {
+        verified: verification.verified(),
+        linkage: match verification.linkage {
             Linkage::Checked => "checked",
             Linkage::NotChecked => "not_checked",
         }
         .to_owned(),
-        checks: audit
+        checks: verification
             .checks
             .iter()
             .map(|check| CheckResult {
@@ -35,26 +35,28 @@ pub(in crate::engine) const fn check_name(check: CheckName) -> &'static str {
         CheckName::Order => "order",
         CheckName::Dictionary => "dictionary",
         CheckName::Columns => "columns",
-        CheckName::Seals => "seals",
+        CheckName::Guards => "guards",
         CheckName::Requirements => "requirements",
     }
 }
 
-/// What the buckets that hold a rule achieve, from the parts as the audit read them.
+/// What the buckets that hold a rule achieve, from the parts as the verifier read them.
 pub(in crate::engine) fn achieved(
-    audit: &VerifierReport,
+    verification: &VerifierReport,
     publication: &Publication,
     rule: usize,
 ) -> Option<ManifestAchieved> {
-    let standing = publication.rules.get(rule)?;
-    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &standing.held_by else { return None };
+    let protection = publication.rules.get(rule)?;
+    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &protection.enforced_by else {
+        return None;
+    };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
-    let figures = &audit.tables[index];
-    if let Guarantee::KAnonymity { .. } = standing.guarantee {
+    let figures = &verification.tables[index];
+    if let Guarantee::KAnonymity { .. } = protection.guarantee {
         let smallest = figures.sizes.keys().next().copied()?;
         return Some(ManifestAchieved { smallest_bucket: smallest, k: Some(smallest), ..ManifestAchieved::default() });
     }
-    let sensitive = standing.protects.attributes();
+    let sensitive = protection.protects.attributes();
     let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
     let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
     let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
@@ -76,21 +78,25 @@ pub(in crate::engine) fn achieved(
     Some(achieved)
 }
 
-pub(in crate::engine) fn bucket_sizes(audit: &VerifierReport, publication: &Publication) -> Vec<BucketSizes> {
-    let sizes = publication.tables.iter().zip(&audit.tables).flat_map(|(table, figures)| {
+pub(in crate::engine) fn bucket_sizes(verification: &VerifierReport, publication: &Publication) -> Vec<BucketSizes> {
+    let sizes = publication.tables.iter().zip(&verification.tables).flat_map(|(table, figures)| {
         figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
     });
     sizes.collect()
 }
 
-/// Whether every figure of a manifest is the one that the audit read from the parts.
+/// Whether every figure of a manifest is the one that the verifier read from the parts.
 pub(in crate::engine) fn figures(
-    audit: &VerifierReport,
+    verification: &VerifierReport,
     publication: &Publication,
     published_names: &[String],
     manifest: &Manifest,
 ) -> bool {
-    manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
-        && manifest.particulars == method_details(&publication.particulars, published_names)
-        && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
+    manifest.utility.bucket_sizes == bucket_sizes(verification, publication)
+        && manifest.method_details == method_details(&publication.method_details, published_names)
+        && manifest
+            .rules
+            .iter()
+            .enumerate()
+            .all(|(index, rule)| rule.achieved == achieved(verification, publication, index))
 }

@@ -424,8 +424,8 @@ mod tests {
             name: "t1".to_owned(),
             kind: "sliced".to_owned(),
             attributes: ["a", "s", "b"].map(str::to_owned).to_vec(),
-            standing: "sealed".to_owned(),
-            seals: Vec::new(),
+            protection: "guarding".to_owned(),
+            guards: Vec::new(),
             parts: vec![part("c1", &["a", "b"], rows, digest), part("c2", &["s"], rows, digest)],
         }
     }

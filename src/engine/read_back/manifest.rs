@@ -32,7 +32,7 @@ pub(in crate::engine) fn thresholds_in(manifest: &Manifest, names: &[String]) ->
 pub(in crate::engine) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
     let mut found = thresholds_in(manifest, names);
     let stated: Option<Thresholds> =
-        manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
+        manifest.method_details.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
     let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
     let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
     let stated = attribute.zip(stated);

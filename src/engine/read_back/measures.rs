@@ -73,7 +73,6 @@ impl TableMeasures {
 
 /// What the worst class shows, by each measure. Of values that are published without their numbers only `distinct_l` is known.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Measures)]
 pub struct AchievedMeasures {
     /// How many classes there are.
     pub classes: u64,

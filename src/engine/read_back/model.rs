@@ -6,7 +6,7 @@ use crate::publication::{DecompositionDetails, MethodDetails, Publication, Publi
 
 /// What is said of a decomposition, where a publication is one.
 pub(in crate::engine) fn decomposition_of(publication: &Publication) -> Option<&DecompositionDetails> {
-    match &publication.particulars {
+    match &publication.method_details {
         MethodDetails::Decompose(said) => Some(said),
         _ => None,
     }

@@ -19,7 +19,7 @@ use crate::publication::{
     DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, MethodDetails, PublishedBytes, RuleOrigin, SubmittedRule,
     XyRequirement,
 };
-use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of, thresholds_of};
+use crate::report::{CheckResult, Manifest, PartRows, VerificationSummary, publication_of, thresholds_of};
 use crate::verifier;
 use crate::verifier::Evidence;
 
@@ -32,7 +32,7 @@ pub struct VerificationInput<'a> {
     /// The rules as the specification states them; `None`: as the manifest does.
     pub rules: Option<&'a [SubmittedRule]>,
     /// The values that the specification says an insider can rule out; `None`: as the manifest does.
-    pub uninformative: Option<&'a [ExcludedValues]>,
+    pub excludable: Option<&'a [ExcludedValues]>,
     /// The taxonomies that the specification states; `None`: as the manifest does.
     pub taxonomies: Option<&'a [DeclaredTaxonomy]>,
     /// What the specification requires of joins, of a sequential release; `None`: what the manifest states.
@@ -43,7 +43,7 @@ pub struct VerificationInput<'a> {
     pub original: Option<&'a Table>,
 }
 
-/// Audits the parts of a release without its witness: every check of the audit that bytes alone, or bytes and the original,
+/// Audits the parts of a release without its witness: every check of the verifier that bytes alone, or bytes and the original,
 /// allow; and that the digests and figures of the manifest are those of the parts.
 ///
 /// # Errors
@@ -52,12 +52,13 @@ pub fn verify(
     claim: &VerificationInput<'_>,
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<AuditSummary, EngineError> {
+) -> Result<VerificationSummary, EngineError> {
     let mut publication = match publication_of(claim.manifest, claim.names) {
         Ok(publication) => publication,
         Err(detail) => return Ok(refuted("columns", detail)),
     };
-    if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.particulars, claim.requirements) {
+    if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.method_details, claim.requirements)
+    {
         let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
         if !own.eq(requirements) {
             let detail = "the requirements of the manifest are not those of the specification".to_owned();
@@ -70,7 +71,7 @@ pub fn verify(
         publication.suppressed = (original.rows() as u64).saturating_sub(published.unwrap_or(0));
     }
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
-    control.begin(Phase::Audit, rows)?;
+    control.begin(Phase::Verify, rows)?;
     let stated =
         publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency).map(|rule| SubmittedRule {
             pointer: rule.pointer.clone().unwrap_or_default(),
@@ -86,16 +87,16 @@ pub fn verify(
     let (names, dependencies) = dependencies(claim);
     let listed: Vec<ExcludedValues> = claim
         .manifest
-        .uninformative
+        .excludable
         .iter()
         .filter_map(|(name, values)| {
             let attribute = names.iter().position(|known| known == name)?;
             Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
         })
         .collect();
-    let all_listed = claim.uninformative.is_none_or(|stated| {
+    let all_listed = claim.excludable.is_none_or(|stated| {
         let named = |stated: &ExcludedValues| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
-        stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.uninformative
+        stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.excludable
     });
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
@@ -126,18 +127,18 @@ pub fn verify(
         names: &names,
         kinds: &kinds,
         accounted: AttrSet::first(claim.names.len()),
-        uninformative: claim.uninformative.unwrap_or(&listed),
+        excludable: claim.excludable.unwrap_or(&listed),
         taxonomies: claim.taxonomies.unwrap_or(&trees),
         beside: None,
         thresholds: claim.thresholds.unwrap_or(&bounds),
     };
-    let audit = verifier::verify(&evidence, control)?;
-    let mut summary = summary(&audit);
+    let verification = verifier::verify(&evidence, control)?;
+    let mut summary = summary(&verification);
     summary.checks.push(digests(claim.manifest, parts)?);
     let mistyped = mistyped(claim.manifest, parts)?;
     summary.checks.push(CheckResult {
         check: "figures".to_owned(),
-        passed: figures(&audit, &publication, claim.names, claim.manifest)
+        passed: figures(&verification, &publication, claim.names, claim.manifest)
             && all_listed
             && all_trees
             && all_bounds
@@ -209,8 +210,8 @@ fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Optio
     Ok(None)
 }
 
-fn refuted(check: &str, detail: String) -> AuditSummary {
-    AuditSummary {
+fn refuted(check: &str, detail: String) -> VerificationSummary {
+    VerificationSummary {
         verified: false,
         linkage: "not_checked".to_owned(),
         checks: vec![CheckResult { check: check.to_owned(), passed: false, detail: Some(detail) }],

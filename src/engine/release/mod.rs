@@ -25,7 +25,7 @@ use crate::spec::Specification;
 use crate::verifier::{Evidence, Linkage};
 use crate::{ledger, publish, verifier};
 
-/// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the audit.
+/// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the verifier.
 ///
 /// # Errors
 /// [`EngineError`]: cancelled, refused, or failed. The parts written so far are then worthless.
@@ -38,9 +38,9 @@ pub fn release(
     control.begin(Phase::Plan, 1)?;
     let dependencies = KnownDependencies::of(specification, table, control)?;
     let secret_order = super::prepare::secret_order(table, order.streams);
-    let (permuted, strange) = super::prepare::annotations::annotate(specification, table.reordered(&secret_order));
-    if !strange.is_empty() {
-        return Err(PlanRefusal(strange).into());
+    let (permuted, unknown) = super::prepare::annotations::annotate(specification, table.reordered(&secret_order));
+    if !unknown.is_empty() {
+        return Err(PlanRefusal(unknown).into());
     }
     let rows = Some(PlanRows { table: &permuted, streams: order.streams });
     let union = super::prepare::ledger_union(specification, order.earlier)?;
@@ -64,7 +64,7 @@ pub fn release(
     drop(permuted);
     let witness = witness.unpermuted(&secret_order);
 
-    control.begin(Phase::Audit, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
+    control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
     let known: Vec<(AttrSet, AttrSet)> =
         prepared.dependencies.all.iter().map(|d| (d.determinant, AttrSet::one(d.dependent))).collect();
     let evidence = Evidence {
@@ -77,14 +77,14 @@ pub fn release(
         names: &specification.published_names,
         kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
-        uninformative: &specification.uninformative,
+        excludable: &specification.excludable,
         taxonomies: &specification.taxonomies,
         beside: Some(&order.earlier.beside),
         thresholds: &specification.thresholds,
     };
-    let audit = verifier::verify(&evidence, control)?;
-    if !audit.verified() || audit.linkage != Linkage::Checked {
-        let failed: Vec<String> = summary(&audit)
+    let verification = verifier::verify(&evidence, control)?;
+    if !verification.verified() || verification.linkage != Linkage::Checked {
+        let failed: Vec<String> = summary(&verification)
             .checks
             .into_iter()
             .filter(|check| !check.passed)
@@ -94,21 +94,21 @@ pub fn release(
     }
 
     let mut warnings = stated_choices(specification);
-    warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(prepared.dependencies.notices(&prepared.design.used_dependencies));
     warnings.extend(super::prepare::wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(super::prepare::wording::choice_for_readers(&prepared.design.decision));
-    let achieved = |rule: usize| achieved(&audit, &publication, rule);
+    let achieved = |rule: usize| achieved(&verification, &publication, rule);
     let mut manifest = manifest(
         order.provenance,
         method_name(&specification.method, &prepared.design.decision),
         &publication,
         &specification.published_names,
         &written,
-        summary(&audit),
-        bucket_sizes(&audit, &publication),
+        summary(&verification),
+        bucket_sizes(&verification, &publication),
         &achieved,
-        prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        (&specification.uninformative, &specification.taxonomies, &specification.thresholds, &specification.unit),
+        prepared.dependencies.in_json(&prepared.design.used_dependencies, specification),
+        (&specification.excludable, &specification.taxonomies, &specification.thresholds, &specification.unit),
         warnings,
     );
     if specification.entropy {
@@ -125,16 +125,13 @@ pub fn release(
     });
     internal.classification = internal_report::classification(order, &prepared.design, control)?;
     internal.warnings.extend(prepared.design.planned().filter_map(super::prepare::wording::describe_inference));
-    let mut disclosures = ledger::disclosures(
-        &publication,
-        &specification.names,
-        (&specification.uninformative, &specification.taxonomies),
-    );
-    let mut rules = standing_rules(&prepared.design, specification);
+    let mut disclosures =
+        ledger::disclosures(&publication, &specification.names, (&specification.excludable, &specification.taxonomies));
+    let mut rules = active_rules(&prepared.design, specification);
     if let Some(reason) = &specification.unproven {
-        // nobody has shown that its seals and rules hold beside the others: later releases neither rely on them nor are held to them
+        // nobody has shown that its guards and rules hold beside the others: later releases neither rely on them nor are held to them
         for disclosure in &mut disclosures {
-            disclosure.standing = RecordedProtection::Unsealed;
+            disclosure.protection = RecordedProtection::Exclusive;
             disclosure.unproven = Some(reason.clone());
         }
         rules.clear();
@@ -153,12 +150,12 @@ fn publish_and_write(
     let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    let (earlier, standing_rules) = disclosures_beside(specification, &prepared.union);
+    let (earlier, active_rules) = disclosures_beside(specification, &prepared.union);
     let input = PlanInput {
         counts: permuted,
         published_names: &specification.published_names,
         earlier,
-        standing_rules,
+        active_rules,
         dependencies: &prepared.dependencies.all,
         beside: Some(&order.earlier.beside),
         rows: Some(PlanRows { table: permuted, streams }),
@@ -180,14 +177,14 @@ fn publish_and_write(
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
 /// protection protects it, or its joint value. What is implied stands with what implies it.
-fn standing_rules(design: &Design, specification: &Specification) -> Vec<ActiveRule> {
+fn active_rules(design: &Design, specification: &Specification) -> Vec<ActiveRule> {
     let names = &specification.names;
     let aside = |sensitive| {
-        let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
+        let stated = specification.excludable.iter().find(|stated| stated.attribute == sensitive);
         stated.map_or_else(Vec::new, |stated| stated.values.clone())
     };
     let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
-    let standing = kept.map(|designed| ActiveRule {
+    let protection = kept.map(|designed| ActiveRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
@@ -196,10 +193,10 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<ActiveR
             Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
         },
         guarantee: designed.rule.guarantee,
-        uninformative: aside(designed.rule.sensitive),
+        excludable: aside(designed.rule.sensitive),
         taxonomy: ledger::taxonomy_of(designed.rule.sensitive, designed.rule.guarantee, &specification.taxonomies),
     });
-    standing.collect()
+    protection.collect()
 }
 
 /// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the

@@ -49,11 +49,11 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
     if rows as u64 != part.rows || rows_of != RowMeaning::Tuples {
         return Err(EngineError::bug("a part has not the rows that its manifest states"));
     }
-    let sequence = match publication.particulars {
+    let sequence = match publication.method_details {
         MethodDetails::Sequential(sequence) => Some(*sequence),
         _ => None,
     };
-    let alone = publication.tables[0].standing == TableProtection::Unsealed && sequence.is_none();
+    let alone = publication.tables[0].protection == TableProtection::Exclusive && sequence.is_none();
     let column = |(published, cells): (String, Column)| {
         let shape = part.shape(&published);
         Some(EarlierColumn {
@@ -86,7 +86,7 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
 /// # Errors
 /// When it is not sequential.
 pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
-    let stated = manifest.particulars.as_ref().filter(|_| manifest.method.r#type == "sequential");
+    let stated = manifest.method_details.as_ref().filter(|_| manifest.method.r#type == "sequential");
     let Some(stated) = stated else {
         let detail = "join is played on releases that were made to withstand it: those by sequential";
         return Err(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
@@ -98,7 +98,7 @@ pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
 /// Those of them that were published elsewhere, and entered here with a dataset.
 #[must_use]
 pub fn entered(manifest: &Manifest) -> Vec<String> {
-    let stated = manifest.particulars.as_ref().filter(|_| manifest.method.r#type == "sequential");
+    let stated = manifest.method_details.as_ref().filter(|_| manifest.method.r#type == "sequential");
     let ids = stated.and_then(|stated| stated["entered"].as_array()).into_iter().flatten().filter_map(Value::as_str);
     ids.map(str::to_owned).collect()
 }

@@ -114,17 +114,17 @@ fn generalized(
 ) -> Result<CellReading, String> {
     let (tree, kind) = (beheld.trees.get(name), beheld.kinds.get(name).copied());
     let labels: BTreeSet<Option<&[u8]>> = cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
-    let strange = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
-    if strange > 0 {
-        return Err(format!("has {strange} labels that are not of the cut that was stated"));
+    let unknown = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
+    if unknown > 0 {
+        return Err(format!("has {unknown} labels that are not of the cut that was stated"));
     }
     if let Some(tree) = tree {
         let nodes: BTreeSet<Option<&[u8]>> =
             (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
         return match labels.iter().filter(|label| !nodes.contains(*label)).count() {
             0 => Ok(CellReading { shape: CellShape::Node, kind: cells.domain.kind(), tree: Some(Arc::clone(tree)) }),
-            strange => {
-                Err(format!("has a cut with {strange} labels that are no nodes of the taxonomy of the other releases"))
+            unknown => {
+                Err(format!("has a cut with {unknown} labels that are no nodes of the taxonomy of the other releases"))
             }
         };
     }

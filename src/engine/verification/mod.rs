@@ -1,4 +1,4 @@
-//! Verification of tables that anybody published: what was read and asked, judged by the audit, in words.
+//! Verification of tables that anybody published: what was read and asked, judged by the verifier, in words.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub struct VerifiedRule {
     /// Whether it holds.
     pub holds: bool,
     /// Why it holds.
-    pub held_by: Option<ManifestEnforcedBy>,
+    pub enforced_by: Option<ManifestEnforcedBy>,
     /// The known attributes that reach what is sensitive, when it does not hold.
     pub violated_by: Option<Vec<String>>,
     /// What the classes show of the table that holds it, or of those that ought to; null where no class bears on it.
@@ -115,7 +115,7 @@ pub fn verify_tables(
     asked: &VerificationRules,
     control: &Control,
 ) -> Result<Verification, EngineError> {
-    control.begin(Phase::Audit, asked.rules.len() as u64)?;
+    control.begin(Phase::Verify, asked.rules.len() as u64)?;
     let submission = Submission {
         tables: &material.tables,
         names: &asked.names,
@@ -158,7 +158,7 @@ fn to_verification(
         sensitive: names(rule.protects.attributes()),
         combination: matches!(rule.protects, crate::publication::Protected::Joint(_)),
         holds: judged.held.is_some(),
-        held_by: judged.held.map(|held| match held {
+        enforced_by: judged.held.map(|held| match held {
             ExternalEnforcement::Unreachable => ManifestEnforcedBy::Unreachable { unreachable: true },
             ExternalEnforcement::Guardian(at, _) if submission.tables.len() == 1 => {
                 ManifestEnforcedBy::Table { table: submission.tables[at].name.clone() }

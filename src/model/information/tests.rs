@@ -116,7 +116,7 @@ fn the_divergence_is_that_of_the_vectors() {
     let vectors = vectors["kl"].as_array().unwrap();
     assert_eq!(vectors.len(), 25);
     let control = Control::default();
-    let mut sealed = 0;
+    let mut guarding = 0;
     for (at, vector) in vectors.iter().enumerate() {
         let cells: Vec<Vec<u32>> = vector["rows"]
             .as_array()
@@ -135,7 +135,7 @@ fn the_divergence_is_that_of_the_vectors() {
                 figures.push(entropy_of(set));
                 continue;
             };
-            sealed += 1;
+            guarding += 1;
             let tuple = |row: &Vec<u32>| (known.iter().map(|a| row[a.index()]).collect(), row[sensitive.index()]);
             let rows: Vec<(Vec<u32>, u32)> = cells.iter().map(tuple).collect();
             let mut parts: Vec<Option<(Vec<u32>, usize)>> = published["rows"]
@@ -168,5 +168,5 @@ fn the_divergence_is_that_of_the_vectors() {
         let expected = vector["kl_nats"].as_f64().unwrap();
         assert!((divergence - expected).abs() < 1e-9, "vector {at}: {divergence}, not {expected}");
     }
-    assert!(sealed > 10, "{sealed}");
+    assert!(guarding > 10, "{guarding}");
 }

@@ -488,11 +488,11 @@ mod tests {
         assert_eq!(read(&format!("{text}{text}")), Err(LedgerFileError::Changed));
         assert_eq!(read(&text.replace("\"format\":2", "\"format\":3")), Err(LedgerFileError::Format(3)));
         // of a whole file the line that cannot be read is named
-        let mut strange: Vec<String> = lines[..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect();
-        strange[3] = strange[3].replace("number", "numbers");
-        assert!(matches!(with_lines(&strange), Err(LedgerFileError::Line(4, _))));
-        strange[2] = lines[0].to_owned();
-        assert!(matches!(with_lines(&strange), Err(LedgerFileError::Line(3, _))));
+        let mut unknown: Vec<String> = lines[..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect();
+        unknown[3] = unknown[3].replace("number", "numbers");
+        assert!(matches!(with_lines(&unknown), Err(LedgerFileError::Line(4, _))));
+        unknown[2] = lines[0].to_owned();
+        assert!(matches!(with_lines(&unknown), Err(LedgerFileError::Line(3, _))));
         assert_eq!(read(""), Err(LedgerFileError::NoLedger));
         assert_eq!(read("{}\n"), Err(LedgerFileError::NoLedger));
     }

@@ -36,7 +36,7 @@ pub(super) fn deal(
     let sorted: Vec<u32> = order.iter().flat_map(of_value).collect();
     let rows_of = |&code: &u32| &lists[ends[code as usize] - sizes[code as usize]..ends[code as usize]];
     let lists: Vec<u32> = order.iter().flat_map(rows_of).copied().collect();
-    let population = Population::new(counts).on(values.terrain.clone());
+    let population = Population::new(counts).on(values.annotations.clone());
     let trial = DealTrial { sorted: &sorted, guarantees, population: &population, control };
 
     // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
@@ -59,7 +59,7 @@ pub(super) fn deal(
 fn order(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.counts.len() as u32).collect();
     let along = |g: &Guarantee| matches!(g, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. });
-    if let Some(taxonomy) = values.terrain.taxonomy().filter(|_| guarantees.iter().any(along)) {
+    if let Some(taxonomy) = values.annotations.taxonomy().filter(|_| guarantees.iter().any(along)) {
         order.sort_by_key(|code| taxonomy.leaf(*code));
     }
     order

@@ -39,7 +39,7 @@ pub fn assign<'a>(
         let fewest = guarantees.iter().map(|&guarantee| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
         deal::deal(&values, guarantees, fewest, stream, control)
     };
-    if !values.terrain.uninformative().is_empty() {
+    if !values.annotations.excludable().is_empty() {
         let assigned = match distinct {
             Some(l) => outside::insider_proof(&values, guarantees, l, stream, control)?,
             None => None,

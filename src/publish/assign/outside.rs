@@ -1,5 +1,5 @@
 //! Buckets where an insider can rule values out: the other values are spread as if there were none, and then each of the
-//! uninformative ones is dealt round robin.
+//! excludable ones is dealt round robin.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,9 +11,9 @@ use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
-/// Assigns rows to buckets that hold at least `l` pairwise distinct informative values each, and of every uninformative value
+/// Assigns rows to buckets that hold at least `l` pairwise distinct informative values each, and of every excludable value
 /// nearly as many as every other bucket; the larger buckets take what does not come out even. `None` when the informative values
-/// do not allow it, or an uninformative one comes to stand too often in some bucket: then other buckets are to be tried.
+/// do not allow it, or an excludable one comes to stand too often in some bucket: then other buckets are to be tried.
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
@@ -24,23 +24,23 @@ pub(super) fn insider_proof(
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<Option<BucketAssignment>, Cancelled> {
-    let (codes, terrain) = (&*values.codes, &values.terrain);
+    let (codes, annotations) = (&*values.codes, &values.annotations);
     let mut informative: Vec<u32> = Vec::new();
-    let mut aside: Vec<Vec<u32>> = vec![Vec::new(); terrain.uninformative().len()];
+    let mut aside: Vec<Vec<u32>> = vec![Vec::new(); annotations.excludable().len()];
     for (row, code) in (0..).zip(codes.iter()) {
         if (row as usize).is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
-        match terrain.uninformative().binary_search(&code) {
+        match annotations.excludable().binary_search(&code) {
             Ok(at) => aside[at].push(row),
             Err(_) => informative.push(row),
         }
     }
-    let left = |(&count, code): (&u64, u32)| if terrain.is_uninformative(code) { 0 } else { count };
+    let left = |(&count, code): (&u64, u32)| if annotations.is_excludable(code) { 0 } else { count };
     let inner = SensitiveCodes {
         codes: Cow::Owned(codes.gather(&informative)),
         counts: values.counts.iter().zip(0..).map(left).collect(),
-        terrain: ColumnAnnotations::default(),
+        annotations: ColumnAnnotations::default(),
     };
     let most = inner.counts.iter().copied().max().unwrap_or(0);
     if informative.is_empty() || u128::from(most) * u128::from(l) > informative.len() as u128 {
@@ -67,7 +67,7 @@ pub(super) fn insider_proof(
         }
     }
     let assignment = BucketAssignment { bucket_of, buckets: dealt.buckets };
-    let population = Population::new(values.counts.clone()).on(terrain.clone());
+    let population = Population::new(values.counts.clone()).on(annotations.clone());
     Ok(keeps(&assignment, codes, guarantees, &population, control)?.then_some(assignment))
 }
 
@@ -130,8 +130,8 @@ mod tests {
     fn assigned(sizes: &[usize], aside: &[u32], guarantee: Guarantee, key: u8) -> Vec<Vec<u64>> {
         let column = column(sizes);
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        let terrain = ColumnAnnotations::without(aside.to_vec());
-        let values = SensitiveCodes::from(&column).on(&terrain);
+        let annotations = ColumnAnnotations::without(aside.to_vec());
+        let values = SensitiveCodes::from(&column).on(&annotations);
         let assignment = assign(values, &[guarantee], &mut stream, &Control::default()).unwrap();
         counts(&column, &assignment)
     }

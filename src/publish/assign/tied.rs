@@ -77,7 +77,7 @@ struct AttributeRequirement<'a> {
 impl<'a> AttributeRequirement<'a> {
     fn of(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
         let column = table.column(attr);
-        let population = Population::new(column.counts()).on(table.terrain(attr).clone());
+        let population = Population::new(column.counts()).on(table.annotations(attr).clone());
         Self { codes: &column.codes, guarantees, population }
     }
 

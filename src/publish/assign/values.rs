@@ -13,12 +13,12 @@ pub struct SensitiveCodes<'a> {
     pub(super) codes: Cow<'a, Codes>,
     pub(super) counts: Vec<u64>,
     /// What is stated of the values; nothing of combinations.
-    pub(super) terrain: ColumnAnnotations,
+    pub(super) annotations: ColumnAnnotations,
 }
 
 impl<'a> From<&'a Column> for SensitiveCodes<'a> {
     fn from(column: &'a Column) -> Self {
-        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), terrain: ColumnAnnotations::default() }
+        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), annotations: ColumnAnnotations::default() }
     }
 }
 
@@ -36,21 +36,21 @@ impl<'a> SensitiveCodes<'a> {
         let first = columns.next().expect("there is an attribute");
         let values = columns.try_fold(Self::from(first), |values, column| values.beside(column, control))?;
         Ok(match attributes.iter().next() {
-            Some(single) if attributes.len() == 1 => values.on(table.terrain(single)),
+            Some(single) if attributes.len() == 1 => values.on(table.annotations(single)),
             _ => values,
         })
     }
 
     /// The same, with what is stated of the values.
     #[must_use]
-    pub fn on(self, terrain: &ColumnAnnotations) -> Self {
-        Self { terrain: terrain.clone(), ..self }
+    pub fn on(self, annotations: &ColumnAnnotations) -> Self {
+        Self { annotations: annotations.clone(), ..self }
     }
 
     /// What is stated of the values.
     #[must_use]
-    pub const fn terrain(&self) -> &ColumnAnnotations {
-        &self.terrain
+    pub const fn annotations(&self) -> &ColumnAnnotations {
+        &self.annotations
     }
 
     /// How often each value occurs.
@@ -82,7 +82,7 @@ impl<'a> SensitiveCodes<'a> {
         let rows: Vec<u32> = pairs().map(|pair| code[&pair]).collect();
         let codes = Cow::Owned(Codes::collect(rising.len(), rows.into_iter()));
         let counts = rising.into_iter().map(|(_, count)| count).collect();
-        Ok(Self { codes, counts, terrain: ColumnAnnotations::default() })
+        Ok(Self { codes, counts, annotations: ColumnAnnotations::default() })
     }
 }
 

@@ -41,7 +41,7 @@ pub(in crate::publish) fn capped(
 /// What each code may take of a bucket, and the fewest rows of one; `None` where that is not all there is to say.
 fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<ValueThreshold>, u64)> {
     let by_value = |guarantee: &Guarantee| matches!(guarantee, Guarantee::Thresholds { .. });
-    if !guarantees.iter().any(by_value) || !values.terrain().uninformative().is_empty() {
+    if !guarantees.iter().any(by_value) || !values.annotations().excludable().is_empty() {
         return None;
     }
     let mut shares = vec![ValueThreshold::ALL; values.counts().len()];
@@ -58,7 +58,7 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
             }
             Guarantee::KAnonymity { k } => fewest = fewest.max(k),
             Guarantee::Thresholds { stated, .. } => {
-                let limits = values.terrain().limits(stated.bytes())?;
+                let limits = values.annotations().limits(stated.bytes())?;
                 lower(&mut shares, |code| limits.get(code).copied().map(ValueThreshold::of))?;
             }
             _ => return None,

@@ -20,7 +20,7 @@ pub(super) use capped::capped;
 pub use flow::fill;
 pub use multi::{FilledBuckets, MoveOrder, MultiSizeSearch};
 pub use place::place;
-pub use share::{ValueClass as ValueKind, ValueThreshold, kinds, shares, strangers};
+pub use share::{ValueClass as ValueKind, ValueThreshold, kinds, shares, unknown_values};
 pub use sizes::{Pruning, SizeCount, SizePairs, TwoSizes, loss, one_size, two_are_valid, two_sizes};
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub struct PlannedBuckets {
     /// Why there are no buckets.
     pub faults: Vec<Fault>,
     /// How many of the values that have thresholds of their own do not occur.
-    pub strangers: usize,
+    pub unknown_values: usize,
     /// How many counterfeits have a value that some row of their bucket makes unlikely, for want of others.
     pub seen_through: u64,
 }
@@ -81,7 +81,7 @@ impl PlannedBuckets {
 
     /// What a publication says of the buckets.
     #[must_use]
-    pub fn particulars(&self) -> MethodDetails {
+    pub fn method_details(&self) -> MethodDetails {
         let setting = self.setting();
         let loss = loss(&setting);
         MethodDetails::Bucketize { thresholds: self.thresholds.clone(), setting, loss, lower_bound: self.lower_bound }
@@ -127,7 +127,7 @@ impl Method for Bucketize {
                 let counts = column.counts();
                 let shares = share::shares(&spec.thresholds, &column.domain, &counts);
                 let mut planned = SizePlanner { spec, counts: &counts, control }.plan(shares)?;
-                planned.strangers = share::strangers(&spec.thresholds, &column.domain);
+                planned.unknown_values = share::unknown_values(&spec.thresholds, &column.domain);
                 if let Some(number) = planned.counterfeits.filter(|_| planned.faults.is_empty()) {
                     // the very ones that come out
                     let attr = rule.rule.sensitive;
@@ -150,8 +150,8 @@ impl Method for Bucketize {
             bucketized.planned = Some(Arc::new(planned));
         }
         let table = DesignedTable::of(attributes, Some(bucketized));
-        let (relied_on, decision) = (Vec::new(), Decision::ByRules);
-        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
+        let (used_dependencies, decision) = (Vec::new(), Decision::ByRules);
+        let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies, decision };
         design.judge();
         Ok(design)
     }
@@ -185,7 +185,7 @@ impl SizePlanner<'_> {
             lower_bound: None,
             counterfeits: self.spec.counterfeits,
             faults: Vec::new(),
-            strangers: 0,
+            unknown_values: 0,
             seen_through: 0,
         };
         let found = match shares {
@@ -317,7 +317,7 @@ pub(super) fn counterfeits_label(attr: Attr) -> String {
 
 /// The attribute that a bucketized table protects by itself.
 pub(super) fn protected(bucketized: &Bucketized) -> Option<Attr> {
-    match bucketized.seals.first()?.protects {
+    match bucketized.guards.first()?.protects {
         Protected::Attribute(attr) => Some(attr),
         Protected::Joint(_) | Protected::Rows => None,
     }

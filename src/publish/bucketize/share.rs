@@ -106,7 +106,7 @@ pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Resul
 
 /// How many of the stated values do not occur.
 #[must_use]
-pub fn strangers(thresholds: &Thresholds, domain: &Domain) -> usize {
+pub fn unknown_values(thresholds: &Thresholds, domain: &Domain) -> usize {
     let named: Vec<Option<String>> =
         thresholds.of_values().into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
     domain.codes_of(&named).iter().filter(|codes| codes.is_empty()).count()

@@ -73,7 +73,7 @@ impl DecomposedTable {
 
     /// What a publication says, buckets having these labels.
     #[must_use]
-    pub fn particulars(&self, drawn: &SecretBuckets, labels: &[u32]) -> DecompositionDetails {
+    pub fn method_details(&self, drawn: &SecretBuckets, labels: &[u32]) -> DecompositionDetails {
         let others: Vec<Attr> = self.others().collect();
         let told = |breach: &InferredBreach| InferableBucket {
             bucket: labels[breach.group],

@@ -18,9 +18,9 @@ impl TableMaker<'_> {
         name: &TableName,
         streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
-        // the plan has refused what could not be drawn; the audit lets no empty table through
+        // the plan has refused what could not be drawn; the verifier lets no empty table through
         let Some(drawn) = &decomposed.drawn else {
-            return Ok((Vec::new(), TableProtection::Unsealed, TableWitness::Plain));
+            return Ok((Vec::new(), TableProtection::Exclusive, TableWitness::Plain));
         };
         if decomposed.role == DecompositionRole::Joint {
             let attrs: Vec<Attr> = attributes.iter().collect();
@@ -38,7 +38,7 @@ impl TableMaker<'_> {
             let columns = arrange::arranged(&kept, &all, None, self.control)?;
             return Ok((
                 vec![self.part("rows", &attrs, columns, None)],
-                TableProtection::Unsealed,
+                TableProtection::Exclusive,
                 TableWitness::Plain,
             ));
         }
@@ -61,7 +61,7 @@ impl TableMaker<'_> {
             let sets = drawn.sets.iter().map(|sets| &sets[at]);
             parts.push(self.values(&format!("values{}", at + 1), attr, (&of_groups, buckets), sets)?);
         }
-        Ok((parts, TableProtection::Unsealed, TableWitness::Buckets(of_rows)))
+        Ok((parts, TableProtection::Exclusive, TableWitness::Buckets(of_rows)))
     }
 
     /// A part of distinct values of each bucket.

@@ -64,7 +64,7 @@ impl Method for Decompose {
         let joint = DecomposedTable { role: DecompositionRole::Joint, faults: Vec::new(), ..buckets.clone() };
         let tables = vec![DesignedTable::decomposed(attributes, buckets), DesignedTable::decomposed(sensitive, joint)];
         // which tuples share a bucket, and which values are added, is decided by looking at sensitive values
-        Ok(Design { tables, rules, relied_on: Vec::new(), decision: Decision::ByData(None) })
+        Ok(Design { tables, rules, used_dependencies: Vec::new(), decision: Decision::ByData(None) })
     }
 
     fn publish(
@@ -78,7 +78,7 @@ impl Method for Decompose {
         let buckets = plan.tables.first().and_then(|designed| designed.decomposed.as_ref());
         if let Some((buckets, drawn)) = buckets.and_then(|buckets| Some((buckets, buckets.drawn.as_deref()?))) {
             let labels = drawn.labels(&Labels::draw(drawn.groups.len() as u32, &mut streams.stream("t1/labels")));
-            published.publication.particulars = MethodDetails::Decompose(buckets.particulars(drawn, &labels));
+            published.publication.method_details = MethodDetails::Decompose(buckets.method_details(drawn, &labels));
         }
         Ok(published)
     }

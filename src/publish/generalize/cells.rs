@@ -58,12 +58,12 @@ impl TableAnnotations for CutOrder<'_> {
         match self.cells {
             CellKind::Interval => None,
             CellKind::Set => self.table.axis(attr).or_else(|| by_frequency(self.table.column(attr))),
-            CellKind::Node => self.table.terrain(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
+            CellKind::Node => self.table.annotations(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
         }
     }
 
-    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
-        self.table.terrain(attr).clone()
+    fn annotations(&self, attr: Attr) -> ColumnAnnotations {
+        self.table.annotations(attr).clone()
     }
 }
 

@@ -30,7 +30,7 @@ impl Method for Generalize {
 
     fn plan(spec: &GeneralizeSpec, input: &PlanInput<'_>, _: &Control) -> Result<Design, PlanError> {
         let rules = designed_rules(spec, input);
-        let seal = |attr: Attr| TableGuard {
+        let guard = |attr: Attr| TableGuard {
             known: spec.quasi_identifiers,
             protects: Protected::Attribute(attr),
             guarantees: rules.iter().filter(|r| r.rule.sensitive == attr).map(|r| r.rule.guarantee).collect(),
@@ -49,13 +49,13 @@ impl Method for Generalize {
             },
             k,
             rows: input.counts.rows(),
-            keeps: protected.iter().map(seal).collect(),
+            keeps: protected.iter().map(guard).collect(),
             // beside a second exact attribute, whoever knows that one's value knows more of the first
-            sealed: protected.len() == 1 && protected == spec.sensitive,
+            guarding: protected.len() == 1 && protected == spec.sensitive,
         };
         let table = DesignedTable::generalized(spec.quasi_identifiers.union(spec.sensitive), generalized);
         // a split is refused where a half would break a guarantee, and that it was tells of the data
-        Ok(Design { tables: vec![table], rules, relied_on: Vec::new(), decision: Decision::ByData(None) })
+        Ok(Design { tables: vec![table], rules, used_dependencies: Vec::new(), decision: Decision::ByData(None) })
     }
 
     fn publish(
@@ -68,8 +68,8 @@ impl Method for Generalize {
         let mut published = Published {
             publication: Publication {
                 tables: Vec::new(),
-                rules: plan.standings(true),
-                particulars: MethodDetails::None,
+                rules: plan.protection(true),
+                method_details: MethodDetails::None,
                 suppressed: 0,
             },
             contents: PublicationCells { tables: Vec::new() },
@@ -103,7 +103,7 @@ fn designed_rules(spec: &GeneralizeSpec, input: &PlanInput<'_>) -> Vec<DesignedR
     rules
 }
 
-/// So many rules may follow from one; beyond, the audit refuses.
+/// So many rules may follow from one; beyond, the verifier refuses.
 const MAX_FOLLOWED: usize = 10_000;
 
 fn make(
@@ -114,9 +114,9 @@ fn make(
     table: &Table,
     control: &Control,
 ) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
-    let kept = |seal: &TableGuard| {
-        let attr = seal.protects.attributes().iter().next();
-        attr.map_or_else(Vec::new, |attr| seal.guarantees.iter().map(|&guarantee| (attr, guarantee)).collect())
+    let kept = |guard: &TableGuard| {
+        let attr = guard.protects.attributes().iter().next();
+        attr.map_or_else(Vec::new, |attr| guard.guarantees.iter().map(|&guarantee| (attr, guarantee)).collect())
     };
     let generalization = GeneralizationInput {
         quasi_identifiers: generalized.quasi_identifiers,
@@ -141,7 +141,7 @@ fn make(
         let column = table.column(attribute);
         let shared = generalized.quasi_identifiers.contains(attribute);
         // what has no taxonomy is a number, and stays an interval
-        let tree = table.terrain(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
+        let tree = table.annotations(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
         let name = input.published_names[attribute.index()].clone();
         columns.push(match shared {
             true => shared_cells(column, generalized.cells, tree, &classes),
@@ -155,11 +155,11 @@ fn make(
         };
         described.push(PublishedColumn { attribute, name, cells });
     }
-    let standing = match generalized.sealed {
-        true => TableProtection::Sealed(generalized.keeps.clone()),
-        false => TableProtection::Unsealed,
+    let protection = match generalized.guarding {
+        true => TableProtection::Guarding(generalized.keeps.clone()),
+        false => TableProtection::Exclusive,
     };
-    of_one_part((name, standing), (described, columns), table.rows(), control)
+    of_one_part((name, protection), (described, columns), table.rows(), control)
 }
 
 /// The interval of the class of each row, as text.

@@ -2,7 +2,7 @@
 //!
 //! Classes are found by median splits, each half keeping k-anonymity and every guarantee alone. What looks at sensitive values
 //! to refuse a split tells something by refusing: the guarantees are those of an adversary without minimality. A table whose
-//! classes each keep a guarantee, and which generalizes every other column, is sealed; cells that are alike in several
+//! classes each keep a guarantee, and which generalizes every other column, is guarding; cells that are alike in several
 //! classes join these, which breaks nothing, because what each of them keeps their union keeps.
 
 mod cells;
@@ -77,7 +77,7 @@ impl GeneralizationInput {
         }
         let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
             let sensitive = table.column(attr);
-            let population = Population::new(sensitive.counts()).on(stated.terrain(attr));
+            let population = Population::new(sensitive.counts()).on(stated.annotations(attr));
             let holds = move |counts: &[(u32, u64)]| privacy::holds(guarantee, counts, &population);
             BucketRequirement { groups: None, sensitive, holds: Box::new(holds) }
         };

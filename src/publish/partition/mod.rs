@@ -48,7 +48,7 @@ pub trait TableAnnotations {
     }
 
     /// Which values of a sensitive attribute an insider can rule out.
-    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+    fn annotations(&self, _: Attr) -> ColumnAnnotations {
         ColumnAnnotations::default()
     }
 }
@@ -58,11 +58,11 @@ pub trait TableAnnotations {
 impl TableAnnotations for Table {
     fn axis(&self, attr: Attr) -> Option<Axis> {
         let worth = !matches!(self.column(attr).domain.kind(), AttributeType::Text | AttributeType::Boolean);
-        Self::terrain(self, attr).taxonomy().filter(|_| !worth).map(|tree| Axis::from_places(&tree.places()))
+        Self::annotations(self, attr).taxonomy().filter(|_| !worth).map(|tree| Axis::from_places(&tree.places()))
     }
 
-    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
-        Self::terrain(self, attr).clone()
+    fn annotations(&self, attr: Attr) -> ColumnAnnotations {
+        Self::annotations(self, attr).clone()
     }
 }
 

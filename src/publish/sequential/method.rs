@@ -54,8 +54,12 @@ impl Method for Sequential {
     type Plan = Design;
 
     fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-        let mut design =
-            Design { tables: Vec::new(), rules: Vec::new(), relied_on: Vec::new(), decision: Decision::Undecided };
+        let mut design = Design {
+            tables: Vec::new(),
+            rules: Vec::new(),
+            used_dependencies: Vec::new(),
+            decision: Decision::Undecided,
+        };
         let Some(rows) = input.rows else { return Ok(design) };
         let nothing = EarlierReleases::default();
         let beside = input.beside.unwrap_or(&nothing);
@@ -92,7 +96,7 @@ impl Method for Sequential {
             publication: Publication {
                 tables: Vec::new(),
                 rules: Vec::new(),
-                particulars: MethodDetails::None,
+                method_details: MethodDetails::None,
                 suppressed: 0,
             },
             contents: PublicationCells { tables: Vec::new() },
@@ -102,7 +106,7 @@ impl Method for Sequential {
             let Some(sequenced) = &designed.cut else { continue };
             let made = sequenced.make(TableName::at(index), designed.attributes, input, table, control)?;
             published.publication.tables.push(made.0);
-            published.publication.particulars = MethodDetails::Sequential(Box::new(sequenced.sequence.clone()));
+            published.publication.method_details = MethodDetails::Sequential(Box::new(sequenced.sequence.clone()));
             published.contents.tables.push(vec![made.1]);
             published.witness.tables.push(made.2);
         }
@@ -115,7 +119,7 @@ impl Method for Sequential {
 fn labelled(cut: &ColumnCut, table: &Table) -> Option<GeneralizedColumn> {
     let attribute = Attr::from(cut.column);
     let domain = &table.column(attribute).domain;
-    let tree = table.terrain(attribute).taxonomy();
+    let tree = table.annotations(attribute).taxonomy();
     if tree.is_none() && !is_ordered(domain.kind()) {
         let labels = vec![Some(SUPPRESSED_CELL.as_bytes().to_vec())];
         let is_suppressed = cut.labels.iter().any(|label| !label.span.is_point());
@@ -275,7 +279,7 @@ impl SequentialDesign {
             columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));
             described.push(PublishedColumn { attribute, name, cells });
         }
-        of_one_part((name, TableProtection::Unsealed), (described, columns), table.rows(), control)
+        of_one_part((name, TableProtection::Exclusive), (described, columns), table.rows(), control)
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> ProblemBuilder<'a> {
         if !faults.is_empty() {
             return Err(PlanRefusal(faults));
         }
-        let (requirements, exclusions) = standing(spec, &earlier)?;
+        let (requirements, exclusions) = protection(spec, &earlier)?;
         let mut names = table.names().to_vec();
         for column in earlier.iter().flat_map(|release| &release.columns) {
             if !names.contains(&column.name) {
@@ -137,7 +137,7 @@ impl<'a> ProblemBuilder<'a> {
         for (at, name) in self.names.iter().enumerate() {
             let new = (at < self.table.names().len()).then(|| {
                 let attr = Attr::from(at);
-                (self.table.column(attr), self.table.terrain(attr).taxonomy())
+                (self.table.column(attr), self.table.annotations(attr).taxonomy())
             });
             let earlier: Vec<(&stated::EarlierColumn, Option<&Arc<Taxonomy>>)> = self
                 .earlier
@@ -168,7 +168,7 @@ impl<'a> ProblemBuilder<'a> {
             let (column, atlas) = (self.table.column(attr), &self.atlases[attr.index()]);
             let spans = atlas.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
             let places = || spans.iter().map(|span| span.first).collect();
-            let scale = match self.table.terrain(attr).taxonomy() {
+            let scale = match self.table.annotations(attr).taxonomy() {
                 _ if !self.spec.generalized.contains(attr) => ColumnScale::Raw(spans),
                 Some(tree) => ColumnScale::Tree(tree),
                 None if !is_ordered(column.domain.kind()) => ColumnScale::Values(places(), atlas.anything()),
@@ -310,7 +310,7 @@ impl<'a> ProblemBuilder<'a> {
                     0 => format!("{}/measure/sensitive_values/{at}", requirement.pointer),
                     release => format!("{AGAINST_POINTER}/{}", release - 1),
                 };
-                strange(pointer)
+                unknown(pointer)
             })?);
         }
         Ok(spans)
@@ -338,7 +338,7 @@ impl<'a> ProblemBuilder<'a> {
                 let reference = stated::JoinAttribute { release: conditions.release, attribute: attribute.clone() };
                 let place = self.reference(&reference).zip(self.stated(&reference, label.as_deref()));
                 let Some((reference, span)) = place else {
-                    return Err(strange(match exclusion.of {
+                    return Err(unknown(match exclusion.of {
                         0 => self.condition(&exclusion.pointer, side, conditions.release, attribute),
                         release => format!("{AGAINST_POINTER}/{}", release - 1),
                     }));
@@ -413,7 +413,7 @@ fn attributes_of(y: &[stated::YElement]) -> impl Iterator<Item = &stated::JoinAt
 }
 
 /// What must hold and what nobody is: by the specification, and by what earlier releases have promised.
-fn standing(
+fn protection(
     spec: &SequentialSpec,
     earlier: &[&EarlierRelease],
 ) -> Result<(Vec<stated::XyRequirement>, Vec<stated::Exclusion>), PlanRefusal> {
@@ -465,7 +465,7 @@ fn standing(
     Err(PlanRefusal(unlisted.into_iter().map(fault).collect()))
 }
 
-fn strange(pointer: String) -> PlanRefusal {
+fn unknown(pointer: String) -> PlanRefusal {
     let allowed = "a value that some row has, or a node of the taxonomy above one";
     let fault = Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}"));
     PlanRefusal(vec![fault.with("allowed", allowed)])

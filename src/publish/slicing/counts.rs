@@ -201,7 +201,7 @@ pub(super) struct FrequencyBound {
     pub(super) l: Ratio,
     /// Of the values that an insider can rule out each is held to that; others to 1/l of the rows without any of these
     /// (`PRIVACY`, every column is accounted for).
-    pub(super) terrain: ColumnAnnotations,
+    pub(super) annotations: ColumnAnnotations,
 }
 
 impl FrequencyBound {
@@ -210,12 +210,12 @@ impl FrequencyBound {
         let (mut all, mut informative) = (0, 0);
         for &(value, count) in counts {
             all += count;
-            informative += if self.terrain.is_uninformative(value) { 0 } else { count };
+            informative += if self.annotations.is_excludable(value) { 0 } else { count };
         }
         let (l, of) = (u128::from(self.l.numerator()), u128::from(self.l.denominator()));
         informative > 0
             && counts.iter().all(|&(value, count)| {
-                let among = if self.terrain.is_uninformative(value) { all } else { informative };
+                let among = if self.annotations.is_excludable(value) { all } else { informative };
                 u128::from(count) * l <= u128::from(among) * of
             })
     }

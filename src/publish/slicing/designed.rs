@@ -3,7 +3,7 @@
 use super::SlicingPlan;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
-use crate::publication::kind_of_sealed;
+use crate::publication::kind_of_guarding;
 use crate::publish::DesignedTable;
 use crate::publish::decompose::DecompositionRole;
 
@@ -67,8 +67,10 @@ impl DesignedTable {
             }
             (None, _) => "marginal",
             (Some(_), None) => "bucketized",
-            (Some(bucketized), Some(_)) if bucketized.seals.is_empty() => "sliced",
-            (Some(bucketized), Some(slicing)) => kind_of_sealed(slicing.decided().iter().copied(), &bucketized.seals),
+            (Some(bucketized), Some(_)) if bucketized.guards.is_empty() => "sliced",
+            (Some(bucketized), Some(slicing)) => {
+                kind_of_guarding(slicing.decided().iter().copied(), &bucketized.guards)
+            }
         }
     }
 

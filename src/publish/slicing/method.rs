@@ -81,7 +81,7 @@ impl SlicingPlan {
         match self.slice(table, table, control) {
             Ok(sliced) => Ok(sliced),
             Err(SlicingError::Cancelled(cancelled)) => Err(cancelled),
-            // the plan has refused what cannot be sliced; the audit lets nothing through that does not hold
+            // the plan has refused what cannot be sliced; the verifier lets nothing through that does not hold
             Err(_) => Ok(SlicedTable {
                 columns: self.decided().to_vec(),
                 boxes: self.decided().iter().map(|_| None).collect(),
@@ -126,7 +126,7 @@ impl Method for SlicingMethod {
             if decision == Decision::ByData(None) {
                 decision = Decision::Undecided;
             }
-            return Ok(Design { tables: Vec::new(), rules: vec![rule], relied_on: Vec::new(), decision });
+            return Ok(Design { tables: Vec::new(), rules: vec![rule], used_dependencies: Vec::new(), decision });
         };
         columns.sort_by_key(|column| column.contains(sensitive));
         if let Some(rows) = input.rows {
@@ -149,17 +149,17 @@ impl Method for SlicingMethod {
         }
         let mut table = DesignedTable::of(attributes, None);
         let last = columns.last().copied().unwrap_or_default();
-        let standing = slicing.diversity.standing(&columns, sensitive);
+        let protection = slicing.diversity.protection(&columns, sensitive);
         slicing.columns = ColumnChoice::Explicit(columns);
-        let seals = match standing {
-            TableProtection::Sealed(seals) => seals,
-            TableProtection::Plain | TableProtection::Unsealed => Vec::new(),
+        let guards = match protection {
+            TableProtection::Guarding(guards) => guards,
+            TableProtection::Plain | TableProtection::Exclusive => Vec::new(),
         };
-        let sealed = !seals.is_empty();
-        table.bucketized = Some(Bucketized { parts: vec![last], seals, planned: None, sliced: Some(slicing) });
-        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on: Vec::new(), decision };
+        let guarding = !guards.is_empty();
+        table.bucketized = Some(Bucketized { parts: vec![last], guards, planned: None, sliced: Some(slicing) });
+        let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies: Vec::new(), decision };
         design.judge();
-        if !sealed {
+        if !guarding {
             // of its own rows the table holds it, whatever a bucket shows: nothing else may be published of them
             let known = attributes.without(sensitive);
             design.rules[0].status = RuleStatus::Guardian { table: 0, known };
@@ -178,7 +178,7 @@ impl Method for SlicingMethod {
         if let Some(slicing) = plan.tables.first().and_then(DesignedTable::sliced) {
             let (columns, diversity) = (slicing.decided().to_vec(), slicing.word());
             let column_k = slicing.column_k;
-            published.publication.particulars = MethodDetails::Slicing { columns, diversity, column_k };
+            published.publication.method_details = MethodDetails::Slicing { columns, diversity, column_k };
         }
         Ok(published)
     }

@@ -66,19 +66,19 @@ impl SlicingDiversity {
         }
     }
 
-    /// What the sliced table is worth beside others: a seal where every bucket holds alone, and no attribute stands in several of
+    /// What the sliced table is worth beside others: a guard where every bucket holds alone, and no attribute stands in several of
     /// `columns`, as another table may tie the rows of these.
     #[must_use]
-    pub fn standing(&self, columns: &[AttrSet], sensitive: Attr) -> TableProtection {
+    pub fn protection(&self, columns: &[AttrSet], sensitive: Attr) -> TableProtection {
         let attributes = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
         match self {
-            _ if is_cover(columns) => TableProtection::Unsealed,
-            Self::Bucket(guarantees) => TableProtection::Sealed(vec![TableGuard {
+            _ if is_cover(columns) => TableProtection::Exclusive,
+            Self::Bucket(guarantees) => TableProtection::Guarding(vec![TableGuard {
                 known: attributes.without(sensitive),
                 protects: Protected::Attribute(sensitive),
                 guarantees: guarantees.clone(),
             }]),
-            Self::Mixture(_) | Self::MixtureWeighted(_) => TableProtection::Unsealed,
+            Self::Mixture(_) | Self::MixtureWeighted(_) => TableProtection::Exclusive,
         }
     }
 }
@@ -136,7 +136,7 @@ pub enum SlicingError {
         /// The rows of the table.
         rows: u64,
     },
-    /// Not even the table as one bucket holds. No l above `of / most` can hold, where no values are declared uninformative.
+    /// Not even the table as one bucket holds. No l above `of / most` can hold, where no values are declared excludable.
     #[error("in the whole table a sensitive value takes {most} of {of} rows that are alike beside it")]
     NotDiverse {
         /// Rows with the most frequent sensitive value, where its share is largest.
@@ -258,7 +258,7 @@ impl SlicingPlan {
         let limits = self.limits();
         let sensitive = table.column(self.sensitive);
         let mixture = |l, weights| {
-            let bound = || FrequencyBound { l, terrain: stated.terrain(self.sensitive) };
+            let bound = || FrequencyBound { l, annotations: stated.annotations(self.sensitive) };
             let keys = keys_of(table, columns, boxes, self.sensitive, control)?;
             // the buckets of strict splits are boxes that have no value in common, and a row matches its own alone
             let quasi_identifiers = self.dimensions.is_none_or(|dimensions| !dimensions.contains(self.sensitive));
@@ -280,7 +280,7 @@ impl SlicingPlan {
             SlicingDiversity::MixtureWeighted(l) => mixture(*l, BucketWeights::SharesAndSizes),
             SlicingDiversity::Bucket(guarantees) => {
                 let beside = beside_of(table, columns, boxes, self.sensitive, control)?;
-                let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
+                let population = Population::new(sensitive.counts()).on(stated.annotations(self.sensitive));
                 let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
                 let groups = (beside.count > 1).then_some(&beside);
                 let mut judge =
@@ -327,7 +327,7 @@ impl SlicingPlan {
         let boxes = self.boxes(table, columns, stated, control)?;
         let beside = beside_of(table, columns, &boxes, self.sensitive, control)?;
         let sensitive = table.column(self.sensitive);
-        let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
+        let population = Population::new(sensitive.counts()).on(stated.annotations(self.sensitive));
         let guarantees = match &self.diversity {
             SlicingDiversity::Bucket(guarantees) => guarantees.clone(),
             // in one bucket no row has another to be mixed with
@@ -364,8 +364,8 @@ impl SlicingPlan {
 struct TaxonomyOrder<'a>(&'a dyn TableAnnotations);
 
 impl TableAnnotations for TaxonomyOrder<'_> {
-    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
-        self.0.terrain(attr)
+    fn annotations(&self, attr: Attr) -> ColumnAnnotations {
+        self.0.annotations(attr)
     }
 }
 

@@ -93,7 +93,7 @@ impl PosteriorJudge {
                 sums[1] += weight * size * count;
             }
         }
-        let (l, terrain) = (self.bound.l.to_f64(), &self.bound.terrain);
+        let (l, annotations) = (self.bound.l.to_f64(), &self.bound.annotations);
         for kind in 0..self.weights.kinds() {
             let (mut all, mut informative) = (0.0, 0.0);
             // the largest of those that can be ruled out, and of others
@@ -101,7 +101,7 @@ impl PosteriorJudge {
             for &value in &self.occurring {
                 let sum = self.sums[value as usize][kind];
                 all += sum;
-                if terrain.is_uninformative(value) {
+                if annotations.is_excludable(value) {
                     aside = aside.max(sum);
                 } else {
                     informative += sum;
@@ -140,7 +140,7 @@ impl PosteriorJudge {
                     *sums.entry(value).or_default() += &weight * count;
                 }
             }
-            let is_aside = |value: u32| self.bound.terrain.is_uninformative(value);
+            let is_aside = |value: u32| self.bound.annotations.is_excludable(value);
             let among = |of: &dyn Fn(u32) -> bool| {
                 let sums = sums.iter().filter(|(value, _)| of(**value)).map(|(_, sum)| sum);
                 sums.sum::<BigUint>() * self.bound.l.denominator()
@@ -212,7 +212,7 @@ mod tests {
     fn judged_without(aside: &[u32], l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
         let buckets: Vec<MatchedBucket<'_>> = buckets.iter().map(|bucket| MatchedBucket::of(&others, bucket)).collect();
-        let bound = FrequencyBound { l: ratio(l), terrain: ColumnAnnotations::without(aside.to_vec()) };
+        let bound = FrequencyBound { l: ratio(l), annotations: ColumnAnnotations::without(aside.to_vec()) };
         let mut judge = PosteriorJudge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);
         assert!(judge.clearly_holds(0, &buckets).is_none_or(|clear| clear == exact));

@@ -283,14 +283,14 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
         // and so says the arithmetic of the check
         let count = |rows: &[u32]| {
             let mut trial = TrialCounts::new(&keys);
-            let bound = FrequencyBound { l: Ratio::ONE, terrain: ColumnAnnotations::default() };
+            let bound = FrequencyBound { l: Ratio::ONE, annotations: ColumnAnnotations::default() };
             trial.count(rows, &keys, &table.column(Attr(3)).codes, 4, &bound);
             trial
         };
         let counted = [count(&first), count(&second)];
         let judged = |l: Ratio| {
             let mut judge = PosteriorJudge::new(
-                FrequencyBound { l, terrain: ColumnAnnotations::default() },
+                FrequencyBound { l, annotations: ColumnAnnotations::default() },
                 BucketWeights::Shares,
                 4,
             );
@@ -351,14 +351,14 @@ fn below_one_free(table: &Table) -> SlicingPlan {
 fn what_holds_in_every_bucket_is_sealed() {
     let guarantee = Guarantee::LDiversity { l: 2 };
     let columns = sets(&[vec![0, 1], vec![2, 3]]);
-    let standing = |diversity: SlicingDiversity| diversity.standing(&columns, Attr(3));
-    let seal =
+    let protection = |diversity: SlicingDiversity| diversity.protection(&columns, Attr(3));
+    let guard =
         TableGuard { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
-    assert_eq!(standing(SlicingDiversity::Bucket(vec![guarantee])), TableProtection::Sealed(vec![seal]));
-    assert_eq!(standing(SlicingDiversity::Mixture(ratio(2, 1))), TableProtection::Unsealed);
-    assert_eq!(standing(SlicingDiversity::MixtureWeighted(ratio(2, 1))), TableProtection::Unsealed);
+    assert_eq!(protection(SlicingDiversity::Bucket(vec![guarantee])), TableProtection::Guarding(vec![guard]));
+    assert_eq!(protection(SlicingDiversity::Mixture(ratio(2, 1))), TableProtection::Exclusive);
+    assert_eq!(protection(SlicingDiversity::MixtureWeighted(ratio(2, 1))), TableProtection::Exclusive);
     let shared = sets(&[vec![0, 1, 2], vec![2, 3]]);
-    assert_eq!(SlicingDiversity::Bucket(vec![guarantee]).standing(&shared, Attr(3)), TableProtection::Unsealed);
+    assert_eq!(SlicingDiversity::Bucket(vec![guarantee]).protection(&shared, Attr(3)), TableProtection::Exclusive);
     assert_eq!(SlicingDiversity::Mixture(ratio(5, 2)).least_rows(), 3);
     assert_eq!(SlicingDiversity::Bucket(vec![guarantee]).least_rows(), 2);
 }
@@ -367,7 +367,7 @@ fn what_holds_in_every_bucket_is_sealed() {
 pub(super) struct Aside(pub(super) Vec<u32>);
 
 impl TableAnnotations for Aside {
-    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+    fn annotations(&self, _: Attr) -> ColumnAnnotations {
         ColumnAnnotations::without(self.0.clone())
     }
 }
@@ -425,7 +425,7 @@ proptest! {
         };
         let expected = naive(&known, &space, split, attempts, least, holds);
         // with all buckets looked at, whether needed or not
-        let bound = FrequencyBound { l, terrain: stated.terrain(Attr(sensitive)) };
+        let bound = FrequencyBound { l, annotations: stated.annotations(Attr(sensitive)) };
         let weights = if weighted { BucketWeights::SharesAndSizes } else { BucketWeights::Shares };
         let mixed = slicing.mixed(&table, &keys, bound, weights, &stated, &Control::default());
         let sliced = slicing.slice(&table, &stated, &Control::default()).map(|sliced| sliced.buckets);

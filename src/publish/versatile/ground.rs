@@ -61,7 +61,7 @@ pub struct DecompositionInput<'a> {
     pub attributes: AttrSet,
     /// The rules of the job, none implied by another, in the order in which they are to be looked at.
     pub rules: Vec<PrivacyRule>,
-    standing: &'a [PrivacyRule],
+    protection: &'a [PrivacyRule],
     earlier: &'a [TableSchema],
     guarantees: BTreeMap<Attr, Vec<Guarantee>>,
 }
@@ -72,15 +72,15 @@ impl<'a> DecompositionInput<'a> {
     pub fn new(
         attributes: AttrSet,
         rules: Vec<PrivacyRule>,
-        standing: &'a [PrivacyRule],
+        protection: &'a [PrivacyRule],
         earlier: &'a [TableSchema],
     ) -> Self {
         let mut into: BTreeMap<Attr, Vec<Guarantee>> = BTreeMap::new();
-        for rule in rules.iter().chain(standing).filter(|rule| attributes.contains(rule.sensitive)) {
+        for rule in rules.iter().chain(protection).filter(|rule| attributes.contains(rule.sensitive)) {
             into.entry(rule.sensitive).or_default().push(rule.guarantee);
         }
         let guarantees = into.into_iter().map(|(attr, all)| (attr, privacy::strongest(all))).collect();
-        Self { attributes, rules, standing, earlier, guarantees }
+        Self { attributes, rules, protection, earlier, guarantees }
     }
 
     /// The same without what is published already.
@@ -91,7 +91,7 @@ impl<'a> DecompositionInput<'a> {
 
     /// All rules: those of the job first.
     pub(super) fn all_rules(&self) -> impl Iterator<Item = &PrivacyRule> {
-        self.rules.iter().chain(self.standing)
+        self.rules.iter().chain(self.protection)
     }
 
     /// What buckets on `sensitive` keep: the strongest guarantees of all rules that protect it, whatever is known to whom. So

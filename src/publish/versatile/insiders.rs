@@ -1,7 +1,7 @@
 //! What insiders can rule out where dependencies tell: who rules out values of an attribute rules out the values of whatever
 //! determines it that go with nothing else.
 //!
-//! Such values must be stated as uninformative too: the buckets of the determining attribute then reckon with them, and the manifest
+//! Such values must be stated as excludable too: the buckets of the determining attribute then reckon with them, and the manifest
 //! says so. Guardian does not add them by itself, since a manifest that named them would tell of rows what no part tells.
 
 use crate::control::{Cancelled, Control};
@@ -10,12 +10,12 @@ use crate::privacy::Dependency;
 use crate::publish::DesignedRule;
 use crate::publish::input::PlanInput;
 
-const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as uninformative, and another attribute determines it, which has \
+const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as excludable, and another attribute determines it, which has \
                         values that occur with these alone: whoever rules out the former rules out the latter, which must be \
-                        stated as uninformative too";
-const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are stated as uninformative, and several attributes together determine it: \
+                        stated as excludable too";
+const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are stated as excludable, and several attributes together determine it: \
                        what is ruled out of each of them is not reckoned with; state the dependency under assume_unknown, or \
-                       nothing as uninformative";
+                       nothing as excludable";
 
 /// Refuses rules under which an insider could rule out more than is stated.
 ///
@@ -25,7 +25,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
     let published = AttrSet::first(input.counts.attributes());
     for rule in rules.iter_mut().filter(|rule| rule.impossible.is_none()) {
         let sensitive = rule.rule.sensitive;
-        if rule.protects.attributes().len() > 1 || input.counts.terrain(sensitive).uninformative().is_empty() {
+        if rule.protects.attributes().len() > 1 || input.counts.annotations(sensitive).excludable().is_empty() {
             continue;
         }
         for &dependency in input.dependencies {
@@ -46,18 +46,18 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
     Ok(())
 }
 
-/// Whether each value of the determinant that occurs with uninformative values of the dependent alone is uninformative itself.
+/// Whether each value of the determinant that occurs with excludable values of the dependent alone is excludable itself.
 fn states_what_follows(table: &Table, dependency: Dependency, control: &Control) -> Result<bool, Cancelled> {
     let Some(determinant) = dependency.determinant.iter().next() else { return Ok(true) };
     let (from, to) = (table.column(determinant), table.column(dependency.dependent));
-    let terrain = table.terrain(dependency.dependent);
+    let annotations = table.annotations(dependency.dependent);
     let mut informs = vec![false; from.domain.len()];
     for (row, (value, told)) in from.codes.iter().zip(to.codes.iter()).enumerate() {
         if row.is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
-        informs[value as usize] |= !terrain.is_uninformative(told);
+        informs[value as usize] |= !annotations.is_excludable(told);
     }
-    let stated = |code: u32| table.terrain(determinant).is_uninformative(code);
+    let stated = |code: u32| table.annotations(determinant).is_excludable(code);
     Ok((0..).zip(from.counts()).zip(informs).all(|((code, rows), informs)| informs || rows == 0 || stated(code)))
 }

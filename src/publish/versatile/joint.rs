@@ -210,14 +210,14 @@ impl CombinationContraction {
             }
             Protected::Joint(_) | Protected::Rows => protects,
         };
-        let seal = |seal: TableGuard| TableGuard {
-            known: self.expand(seal.known),
-            protects: protects(seal.protects),
-            guarantees: seal.guarantees,
+        let guard = |guard: TableGuard| TableGuard {
+            known: self.expand(guard.known),
+            protects: protects(guard.protects),
+            guarantees: guard.guarantees,
         };
         let bucketized = table.bucketized.map(|bucketized| Bucketized {
             parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
-            seals: bucketized.seals.into_iter().map(seal).collect(),
+            guards: bucketized.guards.into_iter().map(guard).collect(),
             planned: bucketized.planned,
             sliced: bucketized.sliced,
         });

@@ -46,13 +46,13 @@ impl Method for Versatile {
     /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
     /// rule in the result.
     fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-        let (mut rules, relied_on) = designed_rules(spec, input)?;
+        let (mut rules, used_dependencies) = designed_rules(spec, input)?;
         joint::settle(&mut rules, input, control)?;
         insiders::settle(&mut rules, input, control)?;
         if spec.algorithm != Algorithm::Uad || spec.addback {
             joint::refuse_combinations(&mut rules);
         }
-        let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
+        let mut design = Design { tables: Vec::new(), rules, used_dependencies, decision: Decision::ByRules };
         // tables are decided with one attribute in place of each combination that only its joint value protects
         let contraction = CombinationContraction::of(&design.rules);
         let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
@@ -66,9 +66,9 @@ impl Method for Versatile {
             Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
             Algorithm::Uad if !spec.addback => {
                 let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
-                let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
-                let standing: Vec<PrivacyRule> = standing.copied().collect();
-                let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
+                let protection = input.active_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
+                let protection: Vec<PrivacyRule> = protection.copied().collect();
+                let tables = selected.iter().map(|table| designed_table(table, &kept, &protection));
                 design.tables = tables.map(|table| contraction.table(table)).collect();
                 release_idle(&mut design, input);
             }
@@ -159,7 +159,7 @@ fn decide_by_data(
     let mut rules = kept;
     rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
     let ground =
-        DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
+        DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, input.active_rules, input.earlier);
     let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
     let mut links = CorrelatedAttributes::new(rows, input.dependencies, spec.correlated, control);
     let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
@@ -169,26 +169,27 @@ fn decide_by_data(
     Ok(())
 }
 
-/// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
+/// A selected table under the strongest guarantees of all rules, of this job or protection, into its sensitive attribute whose
 /// known side meets the table.
-fn designed_table(selected: &SelectedTable, kept: &[PrivacyRule], standing: &[PrivacyRule]) -> DesignedTable {
+fn designed_table(selected: &SelectedTable, kept: &[PrivacyRule], protection: &[PrivacyRule]) -> DesignedTable {
     let bucketized = selected.sensitive.and_then(|sensitive| {
         let rest = selected.attributes.without(sensitive);
-        let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
+        let guarded =
+            kept.iter().chain(protection).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
         let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
         (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
     });
     DesignedTable::of(selected.attributes, bucketized)
 }
 
-/// Publishes raw what guards no rule, of this job or standing in the series: its buckets would protect nothing.
+/// Publishes raw what guards no rule, of this job or protection in the series: its buckets would protect nothing.
 fn release_idle(design: &mut Design, input: &PlanInput<'_>) {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(input.earlier);
     let mut active = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(DesignedRule::demand);
-    let standing = input.standing_rules.iter().map(|&rule| RuleDemand::from(rule));
-    for demand in kept.chain(standing) {
+    let protection = input.active_rules.iter().map(|&rule| RuleDemand::from(rule));
+    for demand in kept.chain(protection) {
         match privacy::judge_demand(&schemas, &demand) {
             RuleStatus::Guardian { table, .. } => active[table] = true,
             // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse

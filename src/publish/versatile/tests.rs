@@ -127,7 +127,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         counts: &counts,
         published_names: &names,
         earlier: &[],
-        standing_rules: &[],
+        active_rules: &[],
         dependencies: &[],
         beside: None,
         rows: None,
@@ -143,7 +143,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         fill: false,
         score: DecompositionScore::Entropy,
         correlated: CorrelatedPolicy::Together,
-        no_rules: None,
+        no_rules_reason: None,
     };
     Versatile::plan(&spec, &input, &Control::default()).unwrap()
 }

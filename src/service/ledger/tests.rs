@@ -84,7 +84,7 @@ fn guarded() -> Value {
 fn plain(attributes: &[&str]) -> Value {
     let publish: serde_json::Map<_, _> =
         attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+    json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
 }
 
 /// Publishes in a store, carries its ledger to another, and asks there for what must not be.
@@ -117,13 +117,13 @@ async fn carried(from: &Config, to: &Config) {
     }
     let elsewhere = tempfile::tempdir().unwrap();
     let other_key = elsewhere.path().join("master.key");
-    let strange = config(&elsewhere.path().join("data"), "embedded", &other_key);
-    assert!(matches!(import(&strange, &file).await, Err(LedgerError::NoKey(_))));
+    let unknown = config(&elsewhere.path().join("data"), "embedded", &other_key);
+    assert!(matches!(import(&unknown, &file).await, Err(LedgerError::NoKey(_))));
     assert!(!other_key.exists());
     MasterKey::open(&other_key).unwrap();
-    let refused = import(&strange, &file).await;
+    let refused = import(&unknown, &file).await;
     assert!(matches!(refused, Err(LedgerError::OtherKey { store }) if store == home));
-    assert!(!strange.data.exists(), "nothing was made");
+    assert!(!unknown.data.exists(), "nothing was made");
 
     let done = import(to, &file).await.unwrap();
     assert_eq!((done.releases, done.advanced), (2, 0));

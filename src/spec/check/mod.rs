@@ -95,9 +95,8 @@ pub(super) fn resolve(
     attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
     let values =
-        |column: &usize| ExcludedValues { attribute: attrs[column], values: stated[*column].uninformative.clone() };
-    let uninformative: Vec<ExcludedValues> =
-        used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
+        |column: &usize| ExcludedValues { attribute: attrs[column], values: stated[*column].excludable.clone() };
+    let excludable: Vec<ExcludedValues> = used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
     let mut named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds.clone(),
         DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
@@ -131,7 +130,7 @@ pub(super) fn resolve(
         }
     };
     UnitEnforcer { unit: schema.unit, faults }.on(&mut method, &mut named);
-    check_uninformative(columns, &used, &uninformative, &method, faults);
+    check_excludable(columns, &used, &excludable, &method, faults);
     let along = used.iter().filter(|column| stated[**column].taxonomy.is_some()).map(|column| attrs[column]);
     check_grounds(columns, &used, along.collect(), &method, faults);
     let tree = |column: &usize| match &stated[*column].taxonomy {
@@ -148,7 +147,7 @@ pub(super) fn resolve(
         attributes: AttrSet::first(used.len()),
         overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
         method,
-        uninformative,
+        excludable,
         taxonomies,
         thresholds,
         unit: schema.unit.clone(),
@@ -225,18 +224,18 @@ fn check_attribute(
 }
 
 /// What it means that values are ruled out is known for guarantees on single values of single attributes.
-fn check_uninformative(
+fn check_excludable(
     columns: &DatasetColumns<'_>,
     used: &[usize],
-    uninformative: &[ExcludedValues],
+    excludable: &[ExcludedValues],
     method: &MethodSpec,
     faults: &mut FaultList,
 ) {
     // its buckets protect an attribute from whoever knows the other sensitive ones
     let joint = matches!(method, MethodSpec::Versatile(spec) if spec.algorithm == Algorithm::MultiSa);
-    for stated @ ExcludedValues { attribute, .. } in uninformative {
+    for stated @ ExcludedValues { attribute, .. } in excludable {
         let name = columns.name(used[attribute.index()]);
-        let pointer = child(&child("/attributes", name), "uninformative");
+        let pointer = child(&child("/attributes", name), "excludable");
         let mut rules = method.rules().iter().filter(|rule| rule.protects.attributes().contains(*attribute));
         let unsaid = rules.find_map(|rule| match rule.protects {
             Protected::Joint(_) => Some("a combination".to_owned()),
@@ -408,7 +407,7 @@ fn versatile(columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>, draft: 
         fill: draft.fill,
         score: draft.score,
         correlated: draft.correlated,
-        no_rules: draft.no_rules,
+        no_rules_reason: draft.no_rules_reason,
     }
 }
 

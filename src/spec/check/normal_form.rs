@@ -33,8 +33,8 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     let entropy = parts.general.entropy.unwrap_or_else(|| parts.method.states_entropy());
     reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));
-    if let DraftMethod::Versatile(DraftVersatile { no_rules: Some(reason), .. }) = parts.method {
-        reuse.insert("no_rules".into(), reason.as_str().into());
+    if let DraftMethod::Versatile(DraftVersatile { no_rules_reason: Some(reason), .. }) = parts.method {
+        reuse.insert("no_rules_reason".into(), reason.as_str().into());
     }
     let mut attributes = Map::new();
     let mentioned = parts.method.mentioned();
@@ -56,7 +56,7 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     }
     let mut sorted = attributes.clone();
     // faults point at values as they are stated; their order says nothing
-    for values in sorted.values_mut().filter_map(|members| members.get_mut("uninformative")?.as_array_mut()) {
+    for values in sorted.values_mut().filter_map(|members| members.get_mut("excludable")?.as_array_mut()) {
         values.sort_by_cached_key(Value::to_string);
     }
     reuse.insert("attributes".into(), sorted.into());
@@ -101,8 +101,8 @@ fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<S
     if let Some(width) = stated.equal_width.and_then(|width| u64::try_from(width).ok()) {
         members.insert("discretize".into(), json!({"equal_width": width}));
     }
-    if !stated.uninformative.is_empty() {
-        members.insert("uninformative".into(), json!(stated.uninformative));
+    if !stated.excludable.is_empty() {
+        members.insert("excludable".into(), json!(stated.excludable));
     }
     if let Some(TaxonomyChoice::Tree(tree)) = &stated.taxonomy {
         members.insert("taxonomy".into(), tree.written());

@@ -53,7 +53,7 @@ pub struct Specification {
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,
     /// Values that an insider can rule out, per attribute that has some.
-    pub uninformative: Vec<ExcludedValues>,
+    pub excludable: Vec<ExcludedValues>,
     /// The taxonomies of attributes that have one, in the order of attributes.
     pub taxonomies: Vec<DeclaredTaxonomy>,
     /// The thresholds that rules put on values of attributes, where their guarantees name some.

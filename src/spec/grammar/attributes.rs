@@ -12,7 +12,7 @@ use super::taxonomy::TaxonomyName;
 use crate::microdata::Taxonomy;
 use crate::problem::{Fault, Kind};
 
-/// How many values of an attribute may be uninformative.
+/// How many values of an attribute may be excludable.
 const MAX_VALUES: usize = 1_000;
 
 /// The columns of the dataset, by name.
@@ -57,7 +57,7 @@ pub(in crate::spec) struct AttributeOptions {
     pub(in crate::spec) rename: Option<String>,
     pub(in crate::spec) equal_width: Option<i128>,
     /// Values that an insider can rule out, `None` being the missing one; each once.
-    pub(in crate::spec) uninformative: Vec<Option<String>>,
+    pub(in crate::spec) excludable: Vec<Option<String>>,
     pub(in crate::spec) taxonomy: Option<TaxonomyChoice>,
     /// Whether a taxonomy is stated that could not be read.
     pub(in crate::spec) is_misread: bool,
@@ -127,10 +127,10 @@ fn read_one(
     let tree = members.take("taxonomy");
     let taxonomy = tree.and_then(|stated| along(stated, &members.at("taxonomy"), name, origin, faults));
     let is_misread = tree.is_some() && taxonomy.is_none();
-    let uninformative = read_values(&mut members, faults);
+    let excludable = read_values(&mut members, faults);
     members.finish(faults);
     let rename = rename.map(str::to_owned);
-    AttributeOptions { drop, publish, identifier, rename, equal_width, uninformative, taxonomy, is_misread }
+    AttributeOptions { drop, publish, identifier, rename, equal_width, excludable, taxonomy, is_misread }
 }
 
 /// A tree, or the name of a stored one where that is still to be written out.
@@ -165,10 +165,10 @@ fn along(
     }
 }
 
-/// The values of `uninformative`.
+/// The values of `excludable`.
 fn read_values(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Option<String>> {
-    let values = members.list("uninformative", "an array of values", faults).unwrap_or_default();
-    let pointer = members.at("uninformative");
+    let values = members.list("excludable", "an array of values", faults).unwrap_or_default();
+    let pointer = members.at("excludable");
     if values.len() > MAX_VALUES {
         faults.range(pointer, "an array of at most 1000 values");
         return Vec::new();

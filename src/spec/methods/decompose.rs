@@ -100,8 +100,8 @@ pub(in crate::spec) fn read(
     let named = members.text("primary", "the name of a sensitive attribute, or null", faults, |_| true);
     let pointer = members.at("primary");
     let primary = named.and_then(|name| columns.resolve(name, &pointer, faults));
-    let strange = primary.filter(|column| !hidden && !is_sensitive(*column));
-    if let Some(column) = strange {
+    let unknown = primary.filter(|column| !hidden && !is_sensitive(*column));
+    if let Some(column) = unknown {
         let detail =
             format!("buckets are made by a sensitive attribute, and {} is not among them", columns.name(column));
         faults.push(Fault::new(pointer, Kind::BadColumns, detail));

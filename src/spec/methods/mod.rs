@@ -81,8 +81,8 @@ pub(super) fn read(
     origin: DocumentSource,
     faults: &mut FaultList,
 ) -> Option<DraftMethod> {
-    let no_rules =
-        document.text("no_rules", "a reason of 1 to 500 characters", faults, super::grammar::reader::is_reason);
+    let no_rules_reason =
+        document.text("no_rules_reason", "a reason of 1 to 500 characters", faults, super::grammar::reader::is_reason);
     let Some(value) = document.take("method") else {
         faults.range(document.at("method"), "an object with a type");
         return None;
@@ -92,15 +92,15 @@ pub(super) fn read(
     let reads_no_rules = "stated only for versatile, and only when there are no rules";
     match type_ {
         Some("versatile") => {
-            let draft = versatile(members, columns, no_rules, origin, faults);
-            if no_rules.is_some() && !(draft.rules.is_empty() && draft.mentioned.is_empty()) {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            let draft = versatile(members, columns, no_rules_reason, origin, faults);
+            if no_rules_reason.is_some() && !(draft.rules.is_empty() && draft.mentioned.is_empty()) {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Versatile(draft))
         }
         Some(name @ ("anatomy" | "slicing")) => {
-            if no_rules.is_some() {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            if no_rules_reason.is_some() {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(match name {
                 "slicing" => DraftMethod::Slicing(slicing::read(members, columns, faults)),
@@ -108,26 +108,26 @@ pub(super) fn read(
             })
         }
         Some("bucketize") => {
-            if no_rules.is_some() {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            if no_rules_reason.is_some() {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
         }
         Some("decompose") => {
-            if no_rules.is_some() {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            if no_rules_reason.is_some() {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Decompose(decompose::read(members, columns, stated, faults)))
         }
         Some("generalize") => {
-            if no_rules.is_some() {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            if no_rules_reason.is_some() {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Generalize(generalize::read(members, columns, stated, faults)))
         }
         Some("sequential") => {
-            if no_rules.is_some() {
-                faults.range(document.at("no_rules"), reads_no_rules);
+            if no_rules_reason.is_some() {
+                faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Sequential(sequential::read(members, columns, stated, faults)))
         }

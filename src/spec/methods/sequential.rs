@@ -463,10 +463,10 @@ impl DraftSequential {
     ) {
         for &column in used {
             let place = child("/attributes", columns.name(column));
-            if !stated[column].uninformative.is_empty() {
+            if !stated[column].excludable.is_empty() {
                 let detail = "(X,Y)-privacy counts the values that a group has on y, whoever could rule some of them out: leave out \
-                              uninformative, and hold the values that matter to a share with sensitive_values of xy_linkability";
-                faults.unsupported(child(&place, "uninformative"), detail);
+                              excludable, and hold the values that matter to a share with sensitive_values of xy_linkability";
+                faults.unsupported(child(&place, "excludable"), detail);
             }
         }
         if general.entropy == Some(true) {

@@ -38,7 +38,7 @@ pub struct VersatileSpec {
     /// Whether sensitive attributes that tell each other share their buckets.
     pub correlated: CorrelatedPolicy,
     /// Why there are no rules, when there are none.
-    pub no_rules: Option<String>,
+    pub no_rules_reason: Option<String>,
 }
 
 impl VersatileSpec {

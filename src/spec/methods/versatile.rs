@@ -25,7 +25,7 @@ pub(in crate::spec) struct DraftVersatile {
     pub(in crate::spec) fill: bool,
     pub(in crate::spec) score: DecompositionScore,
     pub(in crate::spec) correlated: CorrelatedPolicy,
-    pub(in crate::spec) no_rules: Option<String>,
+    pub(in crate::spec) no_rules_reason: Option<String>,
     /// The thresholds that guarantees name.
     pub(in crate::spec) thresholds: ThresholdsByDigest,
 }
@@ -33,7 +33,7 @@ pub(in crate::spec) struct DraftVersatile {
 pub(in crate::spec) fn versatile(
     mut members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
-    no_rules: Option<&str>,
+    no_rules_reason: Option<&str>,
     origin: DocumentSource,
     faults: &mut FaultList,
 ) -> DraftVersatile {
@@ -79,8 +79,8 @@ pub(in crate::spec) fn versatile(
     let before = faults.len();
     let rules = members.list("rules", "an array of rules", faults);
     let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    if rules.unwrap_or_default().is_empty() && no_rules.is_none() && faults.len() == before {
-        let detail = "without a rule nothing is protected: state one, or why there is none in no_rules";
+    if rules.unwrap_or_default().is_empty() && no_rules_reason.is_none() && faults.len() == before {
+        let detail = "without a rule nothing is protected: state one, or why there is none in no_rules_reason";
         faults.push(Fault::new(members.at("rules"), Kind::VacuousGuarantee, detail));
     }
     let pointer = members.at("rules");
@@ -101,6 +101,6 @@ pub(in crate::spec) fn versatile(
         fill: fill.unwrap_or(false),
         score,
         correlated,
-        no_rules: no_rules.map(str::to_owned),
+        no_rules_reason: no_rules_reason.map(str::to_owned),
     }
 }

@@ -142,7 +142,6 @@ fn published_names_are_unique() {
 
 #[test]
 fn something_has_to_be_published() {
-    let nothing =
-        json!({"dataset": ID, "unlisted": "drop", "no_rules": "nothing to protect", "method": {"type": "versatile"}});
+    let nothing = json!({"dataset": ID, "unlisted": "drop", "no_rules_reason": "nothing to protect", "method": {"type": "versatile"}});
     assert_eq!(kinds(&read_on(&nothing, &columns(&["a"])).faults), [("/attributes", Kind::BadColumns)]);
 }

@@ -44,7 +44,7 @@ fn general_members() {
         at("/schema", json!([]), Unsupported),
         ("/utility", json!(["kl"]), [("/utility/0", Range)]),
         at("/utility", json!({}), Range),
-        at("/no_rules", json!("because"), Range),
+        at("/no_rules_reason", json!("because"), Range),
         at("/methods", json!({}), UnknownField),
         at("/method", json!("versatile"), Range),
         at("/method", json!(null), Range),
@@ -89,8 +89,8 @@ fn attributes() {
         ("/attributes/age/discretize", json!(10), &[("/attributes/age/discretize", Range)]),
         ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy/Any", Range)]),
         ("/attributes/age/taxonomy", json!("A name"), &[("/attributes/age/taxonomy", Range)]),
-        ("/attributes/age/uninformative", json!(["none", "none"]), &[("/attributes/age/uninformative/1", Range)]),
-        ("/attributes/age/uninformative", json!("none"), &[("/attributes/age/uninformative", Range)]),
+        ("/attributes/age/excludable", json!(["none", "none"]), &[("/attributes/age/excludable/1", Range)]),
+        ("/attributes/age/excludable", json!("none"), &[("/attributes/age/excludable", Range)]),
         (
             "/attributes/agee",
             json!({"drop": 1}),
@@ -340,7 +340,7 @@ fn anatomy() {
         ("/method/guarantee", json!(null), &[("/method/guarantee", Range)]),
         ("/method/guarantee/l", json!(1), &[("/method/guarantee/l", Vacuous)]),
         ("/method/rules", json!([]), &[("/method/rules", UnknownField)]),
-        ("/no_rules", json!("because"), &[("/no_rules", Range)]),
+        ("/no_rules_reason", json!("because"), &[("/no_rules_reason", Range)]),
     ];
     check(cases, &document);
 }

@@ -97,7 +97,7 @@ fn the_hospital_document_is_understood() {
     assert_eq!(specification.published_names, specification.names);
     let MethodSpec::Versatile(method) = &specification.method else { panic!("another method") };
     assert_eq!(method.rules, [rule(0, &[1, 5], 4, 2), rule(1, &[2, 5], 3, 2), rule(2, &[0, 4], 3, 2)]);
-    assert_eq!((method.saturate, method.no_rules.as_deref()), (false, None));
+    assert_eq!((method.saturate, method.no_rules_reason.as_deref()), (false, None));
     assert_eq!((specification.priority, specification.deadline, specification.reason), (0, None, None));
 }
 
@@ -158,12 +158,12 @@ fn anatomy_knows_the_published_attributes_or_those_it_names() {
 #[test]
 fn no_rules_need_a_reason() {
     let document = json!({
-        "dataset": ID, "unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules": "ages are public",
+        "dataset": ID, "unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules_reason": "ages are public",
         "method": {"type": "versatile"},
     });
     let specification = accepted(&document, &hospital());
     assert!(specification.method.rules().is_empty());
-    assert_eq!(specification.normalized["no_rules"], "ages are public");
+    assert_eq!(specification.normalized["no_rules_reason"], "ages are public");
 }
 
 #[test]

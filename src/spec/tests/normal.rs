@@ -13,7 +13,7 @@ fn shorthand_objects_orders_and_explicit_defaults_are_one() {
     let spelled = json!({
         "dataset": ID.to_uppercase(), "hold": false, "priority": 0, "deadline": null, "unlisted": "refuse",
         "composition": {"mode": "enforce"}, "internal": {}, "utility": [],
-        "attributes": {"age": {"publish": true, "drop": false, "rename": "age"}, "race": {}, "icd9": {"uninformative": []}},
+        "attributes": {"age": {"publish": true, "drop": false, "rename": "age"}, "race": {}, "icd9": {"excludable": []}},
         "method": {
             "score": "entropy", "algorithm": "uad", "type": "versatile", "correlated": "together",
             "uad": {"addback": false, "saturate": false}, "gd": {"fill": false},

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, by, deed, is_conflict};
+use super::{Bench, TENANT, at, audit_entry, by, is_conflict};
 use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
 use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, StoreError};
 
@@ -25,40 +25,40 @@ pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
 pub(crate) async fn a_key_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
     let (mut key, token) = api_key(TENANT);
-    store.insert_key(&key, &deed()).await.unwrap();
+    store.insert_key(&key, &audit_entry()).await.unwrap();
     let read = store.key(key.id).await.unwrap().unwrap();
     assert_eq!(read, key);
     assert!(read.admits(&token, at(59)) && !read.admits(&token, at(60)));
-    assert!(is_conflict(&store.insert_key(&key, &deed()).await));
+    assert!(is_conflict(&store.insert_key(&key, &audit_entry()).await));
     assert!(store.key(Uuid::now_v7()).await.unwrap().is_none());
     (key.id, key.expires_at) = (Uuid::now_v7(), None);
-    store.insert_key(&key, &deed()).await.unwrap();
+    store.insert_key(&key, &audit_entry()).await.unwrap();
     assert_eq!(store.key(key.id).await.unwrap().unwrap(), key);
 }
 
 pub(crate) async fn a_first_key_is_the_first(bench: &impl Bench) {
     let store = bench.store();
     let (first, second) = (api_key(TENANT).0, api_key("other").0);
-    assert!(store.insert_first_key(&first, &deed()).await.unwrap());
-    assert!(!store.insert_first_key(&second, &deed()).await.unwrap());
+    assert!(store.insert_first_key(&first, &audit_entry()).await.unwrap());
+    assert!(!store.insert_first_key(&second, &audit_entry()).await.unwrap());
     assert_eq!(store.keys(None).await.unwrap(), [first]);
 }
 
 pub(crate) async fn a_revoked_key_stays_revoked(bench: &impl Bench) {
     let store = bench.store();
     let (key, token) = api_key(TENANT);
-    store.insert_key(&key, &deed()).await.unwrap();
-    assert_eq!(store.revoke_key(key.id, at(5), &deed()).await.unwrap().revoked_at, Some(at(5)));
-    assert_eq!(store.revoke_key(key.id, at(6), &deed()).await.unwrap().revoked_at, Some(at(5)));
+    store.insert_key(&key, &audit_entry()).await.unwrap();
+    assert_eq!(store.revoke_key(key.id, at(5), &audit_entry()).await.unwrap().revoked_at, Some(at(5)));
+    assert_eq!(store.revoke_key(key.id, at(6), &audit_entry()).await.unwrap().revoked_at, Some(at(5)));
     assert!(!store.key(key.id).await.unwrap().unwrap().admits(&token, at(4)));
-    assert!(matches!(store.revoke_key(Uuid::now_v7(), at(5), &deed()).await, Err(StoreError::NotFound)));
+    assert!(matches!(store.revoke_key(Uuid::now_v7(), at(5), &audit_entry()).await, Err(StoreError::NotFound)));
 }
 
 pub(crate) async fn keys_are_listed_by_tenant(bench: &impl Bench) {
     let store = bench.store();
     let (here, there) = (api_key(TENANT).0, api_key("other").0);
-    store.insert_key(&here, &deed()).await.unwrap();
-    store.insert_key(&there, &deed()).await.unwrap();
+    store.insert_key(&here, &audit_entry()).await.unwrap();
+    store.insert_key(&there, &audit_entry()).await.unwrap();
     assert_eq!(store.keys(Some(TENANT)).await.unwrap(), std::slice::from_ref(&here));
     assert_eq!(store.keys(None).await.unwrap(), [here, there]);
     assert_eq!(store.keys(Some("nobody")).await.unwrap(), []);

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, by, claim, commit_of, dataset, deed, enqueue, new_job, part_chunk};
+use super::{Bench, TENANT, at, audit_entry, by, claim, commit_of, dataset, enqueue, new_job, part_chunk};
 use crate::ports::{
     AuditAction, AuditFilter, CommitOutcome, JobStatus, ReleaseAction, Store, TenantSettings, Transition,
     TransitionOutcome,
@@ -10,10 +10,10 @@ use crate::ports::{
 
 /// A held release with a part, and its job.
 async fn held(store: &dyn Store, reuse: u8) -> (Uuid, Uuid) {
-    held_by(store, reuse, None).await
+    enforced_by(store, reuse, None).await
 }
 
-async fn held_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (Uuid, Uuid) {
+async fn enforced_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (Uuid, Uuid) {
     let job = submit(store, reuse, submitter).await;
     let (claimed, token) = claim(store, at(1)).await;
     store.put_part_chunk(job, 1, &part_chunk(0, 0, 1)).await.unwrap();
@@ -27,7 +27,7 @@ async fn held_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (Uuid
 
 async fn submit(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> Uuid {
     let mut job = new_job(dataset(store).await, reuse);
-    job.deed = by(TENANT, submitter, AuditAction::Submit, at(0));
+    job.audit_entry = by(TENANT, submitter, AuditAction::Submit, at(0));
     store.enqueue(job).await.unwrap().id
 }
 
@@ -42,8 +42,8 @@ async fn act_by(
     tenant: &str,
     key: Option<Uuid>,
 ) -> TransitionOutcome {
-    let deed = by(tenant, key, AuditAction::Approve, at(9));
-    store.transition(&Transition { release, act, reason: "why".into(), deed }).await.unwrap()
+    let audit_entry = by(tenant, key, AuditAction::Approve, at(9));
+    store.transition(&Transition { release, act, reason: "why".into(), audit_entry }).await.unwrap()
 }
 
 pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench) {
@@ -52,20 +52,20 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert_eq!(enqueue(&*store, 1).await.release, Some(release), "an equal job gets it");
     assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::WrongState("held".into()));
     assert_eq!(act_by(&*store, release, ReleaseAction::Approve, "other", None).await, TransitionOutcome::NotFound);
-    assert!(!store.mark_read("other", release, at(9), &deed()).await.unwrap());
+    assert!(!store.mark_read("other", release, at(9), &audit_entry()).await.unwrap());
     assert_eq!(store.old_releases(at(100)).await.unwrap(), []);
     assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::Done);
     assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::WrongState("published".into()));
     assert_eq!(store.old_releases(at(2)).await.unwrap(), []);
     assert_eq!(store.old_releases(at(3)).await.unwrap(), [(TENANT.to_owned(), release)]);
     assert_eq!(store.release_events("other", release).await.unwrap(), []);
-    assert!(store.mark_read(TENANT, release, at(10), &deed()).await.unwrap());
+    assert!(store.mark_read(TENANT, release, at(10), &audit_entry()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_some(), "a served part stays");
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
     assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::Done);
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "withdrawn");
-    assert!(!store.mark_read(TENANT, release, at(11), &deed()).await.unwrap());
+    assert!(!store.mark_read(TENANT, release, at(11), &audit_entry()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_none());
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
@@ -90,10 +90,10 @@ pub(crate) async fn a_rejection_lifts_what_nobody_read(bench: &impl Bench) {
     assert_eq!(bench.count("part_chunks").await, 0);
     let again = enqueue(&*store, 1).await;
     assert_eq!(again.status, JobStatus::Queued, "it is made anew");
-    store.request_cancel(TENANT, again.id, at(5), &deed()).await.unwrap();
+    store.request_cancel(TENANT, again.id, at(5), &audit_entry()).await.unwrap();
 
     let (_, read) = held(&*store, 1).await;
-    assert!(store.mark_read(TENANT, read, at(3), &deed()).await.unwrap());
+    assert!(store.mark_read(TENANT, read, at(3), &audit_entry()).await.unwrap());
     assert_eq!(act(&*store, read, ReleaseAction::Reject).await, TransitionOutcome::Done);
     assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.len(), 2);
     let ended = Some((read, "rejected".to_owned()));
@@ -123,8 +123,8 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     let asks = TenantSettings { approval_by_another: true };
     let keys: Vec<Uuid> = (0..4).map(|_| Uuid::now_v7()).collect();
     let [first, twin, late, officer] = keys[..] else { unreachable!() };
-    store.set_tenant("other", asks, &deed()).await.unwrap();
-    let (_, release) = held_by(&*store, 1, Some(first)).await;
+    store.set_tenant("other", asks, &audit_entry()).await.unwrap();
+    let (_, release) = enforced_by(&*store, 1, Some(first)).await;
     assert_eq!(
         act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(first)).await,
         TransitionOutcome::Done,
@@ -133,7 +133,7 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     let event = store.release_events(TENANT, release).await.unwrap().remove(0);
     assert_eq!(event.actor, Some(format!("key:{first}")));
 
-    store.set_tenant(TENANT, asks, &deed()).await.unwrap();
+    store.set_tenant(TENANT, asks, &audit_entry()).await.unwrap();
     let job = submit(&*store, 2, Some(first)).await;
     let waiting = submit(&*store, 2, Some(twin)).await;
     let (claimed, token) = claim(&*store, at(1)).await;
@@ -177,8 +177,8 @@ pub(crate) async fn the_first_read_of_a_held_release_is_logged(bench: &impl Benc
     };
     let (_, release) = held(&*store, 1).await;
     let read = async |tenant: &str| {
-        let deed = by(tenant, None, AuditAction::ReadHeld, at(5));
-        (store.mark_read(tenant, release, at(5), &deed).await.unwrap(), deed)
+        let audit_entry = by(tenant, None, AuditAction::ReadHeld, at(5));
+        (store.mark_read(tenant, release, at(5), &audit_entry).await.unwrap(), audit_entry)
     };
     assert!(!read("other").await.0);
     assert_eq!(reads().await, []);

@@ -1,7 +1,7 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
+pub(crate) mod audit_entries;
 pub(crate) mod datasets;
-pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
 pub(crate) mod people;
@@ -78,7 +78,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         format: "text/csv".into(),
         content_hash: [7; 32],
         chunks,
-        profiles: Some(sealed(b"profiles")),
+        profiles: Some(ciphertext(b"profiles")),
         wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
         overlaps: Vec::new(),
@@ -86,7 +86,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
 }
 
 /// Something that nobody in particular did.
-pub(crate) fn deed() -> AuditEntry {
+pub(crate) fn audit_entry() -> AuditEntry {
     by(TENANT, None, AuditAction::Plan, at(0))
 }
 
@@ -97,8 +97,8 @@ pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: AuditAction, at: DateT
     AuditEntry::of(&caller, action, Uuid::now_v7(), at)
 }
 
-/// What a store takes for sealed: it cannot look inside.
-pub(crate) fn sealed(bytes: &[u8]) -> Ciphertext {
+/// What a store takes for encrypted: it cannot look inside.
+pub(crate) fn ciphertext(bytes: &[u8]) -> Ciphertext {
     Ciphertext::stored(bytes.to_vec())
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn begun(store: &dyn Store) -> Uuid {
 /// A dataset without chunks.
 pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
     let id = begun(store).await;
-    store.insert_dataset(&dataset_record(id, 0), &deed()).await.unwrap();
+    store.insert_dataset(&dataset_record(id, 0), &audit_entry()).await.unwrap();
     id
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
         submitted_at: at(0),
         deadline_at: None,
         wrapped_key: vec![reuse; 73],
-        deed: deed(),
+        audit_entry: audit_entry(),
     }
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
             reuse_key: job.reuse_key,
             method: job.method.clone(),
             created_at: now,
-            manifest: json!({"contract": 1}),
+            manifest: json!({"contract": 2}),
             report: json!({"utility": []}),
             status: "published".into(),
         },
@@ -246,7 +246,7 @@ macro_rules! conformance {
                 the_audit_log_is_read_by_tenant
                 the_audit_log_is_filtered
                 the_audit_log_only_grows;
-            deeds:
+            audit_entries:
                 what_was_done_is_logged_once
                 what_was_not_done_is_not_logged
                 what_cannot_be_logged_is_not_done;

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{
-    Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, release,
+    Bench, TENANT, at, audit_entry, begun, by, claim, commit_of, dataset, dataset_record, enqueue, is_conflict, release,
 };
 use crate::ports::{
     AuditAction, CommitOutcome, DatasetRecord, FingerprintPiece, KeyedHash, NewFingerprint, OverlapShare,
@@ -64,14 +64,14 @@ pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     assert!(is_conflict(&store.put_people(id, FingerprintPiece::Sample, &[3; 16]).await), "twice");
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, None, "not visible yet");
     let new = people(uploads(&*store).await);
-    assert!(store.admit_dataset(&record, Some(&new), &deed()).await.unwrap());
+    assert!(store.admit_dataset(&record, Some(&new), &audit_entry()).await.unwrap());
     assert!(
         is_conflict(&store.put_people(id, FingerprintPiece::Set(1), &[3; 16]).await),
         "a visible dataset does not change"
     );
     assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), record);
     // it outlives the rows
-    store.purge_dataset(TENANT, id, at(9), &deed()).await.unwrap();
+    store.purge_dataset(TENANT, id, at(9), &audit_entry()).await.unwrap();
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![1; 32]));
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![2; 16]));
     let (_, found) = store.people(TENANT, Some("people")).await.unwrap();
@@ -98,7 +98,7 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
         }
     }
     let new = people(uploads(&*store).await);
-    assert!(store.admit_dataset(&dataset_record(first, 0), Some(&new), &deed()).await.unwrap());
+    assert!(store.admit_dataset(&dataset_record(first, 0), Some(&new), &audit_entry()).await.unwrap());
     // `second` is not visible, and a piece may be asked for twice
     let wanted = [
         (first, FingerprintPiece::Set(1)),
@@ -131,14 +131,14 @@ pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench)
     let (first, second) = (begun(&*store).await, begun(&*store).await);
     let admit = |id| {
         let store = store.clone();
-        async move { store.admit_dataset(&dataset_record(id, 0), Some(&people(seen)), &deed()).await.unwrap() }
+        async move { store.admit_dataset(&dataset_record(id, 0), Some(&people(seen)), &audit_entry()).await.unwrap() }
     };
     let admitted = tokio::join!(admit(first), admit(second));
     assert!(admitted.0 != admitted.1, "{admitted:?}");
     assert_eq!((bench.count("datasets").await, bench.count("dataset_people").await), (1, 1));
     let late = if admitted.0 { second } else { first };
     let now = people(uploads(&*store).await);
-    assert!(store.admit_dataset(&dataset_record(late, 0), Some(&now), &deed()).await.unwrap());
+    assert!(store.admit_dataset(&dataset_record(late, 0), Some(&now), &audit_entry()).await.unwrap());
     assert_eq!(bench.count("dataset_people").await, 2);
 }
 
@@ -154,13 +154,14 @@ pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: 
     commit.series_version = Some(version(&*store).await);
     let statement =
         StatementRecord { id: Uuid::now_v7(), body: serde_json::json!({"reason": "é"}), recorded_at: at(3) };
-    store.enter_statement(TENANT, "people", &statement, &deed()).await.unwrap();
+    store.enter_statement(TENANT, "people", &statement, &audit_entry()).await.unwrap();
     assert_eq!(store.series(TENANT, "people").await.unwrap().statements, std::slice::from_ref(&statement));
     assert!(store.series(TENANT, "x").await.unwrap().statements.is_empty());
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     commit.series_version = Some(version(&*store).await);
     let done = by(TENANT, None, AuditAction::Withdraw, at(4));
-    let withdrawn = Transition { release: released, act: ReleaseAction::Withdraw, reason: "r".into(), deed: done };
+    let withdrawn =
+        Transition { release: released, act: ReleaseAction::Withdraw, reason: "r".into(), audit_entry: done };
     let _ = store.transition(&withdrawn).await.unwrap();
     commit.ledger_version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);

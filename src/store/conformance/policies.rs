@@ -7,8 +7,8 @@ use super::{Bench, TENANT, at, by};
 use crate::ports::{AuditAction, AuditFilter, NewPolicy, PolicyRecord, Store};
 
 fn new_policy(tenant: &str, name: &str, specification: Value) -> NewPolicy {
-    let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutPolicy, at(1));
-    NewPolicy { id: Uuid::now_v7(), name: name.to_owned(), specification, deed }
+    let audit_entry = by(tenant, Some(Uuid::now_v7()), AuditAction::PutPolicy, at(1));
+    NewPolicy { id: Uuid::now_v7(), name: name.to_owned(), specification, audit_entry }
 }
 
 async fn put(store: &dyn Store, name: &str, specification: Value) -> (PolicyRecord, bool) {
@@ -31,7 +31,7 @@ pub(crate) async fn a_policy_is_read_as_it_was_written(bench: &impl Bench) {
         assert_eq!(store.policy(TENANT, name, version).await.unwrap(), None, "{name} {version:?}");
     }
     let log = store.audit(TENANT, AuditFilter::default(), None, 9).await.unwrap().items;
-    assert_eq!(log, [new.deed_of(1)]);
+    assert_eq!(log, [new.audit_entry_for(1)]);
     assert_eq!(log[0].object, "hospital-v1");
 }
 

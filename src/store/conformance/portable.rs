@@ -4,7 +4,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::people::piece;
-use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, enqueue, job, people, release};
+use super::{
+    Bench, TENANT, at, audit_entry, begun, by, claim, commit_of, dataset_record, enqueue, job, people, release,
+};
 use crate::ports::{
     AuditAction, CommitOutcome, FingerprintPiece, ImportSummary, JobStatus, LedgerCopy, NewFingerprint,
     PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
@@ -143,7 +145,7 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     let NewFingerprint { people: whom, .. } = people::people(seen);
     let admit = async |uploads: i64| {
         let new = NewFingerprint { people: whom.clone(), uploads };
-        store.admit_dataset(&record, Some(&new), &deed()).await.unwrap()
+        store.admit_dataset(&record, Some(&new), &audit_entry()).await.unwrap()
     };
     assert!(!admit(seen).await);
     assert!(admit(store.people(TENANT, None).await.unwrap().0).await);
@@ -176,14 +178,14 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
 
 pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
     let store = bench.store();
-    let (_, standing) = release(&*store, 1).await;
+    let (_, protection) = release(&*store, 1).await;
     let queued = enqueue(&*store, 2).await.id;
     let (claimed, token) = claim(&*store, at(3)).await;
     assert_eq!(claimed.job.id, queued);
     store.import_ledger(&elsewhere(9, "held", false), at(4)).await.unwrap().unwrap();
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (3, 3, 2));
-    assert!(ledger.entries.iter().any(|entry| entry.release == standing));
+    assert!(ledger.entries.iter().any(|entry| entry.release == protection));
     let mut commit = commit_of(&claimed.job, token, 1, at(5));
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     commit.ledger_version = 3;
@@ -243,7 +245,7 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
         let other = elsewhere(11, "published", false);
         LedgerCopy { datasets: copy.datasets, statements: copy.statements, ..other }
     };
-    let strange = |body: serde_json::Value| {
+    let unknown = |body: serde_json::Value| {
         beside(&move |copy: &mut LedgerCopy| {
             copy.statements[0] =
                 PortableStatement { id: Uuid::now_v7(), body: body.clone(), ..copy.statements[0].clone() };
@@ -254,10 +256,10 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
         beside(&|copy| copy.datasets[0].people = None),
         beside(&|copy| copy.statements[0].body = json!({"reason": "r", "aliases": {"a": "c"}})),
         // not the same statement, but the opposite
-        strange(json!({"reason": "r", "aliases": {"a": "c"}})),
-        strange(json!({"reason": "r", "aliases": {"b": "a"}})),
-        strange(json!({"reason": "r", "functions": {"b": ["a"]}})),
-        strange(json!({"states": "nothing"})),
+        unknown(json!({"reason": "r", "aliases": {"a": "c"}})),
+        unknown(json!({"reason": "r", "aliases": {"b": "a"}})),
+        unknown(json!({"reason": "r", "functions": {"b": ["a"]}})),
+        unknown(json!({"states": "nothing"})),
     ];
     for (number, copy) in contradictions.iter().chain(&more).enumerate() {
         assert!(store.import_ledger(copy, at(6)).await.unwrap().is_err(), "contradiction {number}");

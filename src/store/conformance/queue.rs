@@ -7,8 +7,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, TERMS, at, claim, commit_of, dataset, deed, enqueue, is_conflict, is_problem, job, new_job,
-    problems, release, token,
+    Bench, LEASE, TENANT, TERMS, at, audit_entry, claim, commit_of, dataset, enqueue, is_conflict, is_problem, job,
+    new_job, problems, release, token,
 };
 use crate::control::{Phase, Progress};
 use crate::ports::{
@@ -108,7 +108,7 @@ pub(crate) async fn an_expired_lease_is_not_revived(bench: &impl Bench) {
     let store = bench.store();
     let id = enqueue(&*store, 1).await.id;
     let (_, token) = claim(&*store, at(0)).await;
-    let progress = Some(Progress { phase: Phase::Audit, done: 2, of: 3 });
+    let progress = Some(Progress { phase: Phase::Verify, done: 2, of: 3 });
     let alive = Heartbeat::Alive { cancel_requested: false };
     assert_eq!(store.heartbeat(id, token, progress, LEASE, at(20)).await.unwrap(), alive);
     assert_eq!(job(&*store, id).await.progress, progress);
@@ -180,12 +180,15 @@ pub(crate) async fn waiting_jobs_are_counted(bench: &impl Bench) {
 pub(crate) async fn a_queued_job_is_cancelled_at_once(bench: &impl Bench) {
     let store = bench.store();
     let id = enqueue(&*store, 1).await.id;
-    assert_eq!(store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap(), CancelOutcome::CancelledAtOnce);
+    assert_eq!(store.request_cancel(TENANT, id, at(1), &audit_entry()).await.unwrap(), CancelOutcome::CancelledAtOnce);
     let cancelled = job(&*store, id).await;
     assert_eq!((cancelled.status, cancelled.finished_at), (JobStatus::Cancelled, Some(at(1))));
-    let again = store.request_cancel(TENANT, id, at(2), &deed()).await.unwrap();
+    let again = store.request_cancel(TENANT, id, at(2), &audit_entry()).await.unwrap();
     assert_eq!(again, CancelOutcome::Terminal(JobStatus::Cancelled));
-    assert_eq!(store.request_cancel(TENANT, Uuid::now_v7(), at(2), &deed()).await.unwrap(), CancelOutcome::NotFound);
+    assert_eq!(
+        store.request_cancel(TENANT, Uuid::now_v7(), at(2), &audit_entry()).await.unwrap(),
+        CancelOutcome::NotFound
+    );
     assert!(store.claim(token(), TERMS, at(3)).await.unwrap().is_none());
 }
 
@@ -193,7 +196,7 @@ pub(crate) async fn a_running_job_learns_of_its_cancellation(bench: &impl Bench)
     let store = bench.store();
     let id = enqueue(&*store, 1).await.id;
     let (_, token) = claim(&*store, at(0)).await;
-    assert_eq!(store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(store.request_cancel(TENANT, id, at(1), &audit_entry()).await.unwrap(), CancelOutcome::Requested);
     let told = Heartbeat::Alive { cancel_requested: true };
     assert_eq!(store.lease(id, token, at(2)).await.unwrap(), told);
     assert_eq!(store.heartbeat(id, token, None, LEASE, at(2)).await.unwrap(), told);
@@ -206,11 +209,11 @@ pub(crate) async fn a_vanished_worker_does_not_undo_a_cancellation(bench: &impl 
     let store = bench.store();
     let reaped = enqueue(&*store, 1).await.id;
     claim(&*store, at(0)).await;
-    store.request_cancel(TENANT, reaped, at(1), &deed()).await.unwrap();
+    store.request_cancel(TENANT, reaped, at(1), &audit_entry()).await.unwrap();
     assert_eq!(store.reap(at(99), 3, &problems()).await.unwrap().cancelled, [reaped]);
     let released = enqueue(&*store, 2).await.id;
     let (_, token) = claim(&*store, at(0)).await;
-    store.request_cancel(TENANT, released, at(1), &deed()).await.unwrap();
+    store.request_cancel(TENANT, released, at(1), &audit_entry()).await.unwrap();
     assert_eq!(store.release_lease(released, token, at(2)).await.unwrap(), WriteOutcome::Done);
     for id in [reaped, released] {
         assert_eq!(job(&*store, id).await.status, JobStatus::Cancelled);
@@ -240,7 +243,7 @@ pub(crate) async fn every_end_erases_the_key(bench: &impl Bench) {
     assert_eq!((record.status, record.release, record.reused), (JobStatus::Succeeded, Some(earlier), true));
     assert_eq!(bench.count("job_keys").await, 0, "reused");
     let queued = enqueue(&*store, 22).await.id;
-    store.request_cancel(TENANT, queued, at(5), &deed()).await.unwrap();
+    store.request_cancel(TENANT, queued, at(5), &audit_entry()).await.unwrap();
     assert_eq!(bench.count("job_keys").await, 0, "cancelled while it waited");
     enqueue(&*store, 23).await;
     claim(&*store, at(6)).await;
@@ -272,7 +275,7 @@ pub(crate) async fn jobs_are_listed_by_filter(bench: &impl Bench) {
         (new.method, new.series) = (method.into(), format!("series {reuse}"));
         ids.push(store.enqueue(new).await.unwrap().id);
     }
-    store.request_cancel(TENANT, ids[2], at(1), &deed()).await.unwrap();
+    store.request_cancel(TENANT, ids[2], at(1), &audit_entry()).await.unwrap();
     let listed = async |filter: JobFilter| -> Vec<Uuid> {
         store.jobs(TENANT, &filter, None, 10).await.unwrap().items.iter().map(|record| record.id).collect()
     };

@@ -7,8 +7,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, TENANT, TERMS, at, begun, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job,
-    new_job, part_chunk, release, sealed, token,
+    Bench, TENANT, TERMS, at, audit_entry, begun, ciphertext, claim, commit_of, dataset, dataset_record, enqueue,
+    is_conflict, job, new_job, part_chunk, release, token,
 };
 use crate::ports::{
     CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseAction, ReleaseFilter, SeriesEntry,
@@ -102,14 +102,14 @@ pub(crate) async fn a_commit_judged_by_an_old_ledger_is_refused(bench: &impl Ben
 
 pub(crate) async fn one_standing_release_per_reuse_key(bench: &impl Bench) {
     let store = bench.store();
-    let (_, standing) = release(&*store, 1).await;
+    let (_, protection) = release(&*store, 1).await;
     // a job whose key became that of a release while it ran
     enqueue(&*store, 2).await;
     let (claimed, token) = claim(&*store, at(3)).await;
     let mut commit = commit_of(&claimed.job, token, 1, at(4));
     commit.release.reuse_key = [1; 32];
-    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::AlreadyReleased(standing));
-    assert_eq!(store.succeed_with_reused(claimed.job.id, token, standing, at(5)).await.unwrap(), WriteOutcome::Done);
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::AlreadyReleased(protection));
+    assert_eq!(store.succeed_with_reused(claimed.job.id, token, protection, at(5)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(bench.count("releases").await, 1);
 }
 
@@ -148,10 +148,10 @@ pub(crate) async fn a_job_like_a_released_one_succeeds_at_once(bench: &impl Benc
     assert!(store.claim(token(), TERMS, at(9)).await.unwrap().is_none());
     let mut foreign = dataset_record(begun(&*store).await, 0);
     foreign.tenant = "other".into();
-    store.insert_dataset(&foreign, &deed()).await.unwrap();
-    let mut stranger = new_job(foreign.id, 1);
-    stranger.tenant = foreign.tenant;
-    assert_eq!(store.enqueue(stranger).await.unwrap().status, JobStatus::Queued);
+    store.insert_dataset(&foreign, &audit_entry()).await.unwrap();
+    let mut unknown_value = new_job(foreign.id, 1);
+    unknown_value.tenant = foreign.tenant;
+    assert_eq!(store.enqueue(unknown_value).await.unwrap().status, JobStatus::Queued);
 }
 
 pub(crate) async fn part_chunks_are_found_by_number_and_row(bench: &impl Bench) {
@@ -218,9 +218,9 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     store.put_part_chunk(running, 2, &part_chunk(0, 0, 1)).await.unwrap();
 
     let (uploading, kept) = (begun(&*store).await, begun(&*store).await);
-    store.put_column_chunk(uploading, 0, 0, sealed(b"x")).await.unwrap();
-    store.put_column_chunk(kept, 0, 0, sealed(b"x")).await.unwrap();
-    store.insert_dataset(&dataset_record(kept, 1), &deed()).await.unwrap();
+    store.put_column_chunk(uploading, 0, 0, ciphertext(b"x")).await.unwrap();
+    store.put_column_chunk(kept, 0, 0, ciphertext(b"x")).await.unwrap();
+    store.insert_dataset(&dataset_record(kept, 1), &audit_entry()).await.unwrap();
 
     let now = chrono::Utc::now();
     let hour = Duration::from_secs(3600);
@@ -272,12 +272,16 @@ pub(crate) async fn an_internal_report_is_its_tenants_and_ends_with_release_and_
     assert_eq!(report(purged, "other").await, None);
     assert_eq!(report(Uuid::now_v7(), TENANT).await, None);
     assert_eq!(bench.count("internal_reports").await, 2);
-    let withdrawal =
-        Transition { release: withdrawn, act: ReleaseAction::Withdraw, reason: "why".into(), deed: deed() };
+    let withdrawal = Transition {
+        release: withdrawn,
+        act: ReleaseAction::Withdraw,
+        reason: "why".into(),
+        audit_entry: audit_entry(),
+    };
     assert_eq!(store.transition(&withdrawal).await.unwrap(), TransitionOutcome::Done);
     assert_eq!(report(withdrawn, TENANT).await, None);
     assert_eq!(report(purged, TENANT).await, written, "of another release");
-    store.purge_dataset(TENANT, of_purged.dataset, at(9), &deed()).await.unwrap();
+    store.purge_dataset(TENANT, of_purged.dataset, at(9), &audit_entry()).await.unwrap();
     assert_eq!(report(purged, TENANT).await, None);
     assert_eq!(bench.count("internal_reports").await, 0);
 }

@@ -7,8 +7,8 @@ use super::{Bench, TENANT, at, by, is_conflict};
 use crate::ports::{AuditAction, AuditFilter, NewTaxonomy, Store, TaxonomyRecord};
 
 fn new_taxonomy(tenant: &str, name: &str, tree: Value) -> NewTaxonomy {
-    let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutTaxonomy, at(1));
-    NewTaxonomy { id: Uuid::now_v7(), name: name.to_owned(), tree, deed }
+    let audit_entry = by(tenant, Some(Uuid::now_v7()), AuditAction::PutTaxonomy, at(1));
+    NewTaxonomy { id: Uuid::now_v7(), name: name.to_owned(), tree, audit_entry }
 }
 
 async fn put(store: &dyn Store, name: &str, tree: Value) -> (TaxonomyRecord, bool) {
@@ -30,7 +30,7 @@ pub(crate) async fn a_taxonomy_is_read_as_it_was_written(bench: &impl Bench) {
         assert_eq!(store.taxonomy(TENANT, name, version).await.unwrap(), None, "{name} {version:?}");
     }
     let log = store.audit(TENANT, AuditFilter::default(), None, 9).await.unwrap().items;
-    assert_eq!(log, [new.deed_of(&made.of)]);
+    assert_eq!(log, [new.audit_entry_for(&made.of)]);
     assert_eq!((log[0].object.as_str(), log[0].action.as_str()), ("job-v1", "taxonomy.put"));
     // what cannot be logged is not done
     let taken = NewTaxonomy { name: "other".to_owned(), id: Uuid::now_v7(), ..new };
@@ -80,14 +80,14 @@ pub(crate) async fn deleted_versions_do_not_come_again(bench: &impl Bench) {
     let store = bench.store();
     put(&*store, "t", json!({"r": ["a"]})).await;
     let (second, _) = put(&*store, "t", json!({"r": ["b"]})).await;
-    let deed = |tenant: &str| by(tenant, Some(Uuid::now_v7()), AuditAction::DeleteTaxonomy, at(2));
-    assert_eq!(store.delete_taxonomy("t", &deed("other")).await.unwrap(), None);
-    assert_eq!(store.delete_taxonomy("u", &deed(TENANT)).await.unwrap(), None);
+    let audit_entry = |tenant: &str| by(tenant, Some(Uuid::now_v7()), AuditAction::DeleteTaxonomy, at(2));
+    assert_eq!(store.delete_taxonomy("t", &audit_entry("other")).await.unwrap(), None);
+    assert_eq!(store.delete_taxonomy("u", &audit_entry(TENANT)).await.unwrap(), None);
     assert_eq!(store.audit(TENANT, AuditFilter::default(), None, 9).await.unwrap().items.len(), 2);
-    let done = deed(TENANT);
+    let done = audit_entry(TENANT);
     assert_eq!(store.delete_taxonomy("t", &done).await.unwrap(), Some(second.of.clone()));
     assert_eq!(store.audit(TENANT, AuditFilter::default(), None, 9).await.unwrap().items[0], done);
-    assert_eq!(store.delete_taxonomy("t", &deed(TENANT)).await.unwrap(), None);
+    assert_eq!(store.delete_taxonomy("t", &audit_entry(TENANT)).await.unwrap(), None);
     assert_eq!(store.taxonomy(TENANT, "t", Some(2)).await.unwrap(), None);
     assert!(store.taxonomies(TENANT, None, 9).await.unwrap().items.is_empty());
     let (third, fresh) = put(&*store, "t", second.tree).await;

@@ -3,7 +3,9 @@
 use uuid::Uuid;
 
 use super::keys::api_key;
-use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk, sealed};
+use super::{
+    Bench, TENANT, at, audit_entry, begun, by, ciphertext, claim, commit_of, dataset_record, job, new_job, part_chunk,
+};
 use crate::ports::{
     AuditAction, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError,
     TenantSettings,
@@ -14,8 +16,8 @@ const OTHER: &str = "other";
 pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
     let store = bench.store();
     let (dataset, queued) = (begun(&*store).await, Uuid::now_v7());
-    store.put_column_chunk(dataset, 0, 0, sealed(b"x")).await.unwrap();
-    store.insert_dataset(&dataset_record(dataset, 1), &deed()).await.unwrap();
+    store.put_column_chunk(dataset, 0, 0, ciphertext(b"x")).await.unwrap();
+    store.insert_dataset(&dataset_record(dataset, 1), &audit_entry()).await.unwrap();
     let running = store.enqueue(new_job(dataset, 1)).await.unwrap().id;
     let (claimed, token) = claim(&*store, at(1)).await;
     assert_eq!(claimed.job.id, running);
@@ -29,10 +31,10 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
 
     assert!(store.dataset(OTHER, dataset).await.unwrap().is_none());
     assert!(store.datasets(OTHER, None, 9).await.unwrap().items.is_empty());
-    assert!(matches!(store.purge_dataset(OTHER, dataset, at(3), &deed()).await, Err(StoreError::NotFound)));
+    assert!(matches!(store.purge_dataset(OTHER, dataset, at(3), &audit_entry()).await, Err(StoreError::NotFound)));
     for id in [running, queued] {
         assert!(store.job(OTHER, id).await.unwrap().is_none());
-        assert_eq!(store.request_cancel(OTHER, id, at(3), &deed()).await.unwrap(), CancelOutcome::NotFound);
+        assert_eq!(store.request_cancel(OTHER, id, at(3), &audit_entry()).await.unwrap(), CancelOutcome::NotFound);
     }
     for filter in [JobFilter::default(), JobFilter { dataset: Some(dataset), ..JobFilter::default() }] {
         assert!(store.jobs(OTHER, &filter, None, 9).await.unwrap().items.is_empty());
@@ -58,9 +60,9 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
 pub(crate) async fn a_job_needs_a_dataset_of_its_tenant(bench: &impl Bench) {
     let store = bench.store();
     let dataset = super::dataset(&*store).await;
-    let mut stranger = new_job(dataset, 1);
-    stranger.tenant = OTHER.into();
-    assert!(matches!(store.enqueue(stranger).await, Err(StoreError::NotFound)));
+    let mut unknown_value = new_job(dataset, 1);
+    unknown_value.tenant = OTHER.into();
+    assert!(matches!(store.enqueue(unknown_value).await, Err(StoreError::NotFound)));
     assert_eq!(bench.count("jobs").await, 0);
     assert_eq!(bench.count("job_keys").await, 0);
 }
@@ -71,11 +73,11 @@ pub(crate) async fn settings_are_a_tenants_own(bench: &impl Bench) {
     assert!(!off.approval_by_another);
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), off);
     assert_eq!(store.tenants().await.unwrap(), []);
-    store.insert_key(&api_key("keyed").0, &deed()).await.unwrap();
+    store.insert_key(&api_key("keyed").0, &audit_entry()).await.unwrap();
     let set = by(TENANT, None, AuditAction::SetTenant, at(1));
     store.set_tenant(TENANT, on, &set).await.unwrap();
-    store.set_tenant(OTHER, on, &deed()).await.unwrap();
-    store.set_tenant(OTHER, off, &deed()).await.unwrap();
+    store.set_tenant(OTHER, on, &audit_entry()).await.unwrap();
+    store.set_tenant(OTHER, off, &audit_entry()).await.unwrap();
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), on);
     let named = |(tenant, settings): (&str, _)| (tenant.to_owned(), settings);
     assert_eq!(store.tenants().await.unwrap(), [(TENANT, on), ("keyed", off), (OTHER, off)].map(named));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, TERMS, at, begun, claim, dataset_record, deed, enqueue, job, new_job, problems, token,
+    Bench, LEASE, TENANT, TERMS, at, audit_entry, begun, claim, dataset_record, enqueue, job, new_job, problems, token,
 };
 use crate::ports::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
 
@@ -13,7 +13,7 @@ use crate::ports::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
 pub(crate) async fn submit(store: &dyn Store, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {
     let mut dataset = dataset_record(begun(store).await, 0);
     dataset.tenant = tenant.to_owned();
-    store.insert_dataset(&dataset, &deed()).await.unwrap();
+    store.insert_dataset(&dataset, &audit_entry()).await.unwrap();
     let mut ids = Vec::new();
     for (number, &priority) in (0..).zip(priorities) {
         let mut reuse_key = [number; 32];

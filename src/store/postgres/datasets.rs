@@ -63,9 +63,9 @@ impl DatasetStore for PostgresStore {
         &self,
         dataset: &DatasetRecord,
         people: Option<&NewFingerprint>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError> {
-        retried("admit_dataset", || self.try_admit_dataset(dataset, people, deed)).await
+        retried("admit_dataset", || self.try_admit_dataset(dataset, people, audit_entry)).await
     }
 
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -100,7 +100,7 @@ impl DatasetStore for PostgresStore {
         tenant: &str,
         id: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
         // the key first: should the rest be interrupted, nobody can read the rows any more and the sweep removes them
         let purge = || async {
@@ -109,7 +109,7 @@ impl DatasetStore for PostgresStore {
             let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;
             if marked.rows_affected() > 0 {
                 sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await?;
-                log(&mut tx, deed).await?;
+                log(&mut tx, audit_entry).await?;
             }
             Ok(tx.commit().await?)
         };
@@ -120,17 +120,17 @@ impl DatasetStore for PostgresStore {
         Ok(purged)
     }
 
-    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
+    async fn unencrypted_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
         sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.pool).await.map_err(failed)
     }
 
-    async fn seal_dataset(
+    async fn encrypt_dataset(
         &self,
         dataset: Uuid,
         wrapped_key: &[u8],
-        seal: ChunkEncryptor<'_>,
+        encrypt: ChunkEncryptor<'_>,
     ) -> Result<(), StoreError> {
-        retried("seal_dataset", || self.try_seal_dataset(dataset, wrapped_key, seal)).await
+        retried("seal_dataset", || self.try_encrypt_dataset(dataset, wrapped_key, encrypt)).await
     }
 }
 
@@ -162,7 +162,7 @@ impl PostgresStore {
         &self,
         dataset: &DatasetRecord,
         people: Option<&NewFingerprint>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, TransactionError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, LOCK_DATASET, dataset.id).await?;
@@ -208,26 +208,26 @@ impl PostgresStore {
         }
         let uploads = sqlx::query(by_people::BUMP_SERIES).bind(&dataset.tenant).bind(by_people::UPLOADS);
         uploads.execute(&mut *tx).await?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await?;
         Ok(true)
     }
 
-    async fn try_seal_dataset(
+    async fn try_encrypt_dataset(
         &self,
         dataset: Uuid,
         wrapped_key: &[u8],
-        seal: ChunkEncryptor<'_>,
+        encrypt: ChunkEncryptor<'_>,
     ) -> Result<(), TransactionError> {
         let mut tx = self.begin().await?;
         self.same_master_key(&mut tx).await?;
-        // two processes that start together seal it once
+        // two processes that start together encrypt it once
         lock(&mut tx, LOCK_DATASET, dataset).await?;
         let profiles: Option<Vec<u8>> =
             sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await?;
         let Some(profiles) = profiles else { return Ok(()) };
-        let sealed = seal(CiphertextContext::Profiles, &profiles)?;
-        sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await?;
+        let ciphertext = encrypt(CiphertextContext::Profiles, &profiles)?;
+        sqlx::query(sql::SET_PROFILES).bind(dataset).bind(ciphertext.as_bytes()).execute(&mut *tx).await?;
         let chunks: Vec<(i64, i64)> = sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await?;
         for (column_no, chunk_no) in chunks {
             let payload: Vec<u8> = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
@@ -236,12 +236,12 @@ impl PostgresStore {
                 .bind(chunk_no)
                 .fetch_one(&mut *tx)
                 .await?;
-            let sealed = seal(place(column_no, chunk_no)?, &payload)?;
+            let ciphertext = encrypt(place(column_no, chunk_no)?, &payload)?;
             sqlx::query(sql::SET_COLUMN_CHUNK)
                 .bind(dataset)
                 .bind(column_no)
                 .bind(chunk_no)
-                .bind(sealed.as_bytes())
+                .bind(ciphertext.as_bytes())
                 .execute(&mut *tx)
                 .await?;
         }

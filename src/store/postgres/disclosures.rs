@@ -11,7 +11,7 @@ use crate::ports::{
     ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };
-use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
+use crate::store::rows::{self, ActiveRuleRow, DisclosureRow};
 use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
@@ -40,7 +40,7 @@ impl DisclosureStore for PostgresStore {
             .fetch_all(&mut *tx)
             .await
             .map_err(failed)?;
-        let rules: Vec<StandingRuleRow> = sqlx::query_as(sql::STANDING_RULES)
+        let rules: Vec<ActiveRuleRow> = sqlx::query_as(sql::STANDING_RULES)
             .bind(tenant)
             .bind(series)
             .bind(content_hash.as_slice())
@@ -74,7 +74,7 @@ impl DisclosureStore for PostgresStore {
         tenant: &str,
         series: &str,
         statement: &StatementRecord,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<(), StoreError> {
         let enter = || async {
             let mut tx = self.begin().await?;
@@ -87,7 +87,7 @@ impl DisclosureStore for PostgresStore {
                 .execute(&mut *tx)
                 .await?;
             sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series).execute(&mut *tx).await?;
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
             Ok(tx.commit().await?)
         };
         retried("enter_statement", enter).await

@@ -20,11 +20,11 @@ LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE";
 
 #[async_trait]
 impl ApiKeyStore for PostgresStore {
-    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
-        retried("insert_key", || self.try_insert_key(key, deed)).await
+    async fn insert_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<(), StoreError> {
+        retried("insert_key", || self.try_insert_key(key, audit_entry)).await
     }
 
-    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError> {
+    async fn insert_first_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await.map_err(failed)?;
         // the absence of a key can be locked in no other way
         transaction.execute(LOCK_KEYS).await.map_err(failed)?;
@@ -42,7 +42,7 @@ impl ApiKeyStore for PostgresStore {
             .map_err(failed)?;
         let first = inserted.rows_affected() == 1;
         if first {
-            log(&mut transaction, deed).await.map_err(failed)?;
+            log(&mut transaction, audit_entry).await.map_err(failed)?;
         }
         transaction.commit().await.map_err(failed)?;
         Ok(first)
@@ -58,8 +58,8 @@ impl ApiKeyStore for PostgresStore {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError> {
-        match retried("revoke_key", || self.try_revoke_key(id, at, deed)).await? {
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> Result<ApiKey, StoreError> {
+        match retried("revoke_key", || self.try_revoke_key(id, at, audit_entry)).await? {
             Some(revoked) => revoked.try_into(),
             None => self.key(id).await?.ok_or(StoreError::NotFound),
         }
@@ -91,7 +91,7 @@ impl ApiKeyStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), TransactionError> {
+    async fn try_insert_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<(), TransactionError> {
         let mut tx = self.begin().await?;
         sqlx::query(sql::INSERT_KEY)
             .bind(key.id)
@@ -104,7 +104,7 @@ impl PostgresStore {
             .bind(key.revoked_at)
             .execute(&mut *tx)
             .await?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         Ok(tx.commit().await?)
     }
 
@@ -112,12 +112,12 @@ impl PostgresStore {
         &self,
         id: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<Option<KeyRow>, TransactionError> {
         let mut tx = self.begin().await?;
         let revoked = sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await?;
         if revoked.is_some() {
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
         }
         tx.commit().await?;
         Ok(revoked)

@@ -35,13 +35,13 @@ impl LifecycleStore for PostgresStore {
         tenant: &str,
         release: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError> {
         let mark = || async {
             let mut tx = self.begin().await?;
             let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant).execute(&mut *tx).await?;
             if marked.rows_affected() > 0 {
-                log(&mut tx, deed).await?;
+                log(&mut tx, audit_entry).await?;
             }
             let served: Option<bool> =
                 sqlx::query_scalar(sql::IS_SERVED).bind(release).bind(tenant).fetch_optional(&mut *tx).await?;
@@ -74,10 +74,12 @@ impl LifecycleStore for PostgresStore {
 impl PostgresStore {
     /// Locks the reuse key and the ledger, as a commit does, then the release: its status is read after them.
     async fn try_transition(&self, transition: &Transition) -> Result<TransitionOutcome, TransactionError> {
-        let Transition { release, act, reason, deed } = transition;
-        let actor = deed.actor.clone();
+        let Transition { release, act, reason, audit_entry } = transition;
+        let actor = audit_entry.actor.clone();
         // whose it is never changes, so that it can be read before anything is locked
-        let Some(record) = self.release(&deed.tenant, *release).await? else { return Ok(TransitionOutcome::NotFound) };
+        let Some(record) = self.release(&audit_entry.tenant, *release).await? else {
+            return Ok(TransitionOutcome::NotFound);
+        };
         let mut tx = self.begin().await?;
         lock_reuse_key(&mut tx, &record.reuse_key).await?;
         lock_ledger(&mut tx, &record).await?;
@@ -86,9 +88,9 @@ impl PostgresStore {
         if status != act.from() {
             return Ok(TransitionOutcome::WrongState(status));
         }
-        if *act == ReleaseAction::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
+        if *act == ReleaseAction::Approve && settings_of(&mut tx, &audit_entry.tenant).await?.approval_by_another {
             // under the lock of the reuse key no equal job comes between
-            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
+            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&audit_entry.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await?;
             if !approved_by_another(actor.as_deref(), &submitters) {
                 return Ok(TransitionOutcome::NotByAnother);
@@ -96,7 +98,7 @@ impl PostgresStore {
         }
         sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to()).execute(&mut *tx).await?;
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
-        let event = event.bind(deed.at).bind(actor);
+        let event = event.bind(audit_entry.at).bind(actor);
         event.execute(&mut *tx).await?;
         if *act != ReleaseAction::Approve {
             sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release).execute(&mut *tx).await?;
@@ -114,7 +116,7 @@ impl PostgresStore {
             .await?;
         let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
         series.execute(&mut *tx).await?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tell(&mut tx, Notification::Changed).await?;
         tx.commit().await?;
         Ok(TransitionOutcome::Done)

@@ -27,7 +27,7 @@
 //! sessions, not transactions.
 //!
 //! **Erasing.** Postgres does not overwrite what is deleted: it stays in pages until a vacuum, and in its log until that is
-//! recycled. They are out of reach of every query at once, but not of whoever has the disk. Of a purged dataset only sealed rows
+//! recycled. They are out of reach of every query at once, but not of whoever has the disk. Of a purged dataset only encrypted rows
 //! stay: the table of the wrapped keys is written anew with every purge and rotation. The log, backups and standbys keep a wrapped
 //! key as long as they keep anything of its time. Erased keys of jobs stay in pages until a vacuum.
 

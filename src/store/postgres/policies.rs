@@ -68,7 +68,7 @@ impl PolicyStore for PostgresStore {
 
 impl PostgresStore {
     async fn try_put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), TransactionError> {
-        let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
+        let (tenant, at) = (&policy.audit_entry.tenant, policy.audit_entry.at);
         let mut tx = self.begin().await?;
         let insert = sqlx::query(sql::INSERT_POLICY).bind(Uuid::now_v7()).bind(tenant).bind(&policy.name);
         insert.execute(&mut *tx).await?;
@@ -86,7 +86,7 @@ impl PostgresStore {
             .bind(JsonText(&policy.specification))
             .execute(&mut *tx)
             .await?;
-        log(&mut tx, &policy.deed_of(version)).await?;
+        log(&mut tx, &policy.audit_entry_for(version)).await?;
         let made = read_policy(&mut tx, tenant, &policy.name, Some(version)).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await?;
         Ok((made, true))

@@ -149,9 +149,9 @@ impl JobQueue for PostgresStore {
         tenant: &str,
         id: Uuid,
         now: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<CancelOutcome, StoreError> {
-        retried("request_cancel", || self.try_request_cancel(tenant, id, now, deed)).await
+        retried("request_cancel", || self.try_request_cancel(tenant, id, now, audit_entry)).await
     }
 
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
@@ -205,12 +205,12 @@ impl PostgresStore {
         self.same_master_key(&mut tx).await?;
         // a commit under this key either sees this job wait, or this look sees its release
         lock_reuse_key(&mut tx, &job.reuse_key).await?;
-        let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
+        let protection: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
             .bind(&job.tenant)
             .bind(job.reuse_key.as_slice())
             .fetch_optional(&mut *tx)
             .await?;
-        let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
+        let status = if protection.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
         let inserted = sqlx::query(sql::INSERT_JOB)
             .bind(job.id)
             .bind(&job.tenant)
@@ -221,10 +221,10 @@ impl PostgresStore {
             .bind(i64::from(job.priority))
             .bind(status.name())
             .bind(job.submitted_at)
-            .bind(standing.map(|_| job.submitted_at))
+            .bind(protection.map(|_| job.submitted_at))
             .bind(job.deadline_at)
-            .bind(standing)
-            .bind(standing.is_some())
+            .bind(protection)
+            .bind(protection.is_some())
             .execute(&mut *tx)
             .await?;
         if inserted.rows_affected() == 0 {
@@ -234,14 +234,14 @@ impl PostgresStore {
             .bind(job.id)
             .bind(JsonText(&job.specification))
             .bind(&job.reason)
-            .bind(&job.deed.actor)
+            .bind(&job.audit_entry.actor)
             .execute(&mut *tx)
             .await?;
-        if standing.is_none() {
+        if protection.is_none() {
             sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
             tell(&mut tx, Notification::Queued).await?;
         }
-        log(&mut tx, &job.deed).await?;
+        log(&mut tx, &job.audit_entry).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await?;
         Ok(record)
@@ -337,7 +337,7 @@ impl PostgresStore {
         tenant: &str,
         id: Uuid,
         now: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<CancelOutcome, TransactionError> {
         let mut tx = self.begin().await?;
         let status: Option<String> =
@@ -357,7 +357,7 @@ impl PostgresStore {
             }
             terminal => return Ok(CancelOutcome::Terminal(terminal)),
         };
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await?;
         Ok(outcome)
     }

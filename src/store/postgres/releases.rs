@@ -18,7 +18,7 @@ use crate::ports::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, stored};
 use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
 use crate::vault::Ciphertext;
 
@@ -119,7 +119,7 @@ impl ReleaseStore for PostgresStore {
 
     async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError> {
         let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
-        Ok(sealed(report.fetch_optional(&self.pool).await.map_err(failed)?))
+        Ok(ciphertext(report.fetch_optional(&self.pool).await.map_err(failed)?))
     }
 
     async fn releases(
@@ -211,13 +211,13 @@ impl PostgresStore {
         if !holds_lease(&mut tx, commit, now).await? {
             return Ok(CommitOutcome::LeaseLost);
         }
-        let standing: Option<Uuid> = sqlx::query_scalar(queue::STANDING_RELEASE)
+        let protection: Option<Uuid> = sqlx::query_scalar(queue::STANDING_RELEASE)
             .bind(&release.tenant)
             .bind(release.reuse_key.as_slice())
             .fetch_optional(&mut *tx)
             .await?;
-        if let Some(standing) = standing {
-            return Ok(CommitOutcome::AlreadyReleased(standing));
+        if let Some(protection) = protection {
+            return Ok(CommitOutcome::AlreadyReleased(protection));
         }
         let moved = match commit.series_version {
             Some(judged) => series != judged,

@@ -46,14 +46,18 @@ impl TaxonomyStore for PostgresStore {
         Ok(Page::of(versions, limit, |version| version.id))
     }
 
-    async fn delete_taxonomy(&self, name: &str, deed: &AuditEntry) -> Result<Option<TaxonomyVersion>, StoreError> {
-        retried("delete_taxonomy", || self.try_delete_taxonomy(name, deed)).await
+    async fn delete_taxonomy(
+        &self,
+        name: &str,
+        audit_entry: &AuditEntry,
+    ) -> Result<Option<TaxonomyVersion>, StoreError> {
+        retried("delete_taxonomy", || self.try_delete_taxonomy(name, audit_entry)).await
     }
 }
 
 impl PostgresStore {
     async fn try_put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), TransactionError> {
-        let (tenant, at) = (&taxonomy.deed.tenant, taxonomy.deed.at);
+        let (tenant, at) = (&taxonomy.audit_entry.tenant, taxonomy.audit_entry.at);
         let mut tx = self.begin().await?;
         let insert = sqlx::query(sql::INSERT_TAXONOMY).bind(Uuid::now_v7()).bind(tenant).bind(&taxonomy.name);
         insert.execute(&mut *tx).await?;
@@ -74,7 +78,7 @@ impl PostgresStore {
             .execute(&mut *tx)
             .await?;
         let made = read_taxonomy(&mut tx, tenant, &taxonomy.name, None).await?.ok_or(StoreError::NotFound)?;
-        log(&mut tx, &taxonomy.deed_of(&made.of)).await?;
+        log(&mut tx, &taxonomy.audit_entry_for(&made.of)).await?;
         tx.commit().await?;
         Ok((made, true))
     }
@@ -82,16 +86,16 @@ impl PostgresStore {
     async fn try_delete_taxonomy(
         &self,
         name: &str,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<Option<TaxonomyVersion>, TransactionError> {
         let mut tx = self.begin().await?;
-        let Some(latest) = read_taxonomy(&mut tx, &deed.tenant, name, None).await? else { return Ok(None) };
-        let delete = sqlx::query(sql::DELETE_TAXONOMY_VERSIONS).bind(&deed.tenant).bind(name);
+        let Some(latest) = read_taxonomy(&mut tx, &audit_entry.tenant, name, None).await? else { return Ok(None) };
+        let delete = sqlx::query(sql::DELETE_TAXONOMY_VERSIONS).bind(&audit_entry.tenant).bind(name);
         if delete.execute(&mut *tx).await?.rows_affected() == 0 {
             // another deleted it meanwhile
             return Ok(None);
         }
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await?;
         Ok(Some(latest.of))
     }

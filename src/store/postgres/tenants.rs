@@ -24,11 +24,16 @@ impl TenantStore for PostgresStore {
         Ok(rows.into_iter().map(TenantRow::into).collect())
     }
 
-    async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError> {
+    async fn set_tenant(
+        &self,
+        tenant: &str,
+        settings: TenantSettings,
+        audit_entry: &AuditEntry,
+    ) -> Result<(), StoreError> {
         let set = || async {
             let mut tx = self.begin().await?;
             sqlx::query(sql::SET_TENANT).bind(tenant).bind(JsonText(settings)).execute(&mut *tx).await?;
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
             Ok(tx.commit().await?)
         };
         retried("set_tenant", set).await

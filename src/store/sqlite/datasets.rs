@@ -65,7 +65,7 @@ impl DatasetStore for SqliteStore {
         &self,
         dataset: &DatasetRecord,
         people: Option<&NewFingerprint>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin("admit_dataset").await?;
         let chunks: i64 =
@@ -104,7 +104,7 @@ impl DatasetStore for SqliteStore {
         }
         let uploads = sqlx::query(by_people::BUMP_SERIES).bind(&dataset.tenant).bind(by_people::UPLOADS);
         uploads.execute(&mut *tx).await.map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)?;
         Ok(true)
     }
@@ -141,14 +141,14 @@ impl DatasetStore for SqliteStore {
         tenant: &str,
         id: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
         // the key first: should the rest be interrupted, nobody can read the rows any more and the sweep removes them
         let mut tx = self.begin("purge_dataset").await?;
         let marked =
             sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await.map_err(failed)?;
         if marked.rows_affected() > 0 {
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
         }
         sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
@@ -158,22 +158,27 @@ impl DatasetStore for SqliteStore {
         Ok(purged)
     }
 
-    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
+    async fn unencrypted_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
         sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.reader).await.map_err(failed)
     }
 
-    async fn seal_dataset(
+    async fn encrypt_dataset(
         &self,
         dataset: Uuid,
         wrapped_key: &[u8],
-        seal: ChunkEncryptor<'_>,
+        encrypt: ChunkEncryptor<'_>,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin("seal_dataset").await?;
         let profiles: Option<Vec<u8>> =
             sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(profiles) = profiles else { return Ok(()) };
-        let sealed = seal(CiphertextContext::Profiles, &profiles)?;
-        sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await.map_err(failed)?;
+        let ciphertext = encrypt(CiphertextContext::Profiles, &profiles)?;
+        sqlx::query(sql::SET_PROFILES)
+            .bind(dataset)
+            .bind(ciphertext.as_bytes())
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
         let chunks: Vec<(i64, i64)> =
             sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await.map_err(failed)?;
         for (column_no, chunk_no) in chunks {
@@ -184,12 +189,12 @@ impl DatasetStore for SqliteStore {
                 .fetch_one(&mut *tx)
                 .await
                 .map_err(failed)?;
-            let sealed = seal(place(column_no, chunk_no)?, &payload)?;
+            let ciphertext = encrypt(place(column_no, chunk_no)?, &payload)?;
             sqlx::query(sql::SET_COLUMN_CHUNK)
                 .bind(dataset)
                 .bind(column_no)
                 .bind(chunk_no)
-                .bind(sealed.as_bytes())
+                .bind(ciphertext.as_bytes())
                 .execute(&mut *tx)
                 .await
                 .map_err(failed)?;

@@ -10,7 +10,7 @@ use crate::ports::{
     ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };
-use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
+use crate::store::rows::{self, ActiveRuleRow, DisclosureRow};
 use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
@@ -37,7 +37,7 @@ impl DisclosureStore for SqliteStore {
             .fetch_all(&mut *tx)
             .await
             .map_err(failed)?;
-        let rules: Vec<StandingRuleRow> = sqlx::query_as(sql::STANDING_RULES)
+        let rules: Vec<ActiveRuleRow> = sqlx::query_as(sql::STANDING_RULES)
             .bind(tenant)
             .bind(series)
             .bind(content_hash.as_slice())
@@ -71,7 +71,7 @@ impl DisclosureStore for SqliteStore {
         tenant: &str,
         series: &str,
         statement: &StatementRecord,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin("enter_statement").await?;
         sqlx::query(sql::INSERT_STATEMENT)
@@ -84,7 +84,7 @@ impl DisclosureStore for SqliteStore {
             .await
             .map_err(failed)?;
         sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series).execute(&mut *tx).await.map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)
     }
 }

@@ -14,7 +14,7 @@ use crate::store::sql::keys as sql;
 
 #[async_trait]
 impl ApiKeyStore for SqliteStore {
-    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
+    async fn insert_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<(), StoreError> {
         let mut tx = self.begin("insert_key").await?;
         sqlx::query(sql::INSERT_KEY)
             .bind(key.id)
@@ -28,11 +28,11 @@ impl ApiKeyStore for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)
     }
 
-    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError> {
+    async fn insert_first_key(&self, key: &ApiKey, audit_entry: &AuditEntry) -> Result<bool, StoreError> {
         let mut tx = self.begin("insert_first_key").await?;
         let inserted = sqlx::query(sql::INSERT_FIRST_KEY)
             .bind(key.id)
@@ -48,7 +48,7 @@ impl ApiKeyStore for SqliteStore {
             .map_err(failed)?;
         let first = inserted.rows_affected() == 1;
         if first {
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
         }
         tx.commit().await.map_err(failed)?;
         Ok(first)
@@ -65,12 +65,12 @@ impl ApiKeyStore for SqliteStore {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError> {
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> Result<ApiKey, StoreError> {
         let mut tx = self.begin("revoke_key").await?;
         let revoked: Option<KeyRow> =
             sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(revoked) = revoked else { return self.key(id).await?.ok_or(StoreError::NotFound) };
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)?;
         revoked.try_into()
     }

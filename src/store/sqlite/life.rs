@@ -18,12 +18,12 @@ use crate::store::sql::{disclosures, life as sql, people, releases};
 #[async_trait]
 impl LifecycleStore for SqliteStore {
     async fn transition(&self, transition: &Transition) -> Result<TransitionOutcome, StoreError> {
-        let Transition { release, act, reason, deed } = transition;
-        let actor = deed.actor.clone();
+        let Transition { release, act, reason, audit_entry } = transition;
+        let actor = audit_entry.actor.clone();
         let mut tx = self.begin("transition").await?;
         let row: Option<ReleaseRow> = sqlx::query_as(releases::RELEASE)
             .bind(release)
-            .bind(&deed.tenant)
+            .bind(&audit_entry.tenant)
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
@@ -34,8 +34,8 @@ impl LifecycleStore for SqliteStore {
         if status != act.from() {
             return Ok(TransitionOutcome::WrongState(status));
         }
-        if *act == ReleaseAction::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
-            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
+        if *act == ReleaseAction::Approve && settings_of(&mut tx, &audit_entry.tenant).await?.approval_by_another {
+            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&audit_entry.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await.map_err(failed)?;
             if !approved_by_another(actor.as_deref(), &submitters) {
                 return Ok(TransitionOutcome::NotByAnother);
@@ -44,7 +44,7 @@ impl LifecycleStore for SqliteStore {
         let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to());
         set.execute(&mut *tx).await.map_err(failed)?;
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
-        let event = event.bind(deed.at).bind(actor);
+        let event = event.bind(audit_entry.at).bind(actor);
         event.execute(&mut *tx).await.map_err(failed)?;
         if *act != ReleaseAction::Approve {
             let report = sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release);
@@ -64,7 +64,7 @@ impl LifecycleStore for SqliteStore {
             .map_err(failed)?;
         let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
         series.execute(&mut *tx).await.map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)?;
         Ok(TransitionOutcome::Done)
     }
@@ -74,12 +74,12 @@ impl LifecycleStore for SqliteStore {
         tenant: &str,
         release: Uuid,
         at: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin("mark_read").await?;
         let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant);
         if marked.execute(&mut *tx).await.map_err(failed)?.rows_affected() > 0 {
-            log(&mut tx, deed).await?;
+            log(&mut tx, audit_entry).await?;
         }
         let served: Option<bool> = sqlx::query_scalar(sql::IS_SERVED)
             .bind(release)

@@ -15,7 +15,7 @@ use crate::store::sql::policies as sql;
 #[async_trait]
 impl PolicyStore for SqliteStore {
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError> {
-        let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
+        let (tenant, at) = (&policy.audit_entry.tenant, policy.audit_entry.at);
         let mut tx = self.begin("put_policy").await?;
         let latest = read_policy(&mut tx, tenant, &policy.name, None).await?;
         let version = match latest {
@@ -39,7 +39,7 @@ impl PolicyStore for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
-        log(&mut tx, &policy.deed_of(version)).await?;
+        log(&mut tx, &policy.audit_entry_for(version)).await?;
         let made = read_policy(&mut tx, tenant, &policy.name, Some(version)).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await.map_err(failed)?;
         Ok((made, true))

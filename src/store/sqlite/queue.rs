@@ -43,13 +43,13 @@ RETURNING id, tenant"
 impl JobQueue for SqliteStore {
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
         let mut tx = self.begin("enqueue").await?;
-        let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
+        let protection: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
             .bind(&job.tenant)
             .bind(job.reuse_key.as_slice())
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
+        let status = if protection.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
         let inserted = sqlx::query(sql::INSERT_JOB)
             .bind(job.id)
             .bind(&job.tenant)
@@ -60,10 +60,10 @@ impl JobQueue for SqliteStore {
             .bind(i64::from(job.priority))
             .bind(status.name())
             .bind(job.submitted_at)
-            .bind(standing.map(|_| job.submitted_at))
+            .bind(protection.map(|_| job.submitted_at))
             .bind(job.deadline_at)
-            .bind(standing)
-            .bind(standing.is_some())
+            .bind(protection)
+            .bind(protection.is_some())
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
@@ -74,11 +74,11 @@ impl JobQueue for SqliteStore {
             .bind(job.id)
             .bind(Json(&job.specification))
             .bind(&job.reason)
-            .bind(&job.deed.actor)
+            .bind(&job.audit_entry.actor)
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
-        if standing.is_none() {
+        if protection.is_none() {
             sqlx::query(sql::INSERT_JOB_KEY)
                 .bind(job.id)
                 .bind(job.wrapped_key)
@@ -86,7 +86,7 @@ impl JobQueue for SqliteStore {
                 .await
                 .map_err(failed)?;
         }
-        log(&mut tx, &job.deed).await?;
+        log(&mut tx, &job.audit_entry).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await.map_err(failed)?;
         Ok(record)
@@ -211,7 +211,7 @@ impl JobQueue for SqliteStore {
         tenant: &str,
         id: Uuid,
         now: DateTime<Utc>,
-        deed: &AuditEntry,
+        audit_entry: &AuditEntry,
     ) -> Result<CancelOutcome, StoreError> {
         let mut tx = self.begin("request_cancel").await?;
         let status: Option<String> =
@@ -229,7 +229,7 @@ impl JobQueue for SqliteStore {
             }
             terminal => return Ok(CancelOutcome::Terminal(terminal)),
         };
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)?;
         Ok(outcome)
     }

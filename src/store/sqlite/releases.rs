@@ -15,7 +15,7 @@ use crate::ports::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, stored};
 use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
 use crate::vault::Ciphertext;
 
@@ -87,14 +87,14 @@ impl ReleaseStore for SqliteStore {
         if commit.job != release.job || !holds_lease(&mut tx, &commit).await? {
             return Ok(CommitOutcome::LeaseLost);
         }
-        let standing: Option<Uuid> = sqlx::query_scalar(queue::STANDING_RELEASE)
+        let protection: Option<Uuid> = sqlx::query_scalar(queue::STANDING_RELEASE)
             .bind(&release.tenant)
             .bind(release.reuse_key.as_slice())
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        if let Some(standing) = standing {
-            return Ok(CommitOutcome::AlreadyReleased(standing));
+        if let Some(protection) = protection {
+            return Ok(CommitOutcome::AlreadyReleased(protection));
         }
         let version: Option<i64> = sqlx::query_scalar(disclosures::LEDGER_VERSION)
             .bind(&release.tenant)
@@ -136,7 +136,7 @@ impl ReleaseStore for SqliteStore {
 
     async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError> {
         let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
-        Ok(sealed(report.fetch_optional(&self.reader).await.map_err(failed)?))
+        Ok(ciphertext(report.fetch_optional(&self.reader).await.map_err(failed)?))
     }
 
     async fn releases(

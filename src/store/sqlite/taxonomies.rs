@@ -15,7 +15,7 @@ use crate::store::sql::taxonomies as sql;
 #[async_trait]
 impl TaxonomyStore for SqliteStore {
     async fn put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), StoreError> {
-        let (tenant, at) = (&taxonomy.deed.tenant, taxonomy.deed.at);
+        let (tenant, at) = (&taxonomy.audit_entry.tenant, taxonomy.audit_entry.at);
         let mut tx = self.begin("put_taxonomy").await?;
         if let Some(latest) = read_taxonomy(&mut tx, tenant, &taxonomy.name, None).await?
             && latest.tree == taxonomy.tree
@@ -40,7 +40,7 @@ impl TaxonomyStore for SqliteStore {
             .await
             .map_err(failed)?;
         let made = read_taxonomy(&mut tx, tenant, &taxonomy.name, None).await?.ok_or(StoreError::NotFound)?;
-        log(&mut tx, &taxonomy.deed_of(&made.of)).await?;
+        log(&mut tx, &taxonomy.audit_entry_for(&made.of)).await?;
         tx.commit().await.map_err(failed)?;
         Ok((made, true))
     }
@@ -72,12 +72,16 @@ impl TaxonomyStore for SqliteStore {
         Ok(Page::of(versions, limit, |version| version.id))
     }
 
-    async fn delete_taxonomy(&self, name: &str, deed: &AuditEntry) -> Result<Option<TaxonomyVersion>, StoreError> {
+    async fn delete_taxonomy(
+        &self,
+        name: &str,
+        audit_entry: &AuditEntry,
+    ) -> Result<Option<TaxonomyVersion>, StoreError> {
         let mut tx = self.begin("delete_taxonomy").await?;
-        let Some(latest) = read_taxonomy(&mut tx, &deed.tenant, name, None).await? else { return Ok(None) };
-        let delete = sqlx::query(sql::DELETE_TAXONOMY_VERSIONS).bind(&deed.tenant).bind(name);
+        let Some(latest) = read_taxonomy(&mut tx, &audit_entry.tenant, name, None).await? else { return Ok(None) };
+        let delete = sqlx::query(sql::DELETE_TAXONOMY_VERSIONS).bind(&audit_entry.tenant).bind(name);
         delete.execute(&mut *tx).await.map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)?;
         Ok(Some(latest.of))
     }

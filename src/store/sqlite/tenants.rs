@@ -23,11 +23,16 @@ impl TenantStore for SqliteStore {
         Ok(rows.into_iter().map(TenantRow::into).collect())
     }
 
-    async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError> {
+    async fn set_tenant(
+        &self,
+        tenant: &str,
+        settings: TenantSettings,
+        audit_entry: &AuditEntry,
+    ) -> Result<(), StoreError> {
         let mut tx = self.begin("set_tenant").await?;
         let set = sqlx::query(sql::SET_TENANT).bind(tenant).bind(Json(settings));
         set.execute(&mut *tx).await.map_err(failed)?;
-        log(&mut tx, deed).await?;
+        log(&mut tx, audit_entry).await?;
         tx.commit().await.map_err(failed)
     }
 }

@@ -74,19 +74,19 @@ async fn of_many_purged_datasets_no_key_is_in_any_file() {
     for number in 0..120_u8 {
         let (id, key) = (Uuid::now_v7(), [&Uuid::now_v7().into_bytes()[..], &[number; 57]].concat());
         store.begin_upload(id, &key).await.unwrap();
-        store.insert_dataset(&conformance::dataset_record(id, 0), &conformance::deed()).await.unwrap();
+        store.insert_dataset(&conformance::dataset_record(id, 0), &conformance::audit_entry()).await.unwrap();
         keys.push((id, key));
         // every third goes while others come, so that gaps are filled again
         if number % 3 == 2 {
             let (id, key) = keys.remove(keys.len() / 2);
-            store.purge_dataset(TENANT, id, at(9), &conformance::deed()).await.unwrap();
+            store.purge_dataset(TENANT, id, at(9), &conformance::audit_entry()).await.unwrap();
             assert!(!in_files(home.path(), &key), "key {number}");
         }
     }
     assert!(keys.iter().all(|(_, key)| in_files(home.path(), key)));
     let mut purged = Vec::new();
     for (id, key) in keys {
-        store.purge_dataset(TENANT, id, at(9), &conformance::deed()).await.unwrap();
+        store.purge_dataset(TENANT, id, at(9), &conformance::audit_entry()).await.unwrap();
         purged.push(key);
         assert!(!purged.iter().any(|key| in_files(home.path(), key)));
     }
@@ -118,7 +118,7 @@ async fn a_full_store_says_so_and_keeps_nothing() {
     let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 20));
     sqlx::query(limit).execute(&store.writer).await.unwrap();
     let upload = conformance::begun(&store).await;
-    let payload = || conformance::sealed(&[7; 10_000]);
+    let payload = || conformance::ciphertext(&[7; 10_000]);
     let mut chunk = 0;
     let full = loop {
         chunk += 1;
@@ -147,7 +147,7 @@ async fn nearly_full() -> Arc<SqliteStore> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
     let store = nearly_full().await;
-    let desk = AppService {
+    let service = AppService {
         store: Arc::<SqliteStore>::clone(&store),
         vault: Arc::new(Vault::in_memory().unwrap()),
         clock: Clock::settable(at(0)),
@@ -162,7 +162,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         let csv: String = (0..rows).map(|row| format!("{},{}\n", row, row.wrapping_mul(2_654_435_761))).collect();
         let body = std::io::Cursor::new(format!("a,b\n{csv}"));
         let (id, request) = (Uuid::now_v7(), UploadRequest::default());
-        app::upload(&desk, &Caller::local(), &handle, id, request, body, &|| Ok(1))
+        app::upload(&service, &Caller::local(), &handle, id, request, body, &|| Ok(1))
     };
     let uploads = tokio::task::spawn_blocking(move || (upload(200_000), upload(10)));
     let (refused, taken) = uploads.await.unwrap();
@@ -179,7 +179,7 @@ struct Writes;
 impl JobRunner for Writes {
     fn run(&self, assignment: JobAssignment, _: &Control) -> Result<RunCompletion, RunError> {
         let JobAssignment { handle, store, job, attempt, .. } = &assignment;
-        let mut shelf = PartStorage::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt);
+        let mut storage = PartStorage::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt);
         let mut noise = 1u64;
         for number in 0.. {
             let bytes: Vec<u8> = (0..20_000)
@@ -188,7 +188,7 @@ impl JobRunner for Writes {
                     (noise >> 56) as u8
                 })
                 .collect();
-            match shelf.put("t1.qi.csv", number, u64::from(number), 1, &bytes).map_err(EngineError::from) {
+            match storage.put("t1.qi.csv", number, u64::from(number), 1, &bytes).map_err(EngineError::from) {
                 Err(EngineError::Failed { problem, .. }) => return Err(RunError::Failed(problem)),
                 other => other.unwrap(),
             }

@@ -71,9 +71,9 @@ fn published(tables: Vec<Vec<OfPart>>) -> (Publication, Files) {
             files.insert(part.file(&TableName::at(at)), format!("{header}\n{}", lines.collect::<String>()));
             described.push(part);
         }
-        all.push(PublishedTable { name: TableName::at(at), parts: described, standing: TableProtection::Unsealed });
+        all.push(PublishedTable { name: TableName::at(at), parts: described, protection: TableProtection::Exclusive });
     }
-    (Publication { tables: all, rules: Vec::new(), particulars: MethodDetails::None, suppressed: 0 }, Files(files))
+    (Publication { tables: all, rules: Vec::new(), method_details: MethodDetails::None, suppressed: 0 }, Files(files))
 }
 
 fn read(publication: &Publication, files: &Files, attributes: usize) -> (ModelShape, PublishedRows) {

@@ -460,7 +460,7 @@ mod tests {
 
     #[test]
     fn tables_of_other_rows_are_told() {
-        let strange: [(&[&str], &[&str]); 1] = [(&["r", "q"], &["x", "y"])];
-        assert!(matches!(played(given(&strange, 0), &negative(), 2), Err(AttackError::NotExact)));
+        let unknown: [(&[&str], &[&str]); 1] = [(&["r", "q"], &["x", "y"])];
+        assert!(matches!(played(given(&unknown, 0), &negative(), 2), Err(AttackError::NotExact)));
     }
 }

@@ -13,7 +13,7 @@ pub enum CheckName {
     Content,
     /// The parts of a table agree on their buckets, which together hold all rows; labels tell nothing.
     Buckets,
-    /// Every bucket keeps the guarantees of its table's seals; what a sliced table claims over all buckets together holds of the rows of
+    /// Every bucket keeps the guarantees of its table's guards; what a sliced table claims over all buckets together holds of the rows of
     /// the original. Without the original, the latter is left out.
     Guarantee,
     /// The tables are in Guardian Normal Form for all submitted rules, and the rules stand as claimed.
@@ -24,8 +24,8 @@ pub enum CheckName {
     Dictionary,
     /// Parts have exactly the claimed columns and rows, and nothing else is published.
     Columns,
-    /// Tables have the shape that their standing claims.
-    Seals,
+    /// Tables have the shape that their protection claims.
+    Guards,
     /// What a sequential release is to keep on its join with earlier ones holds, and its cuts are such. Of such releases alone, where
     /// the earlier ones are at hand.
     Requirements,
@@ -41,7 +41,7 @@ impl CheckName {
         Self::Order,
         Self::Dictionary,
         Self::Columns,
-        Self::Seals,
+        Self::Guards,
         Self::Requirements,
     ];
 }
@@ -95,7 +95,7 @@ pub struct TableFigures {
     pub buckets: u64,
     /// Per size of a bucket, how many have it.
     pub sizes: BTreeMap<u64, u64>,
-    /// Per attribute that a seal protects: the posteriors of its buckets.
+    /// Per attribute that a guard protects: the posteriors of its buckets.
     pub posteriors: BTreeMap<Attr, PosteriorSummary>,
     /// The same per combination.
     pub combined: BTreeMap<AttrSet, PosteriorSummary>,

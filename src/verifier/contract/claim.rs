@@ -28,17 +28,17 @@ fn attributes(part: &Part) -> AttrSet {
 impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
     pub(in crate::verifier) fn of(evidence: &Evidence<'a>) -> Option<Self> {
-        let MethodDetails::Decompose(said) = &evidence.publication.particulars else { return None };
+        let MethodDetails::Decompose(said) = &evidence.publication.method_details else { return None };
         let [buckets, joint] = &evidence.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
         let sensitive: AttrSet = said.l.keys().copied().collect();
         let others = said.l.keys().filter(|attr| **attr != said.primary);
         let exact = |part: &Part| part.columns.iter().all(|column| column.cells == CellContent::Exact);
-        let unsealed =
-            |table: &PublishedTable| table.standing == TableProtection::Unsealed && table.parts.iter().all(exact);
+        let exclusive =
+            |table: &PublishedTable| table.protection == TableProtection::Exclusive && table.parts.iter().all(exact);
         let one = |part: &Part, attr: Attr| part.columns.len() == 1 && part.columns[0].attribute == attr;
-        let fits = unsealed(buckets)
-            && unsealed(joint)
+        let fits = exclusive(buckets)
+            && exclusive(joint)
             && buckets.parts.iter().all(|part| part.bucketed)
             && !joint_part.bucketed
             && [qi, primary, joint_part].iter().all(|part| part.rows == RowMeaning::Tuples)
@@ -61,12 +61,12 @@ impl<'a> DecompositionClaim<'a> {
     /// What its buckets promise by themselves.
     pub(in crate::verifier) fn promised(&self, table: &PublishedTable) -> Vec<TableGuard> {
         let l = self.said.l.get(&self.said.primary).filter(|_| table.name == self.buckets.name);
-        let seal = |l: &u64| TableGuard {
+        let guard = |l: &u64| TableGuard {
             known: self.known,
             protects: Protected::Attribute(self.said.primary),
             guarantees: vec![Guarantee::LDiversity { l: *l }],
         };
-        l.map(seal).into_iter().collect()
+        l.map(guard).into_iter().collect()
     }
 
     /// Whether the joint table lacks rows.
@@ -106,18 +106,18 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
         return Err(format!("no taxonomy of {} is stated, whose nodes are published", evidence.name(column.attribute)));
     }
     let (shared, attributes) = (shared(table), crate::verifier::definition::gnf::LiteralTable::of(table).attributes);
-    match &table.standing {
+    match &table.protection {
         TableProtection::Plain => return Err("a plain table holds exact values".to_owned()),
-        TableProtection::Unsealed => {}
-        TableProtection::Sealed(seals) => {
-            for seal in seals {
-                let Protected::Attribute(attr) = seal.protects else {
-                    return Err("a generalized table seals single attributes".to_owned());
+        TableProtection::Exclusive => {}
+        TableProtection::Guarding(guards) => {
+            for guard in guards {
+                let Protected::Attribute(attr) = guard.protects else {
+                    return Err("a generalized table guards single attributes".to_owned());
                 };
                 // of two exact columns each tells of the other
-                if !attributes.without(attr).is_subset(shared) || seal.known != attributes.without(attr) {
+                if !attributes.without(attr).is_subset(shared) || guard.known != attributes.without(attr) {
                     let others = evidence.list(attributes.without(attr).minus(shared));
-                    return Err(format!("{} is sealed beside exact values of {others}", evidence.name(attr)));
+                    return Err(format!("{} is guarding beside exact values of {others}", evidence.name(attr)));
                 }
             }
         }
@@ -133,20 +133,20 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
 }
 
 fn leans(rule: &EnforcedRule, table: &PublishedTable) -> bool {
-    matches!(&rule.held_by, EnforcedBy::Table(name) if *name == table.name)
+    matches!(&rule.enforced_by, EnforcedBy::Table(name) if *name == table.name)
 }
 
-/// What every class is to keep: the seals, or, in an unsealed table, the rules that it holds.
+/// What every class is to keep: the guards, or, in an exclusive table, the rules that it holds.
 pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<TableGuard> {
-    if let TableProtection::Sealed(seals) = &table.standing {
+    if let TableProtection::Guarding(guards) = &table.protection {
         // all rows of a class agree in what is known
-        return seals.iter().map(|seal| TableGuard { known: AttrSet::EMPTY, ..seal.clone() }).collect();
+        return guards.iter().map(|guard| TableGuard { known: AttrSet::EMPTY, ..guard.clone() }).collect();
     }
     let mut promised: Vec<TableGuard> = Vec::new();
     for rule in evidence.publication.rules.iter().filter(|rule| leans(rule, table) && rule.protects != Protected::Rows)
     {
-        match promised.iter_mut().find(|seal| seal.protects == rule.protects) {
-            Some(seal) => seal.guarantees.push(rule.guarantee),
+        match promised.iter_mut().find(|guard| guard.protects == rule.protects) {
+            Some(guard) => guard.guarantees.push(rule.guarantee),
             None => promised.push(TableGuard {
                 known: AttrSet::EMPTY,
                 protects: rule.protects,
@@ -157,7 +157,7 @@ pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTa
     promised
 }
 
-/// Whether the publication is one unsealed table that lists such a rule as its own: its classes are held to it.
+/// Whether the publication is one exclusive table that lists such a rule as its own: its classes are held to it.
 pub(in crate::verifier) fn keeps_alone(
     evidence: &Evidence<'_>,
     known: AttrSet,
@@ -171,7 +171,7 @@ pub(in crate::verifier) fn keeps_alone(
             && known.is_subset(rule.known)
             && at_least(rule.guarantee, guarantee)
     };
-    table.standing == TableProtection::Unsealed
+    table.protection == TableProtection::Exclusive
         && table.is_generalized()
         && evidence.publication.rules.iter().any(keeps)
 }
@@ -192,12 +192,12 @@ pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Res
 /// How often each value of a column occurs.
 pub(in crate::verifier) type ValueCounts = Vec<u64>;
 
-/// The combinations that rules and seals speak of.
+/// The combinations that rules and guards speak of.
 pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
-    let seals = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::of(table).seals);
+    let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::of(table).guards);
     let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
     let submitted = evidence.submitted.iter().map(|rule| rule.protects);
-    let all = seals.map(|seal| seal.protects).chain(listed).chain(submitted);
+    let all = guards.map(|guard| guard.protects).chain(listed).chain(submitted);
     all.filter(|protects| matches!(protects, Protected::Joint(_))).map(Protected::attributes).collect()
 }
 
@@ -214,7 +214,7 @@ pub(in crate::verifier) fn protections(
     sensitive.iter().map(Protected::Attribute).chain(within.map(Protected::Joint))
 }
 
-/// A table that claims its guarantee without a seal: over all buckets together, or in columns that share attributes.
+/// A table that claims its guarantee without a guard: over all buckets together, or in columns that share attributes.
 #[derive(Clone, Copy)]
 pub(in crate::verifier) struct SlicingClaim {
     /// All its attributes.
@@ -231,7 +231,7 @@ impl SlicingClaim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
     pub(in crate::verifier) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let publication = evidence.publication;
-        let MethodDetails::Slicing { diversity, .. } = &publication.particulars else { return None };
+        let MethodDetails::Slicing { diversity, .. } = &publication.method_details else { return None };
         let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
         let Protected::Attribute(sensitive) = rule.protects else { return None };
         let l = match rule.guarantee {
@@ -242,8 +242,8 @@ impl SlicingClaim {
         let attributes = gnf::LiteralTable::of(table).attributes;
         let shared = parts(table).map(|part| part.len()).sum::<usize>() > attributes.len();
         let fits = (shared || *diversity != SlicedDiversity::Bucket)
-            && table.standing == TableProtection::Unsealed
-            && rule.held_by == EnforcedBy::Table(table.name.clone())
+            && table.protection == TableProtection::Exclusive
+            && rule.enforced_by == EnforcedBy::Table(table.name.clone())
             && attributes.contains(sensitive)
             && rule.known == attributes.without(sensitive);
         fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, diversity: *diversity, shared })
@@ -288,14 +288,14 @@ pub(in crate::verifier) fn is_boxed(table: &PublishedTable) -> bool {
 /// many rows each box holds.
 pub(in crate::verifier) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
     let MethodDetails::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
-        &evidence.publication.particulars
+        &evidence.publication.method_details
     else {
         return Err("its buckets hold cells of several values, and nothing says of how many rows".to_owned());
     };
-    let TableProtection::Sealed(seals) = &table.standing else {
-        return Err("columns that are generalized are sealed".to_owned());
+    let TableProtection::Guarding(guards) = &table.protection else {
+        return Err("columns that are generalized are guarding".to_owned());
     };
-    let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
+    let protected = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
     for column in table.parts.iter().flat_map(|part| &part.columns) {
         let wanted = if protected.contains(column.attribute) { CellContent::Exact } else { CellContent::Interval };
         if column.cells != wanted {

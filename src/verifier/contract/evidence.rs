@@ -13,7 +13,7 @@ use crate::verifier::definition::thresholds::ThresholdBounds;
 /// What an audit is given.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// What is claimed: tables, parts, seals, and how rules stand.
+    /// What is claimed: tables, parts, guards, and how rules stand.
     pub publication: &'a Publication,
     /// The rules as the caller submitted them.
     pub submitted: &'a [SubmittedRule],
@@ -34,7 +34,7 @@ pub struct Evidence<'a> {
     /// The attributes that may be published at all.
     pub accounted: AttrSet,
     /// Values that an insider can rule out, as the caller stated them.
-    pub uninformative: &'a [ExcludedValues],
+    pub excludable: &'a [ExcludedValues],
     /// The taxonomies of attributes, as the caller stated them.
     pub taxonomies: &'a [DeclaredTaxonomy],
     /// Earlier releases, where the release is made beside some and they are at hand.
@@ -68,13 +68,13 @@ impl Evidence<'_> {
             Arc::new(ThresholdBounds::of(thresholds, self.kind(attr), values.clone()))
         };
         let bounds = declared_for(self, attr).iter().map(bound).collect();
-        DeclaredValues { ruled_out: self.ruled_out(attr, values), ways, bounds }
+        DeclaredValues { excluded: self.excluded(attr, values), ways, bounds }
     }
 
     /// The codes of values that an insider can rule out.
-    fn ruled_out<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
+    fn excluded<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
         let stated: Vec<&Option<String>> = self
-            .uninformative
+            .excludable
             .iter()
             .filter(|stated| stated.attribute == attr)
             .flat_map(|stated| &stated.values)
@@ -125,13 +125,15 @@ pub enum VerifierError {
 pub(in crate::verifier) fn declared_for(evidence: &Evidence<'_>, attr: Attr) -> Vec<DigestedThresholds> {
     let stated = evidence.thresholds.iter().filter(|stated| stated.attribute == attr);
     let mut found: Vec<DigestedThresholds> = stated.map(|stated| stated.thresholds.clone()).collect();
-    if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.particulars {
+    if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.method_details {
         let tables = evidence.publication.tables.iter();
-        let mut seals = tables.flat_map(|table| match &table.standing {
-            TableProtection::Sealed(seals) => &seals[..],
+        let mut guards = tables.flat_map(|table| match &table.protection {
+            TableProtection::Guarding(guards) => &guards[..],
             _ => &[],
         });
-        found.extend(seals.any(|seal| seal.protects == Protected::Attribute(attr)).then(|| thresholds.clone().into()));
+        found.extend(
+            guards.any(|guard| guard.protects == Protected::Attribute(attr)).then(|| thresholds.clone().into()),
+        );
     }
     found
 }

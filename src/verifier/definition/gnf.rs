@@ -7,25 +7,25 @@ use crate::publication::{Guarantee, Protected, PublishedTable, TableGuard, Table
 /// A published table as the definitions see it: attributes, and what it protects by itself.
 pub(in crate::verifier) struct LiteralTable<'a> {
     pub(in crate::verifier) attributes: AttrSet,
-    pub(in crate::verifier) seals: &'a [TableGuard],
+    pub(in crate::verifier) guards: &'a [TableGuard],
 }
 
 impl<'a> LiteralTable<'a> {
     pub(in crate::verifier) fn of(table: &'a PublishedTable) -> Self {
-        let seals = match &table.standing {
-            TableProtection::Sealed(seals) => seals.as_slice(),
-            TableProtection::Plain | TableProtection::Unsealed => &[],
+        let guards = match &table.protection {
+            TableProtection::Guarding(guards) => guards.as_slice(),
+            TableProtection::Plain | TableProtection::Exclusive => &[],
         };
         let columns = table.parts.iter().flat_map(|part| &part.columns);
-        Self { attributes: columns.map(|column| column.attribute).collect(), seals }
+        Self { attributes: columns.map(|column| column.attribute).collect(), guards }
     }
 
-    /// Whether a seal bounds `sensitive` for whoever knows `known`.
+    /// Whether a guard bounds `sensitive` for whoever knows `known`.
     pub(in crate::verifier) fn holds(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> bool {
-        self.seals.iter().any(|seal| {
-            seal.protects == sensitive
-                && known.is_subset(seal.known)
-                && seal.guarantees.iter().any(|&held| at_least(held, guarantee))
+        self.guards.iter().any(|guard| {
+            guard.protects == sensitive
+                && known.is_subset(guard.known)
+                && guard.guarantees.iter().any(|&held| at_least(held, guarantee))
         })
     }
 }
@@ -175,21 +175,21 @@ mod tests {
         let guarantee = Guarantee::LDiversity { l: 2 };
         let mut seen = [0; 3];
         for (number, case) in vectors["gnf"].as_array().expect("cases").iter().enumerate() {
-            let seals: Vec<(AttrSet, Vec<TableGuard>)> = case["tables"]
+            let guards: Vec<(AttrSet, Vec<TableGuard>)> = case["tables"]
                 .as_array()
                 .expect("tables")
                 .iter()
                 .map(|table| {
-                    let sealed = table["sa"].as_str().map(|name| TableGuard {
+                    let guarding = table["sa"].as_str().map(|name| TableGuard {
                         known: attributes(&table["x"]),
                         protects: Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
                         guarantees: vec![guarantee],
                     });
-                    (attributes(&table["attrs"]), sealed.into_iter().collect())
+                    (attributes(&table["attrs"]), guarding.into_iter().collect())
                 })
                 .collect();
             let tables: Vec<LiteralTable<'_>> =
-                seals.iter().map(|(attributes, seals)| LiteralTable { attributes: *attributes, seals }).collect();
+                guards.iter().map(|(attributes, guards)| LiteralTable { attributes: *attributes, guards }).collect();
             for (rule, expected) in case["rules"].as_array().expect("rules").iter().enumerate() {
                 let (known, sensitive) = (attributes(&expected["lhs"]), only(&expected["rhs"]));
                 let found = status(&tables, known, sensitive, guarantee);
@@ -211,13 +211,13 @@ mod tests {
 
     #[test]
     fn a_weaker_seal_is_no_guardian() {
-        let seal = |l| {
+        let guard = |l| {
             let protects = Protected::Attribute(Attr(1));
             vec![TableGuard { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
         };
         for (l, holds) in [(2, false), (3, true), (4, true)] {
-            let seals = seal(l);
-            let tables = [LiteralTable { attributes: AttrSet::first(2), seals: &seals }];
+            let guards = guard(l);
+            let tables = [LiteralTable { attributes: AttrSet::first(2), guards: &guards }];
             let found = status(&tables, AttrSet::one(Attr(0)), Attr(1), Guarantee::LDiversity { l: 3 });
             assert_eq!(found == LiteralStatus::Guarded(vec![(0, AttrSet::one(Attr(0)))]), holds, "l = {l}");
             assert_eq!(found == LiteralStatus::Violated(AttrSet::one(Attr(0))), !holds, "l = {l}");

@@ -13,7 +13,7 @@ const LOG_TOLERANCE: f64 = 1e-9;
 pub(in crate::verifier) struct BucketShares {
     values: Vec<(u64, u64)>,
     /// Which of the values an insider can rule out.
-    ruled_out: Vec<bool>,
+    excluded: Vec<bool>,
     /// The code of each value, and where it stands in a tree.
     codes: Vec<u32>,
     ways: Option<Arc<TaxonomyPaths>>,
@@ -33,21 +33,21 @@ impl BucketShares {
         // a value that does not occur is none
         let occurring = all.filter(|((_, rows), _)| *rows > 0);
         let (values, codes): (Vec<(u64, u64)>, Vec<u32>) = occurring.unzip();
-        let ruled_out = codes.iter().map(|code| stated.ruled_out.binary_search(code).is_ok()).collect();
+        let excluded = codes.iter().map(|code| stated.excluded.binary_search(code).is_ok()).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
         let (ways, bounds) = (stated.ways.clone(), stated.bounds.clone());
-        Self { values, ruled_out, codes, ways, bounds, size, rows }
+        Self { values, excluded, codes, ways, bounds, size, rows }
     }
 
     /// What is left of the bucket, and of the column, for whoever rules values out.
     pub(in crate::verifier) fn left(&self) -> Self {
-        let values = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| !**out).map(|(value, _)| *value);
+        let values = self.values.iter().zip(&self.excluded).filter(|(_, out)| !**out).map(|(value, _)| *value);
         let values: Vec<(u64, u64)> = values.collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
         Self {
-            ruled_out: vec![false; values.len()],
+            excluded: vec![false; values.len()],
             values,
             codes: Vec::new(),
             ways: None,
@@ -61,7 +61,7 @@ impl BucketShares {
     /// other value takes at most 1/l of n - m, and each of these values at most 1/l of n; and so on, with what takes the place
     /// of 1/l. A bucket of nothing but such values tells whoever rules them out that something is wrong, and keeps nothing.
     pub(in crate::verifier) fn keep(&self, guarantee: Guarantee) -> bool {
-        if !self.ruled_out.contains(&true) {
+        if !self.excluded.contains(&true) {
             return self.keep_all(guarantee);
         }
         let part = match guarantee {
@@ -82,7 +82,7 @@ impl BucketShares {
             u128::from(count) * u128::from(part.denominator()) <= u128::from(self.size) * u128::from(part.numerator())
         };
         let left = self.left();
-        let aside = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| **out);
+        let aside = self.values.iter().zip(&self.excluded).filter(|(_, out)| **out);
         left.size > 0 && left.keep_all(guarantee) && aside.map(|((count, _), _)| *count).all(few)
     }
 
@@ -90,8 +90,8 @@ impl BucketShares {
     pub(in crate::verifier) fn alone(counts: &[(u32, u64)]) -> Self {
         let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
         let size = values.iter().map(|(count, _)| count).sum();
-        let ruled_out = vec![false; values.len()];
-        Self { values, ruled_out, codes: Vec::new(), ways: None, bounds: Vec::new(), size, rows: size }
+        let excluded = vec![false; values.len()];
+        Self { values, excluded, codes: Vec::new(), ways: None, bounds: Vec::new(), size, rows: size }
     }
 
     /// The count of the most frequent value, and that of all.

@@ -8,7 +8,6 @@ use crate::publication::Guarantee;
 /// The worst bucket in the terms of a guarantee; computed values are rounded.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Measure)]
 pub enum BucketMeasure {
     /// The fewest values of a bucket.
     DistinctValues(u64),

@@ -11,7 +11,7 @@ use crate::microdata::{AttributeType, Taxonomy};
 #[derive(Clone, Default)]
 pub(in crate::verifier) struct DeclaredValues {
     /// The codes of values that an insider can rule out, rising.
-    pub(in crate::verifier) ruled_out: Vec<u32>,
+    pub(in crate::verifier) excluded: Vec<u32>,
     /// Where values stand in a tree; none where no tree is stated, or where a value is no leaf of it, or several.
     pub(in crate::verifier) ways: Option<Arc<TaxonomyPaths>>,
     /// What each value may take of a bucket, under each map of thresholds that is stated.

@@ -159,11 +159,11 @@ fn shared(
 fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart, findings: &mut CheckLog) {
     for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
         let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
-        let strange = cells::unknown_labels(tree, cells.domain.iter());
-        if strange > 0 {
+        let unknown = cells::unknown_labels(tree, cells.domain.iter());
+        if unknown > 0 {
             let (name, table) = (submission.list(AttrSet::one(*attr)), &table.name);
             let detail =
-                format!("table {table}, part {}: {strange} cells of {name} are no nodes of its taxonomy", part.name);
+                format!("table {table}, part {}: {unknown} cells of {name} are no nodes of its taxonomy", part.name);
             findings.fail(CheckName::Columns, detail);
         }
     }

@@ -106,7 +106,7 @@ impl Submission<'_> {
         let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
         let bound =
             |stated: &DeclaredThresholds| Arc::new(ThresholdBounds::of(&stated.thresholds, kind, values.clone()));
-        DeclaredValues { ruled_out: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
+        DeclaredValues { excluded: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
     }
 
     /// The taxonomy of an attribute, where one is stated.

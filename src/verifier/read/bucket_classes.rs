@@ -1,4 +1,4 @@
-//! The rows among which a seal must hold: those of a bucket that agree in what the seal takes as known beside what it protects.
+//! The rows among which a guard must hold: those of a bucket that agree in what the guard takes as known beside what it protects.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -65,7 +65,7 @@ impl<'a> JointColumn<'a> {
     }
 }
 
-/// The rows of a part as a seal sees them.
+/// The rows of a part as a guard sees them.
 pub(in crate::verifier) struct BucketClasses<'a> {
     /// What is protected.
     pub(in crate::verifier) protected: JointColumn<'a>,
@@ -75,11 +75,15 @@ pub(in crate::verifier) struct BucketClasses<'a> {
 }
 
 impl<'a> BucketClasses<'a> {
-    /// The classes of a seal whose protected attributes all stand in `part`; `None` when they do not.
-    pub(in crate::verifier) fn of(part: &'a ParsedPart, buckets: &'a BucketOffsets, seal: &TableGuard) -> Option<Self> {
+    /// The classes of a guard whose protected attributes all stand in `part`; `None` when they do not.
+    pub(in crate::verifier) fn of(
+        part: &'a ParsedPart,
+        buckets: &'a BucketOffsets,
+        guard: &TableGuard,
+    ) -> Option<Self> {
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
-        let protected = JointColumn::of(part, seal.protects.attributes())?.by_bucket(part, buckets)?;
-        let beside = seal.known.intersection(here);
+        let protected = JointColumn::of(part, guard.protects.attributes())?.by_bucket(part, buckets)?;
+        let beside = guard.known.intersection(here);
         let known = match beside.is_empty() {
             true => None,
             false => Some(JointColumn::of(part, beside)?.by_bucket(part, buckets)?),
@@ -116,7 +120,7 @@ mod tests {
     use crate::microdata::{Attr, AttrSet};
     use crate::publication::Protected;
     use crate::verifier::contract::checks::CheckName;
-    use crate::verifier::tests::fixture::{Cell, World, failed, seal};
+    use crate::verifier::tests::fixture::{Cell, World, failed, guard};
 
     /// Attribute 0 beside the pair 1, 2 in one part, all in one bucket.
     fn world(rows: &[[&str; 3]], known: &[u8], protects: Protected) -> World {
@@ -124,7 +128,7 @@ mod tests {
         let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
         let labels = vec![1; rows.len()];
         let mut world = World::new(&["x", "s", "t"], rows);
-        world.tied(&[0], &[("sa", &[1, 2])], vec![seal(known, protects, 2)], labels);
+        world.tied(&[0], &[("sa", &[1, 2])], vec![guard(known, protects, 2)], labels);
         world
     }
 
@@ -153,7 +157,7 @@ mod tests {
         assert_eq!(failed(&world(&twice, &[0], both).audit()), [CheckName::Guarantee]);
         // one of the two does not stand in the part
         let mut apart = world(&mostly, &[], Protected::Joint([Attr(0), Attr(1)].into_iter().collect()));
-        assert_eq!(failed(&apart.audit()), [CheckName::Guarantee, CheckName::Seals]);
+        assert_eq!(failed(&apart.audit()), [CheckName::Guarantee, CheckName::Guards]);
         apart.publication.tables.clear();
         assert!(failed(&apart.audit()).contains(&CheckName::Columns));
     }

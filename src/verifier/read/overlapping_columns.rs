@@ -59,7 +59,7 @@ pub(in crate::verifier) struct OverlappingColumns {
     /// The attributes of each column in the order of its tuples, the sensitive one last.
     pub(in crate::verifier) columns: Vec<Vec<Attr>>,
     pub(in crate::verifier) buckets: BTreeMap<u32, OverlapBucket>,
-    ruled_out: AHashSet<u32>,
+    excluded: AHashSet<u32>,
 }
 
 /// A sensitive value, and what it weighs: a product of counts, divided by another.
@@ -99,11 +99,11 @@ impl OverlappingColumns {
             }
         }
         let columns = columns.iter().map(|(numbered, _)| numbered.iter().map(|(attr, _)| *attr).collect()).collect();
-        Self { sensitive, columns, buckets, ruled_out: AHashSet::new() }
+        Self { sensitive, columns, buckets, excluded: AHashSet::new() }
     }
 
     pub(in crate::verifier) fn of(read: &[ParsedPart], sensitive: Attr, numbers: &mut LabelInterner) -> Option<Self> {
-        let (mut shown, mut ruled_out) = (Vec::with_capacity(read.len()), AHashSet::new());
+        let (mut shown, mut excluded) = (Vec::with_capacity(read.len()), AHashSet::new());
         for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();
             columns.sort_by_key(|column| column.attribute == sensitive);
@@ -112,14 +112,14 @@ impl OverlappingColumns {
                 let cells = column.cells.as_ref()?.iter();
                 let known: Vec<u32> = cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
                 if column.attribute == sensitive {
-                    ruled_out.extend(column.stated.ruled_out.iter().map(|&code| known[code as usize]));
+                    excluded.extend(column.stated.excluded.iter().map(|&code| known[code as usize]));
                 }
                 let rows = (0..part.rows).map(|row| known[column.codes.get(row) as usize]);
                 numbered.push((column.attribute, rows.collect()));
             }
             shown.push((numbered, part.labels.as_ref()?.clone()));
         }
-        Some(Self { ruled_out, ..Self::of_columns(&shown, sensitive) })
+        Some(Self { excluded, ..Self::of_columns(&shown, sensitive) })
     }
 
     /// The columns with the sensitive attribute, and the others.
@@ -277,9 +277,9 @@ impl OverlappingColumns {
             .zip(logarithms)
             .for_each(|((value, ..), ln)| *sums.entry(*value).or_default() += (ln - largest).exp());
         let all: f64 = sums.values().sum();
-        let left: f64 = sums.iter().filter(|(value, _)| !self.ruled_out.contains(value)).map(|(_, sum)| sum).sum();
+        let left: f64 = sums.iter().filter(|(value, _)| !self.excluded.contains(value)).map(|(_, sum)| sum).sum();
         let gap = |(value, sum): (&u32, &f64)| {
-            l.to_f64().mul_add(-sum, if self.ruled_out.contains(value) { all } else { left })
+            l.to_f64().mul_add(-sum, if self.excluded.contains(value) { all } else { left })
         };
         if left > EXACT_CHECK_EPSILON * all && sums.iter().all(|sum| gap(sum).abs() > EXACT_CHECK_EPSILON * all) {
             return sums.iter().all(|sum| gap(sum) > 0.0);
@@ -287,7 +287,7 @@ impl OverlappingColumns {
         let (sums, all, left) = self.exact(weights);
         left > BigUint::ZERO
             && sums.iter().all(|(value, sum)| {
-                let among = if self.ruled_out.contains(value) { &all } else { &left };
+                let among = if self.excluded.contains(value) { &all } else { &left };
                 sum * l.numerator() <= among * l.denominator()
             })
     }
@@ -301,14 +301,14 @@ impl OverlappingColumns {
             *sums.entry(*value).or_default() += times * (&unit / over);
         }
         let all = sums.values().sum();
-        let left = sums.iter().filter(|(value, _)| !self.ruled_out.contains(value)).map(|(_, sum)| sum).sum();
+        let left = sums.iter().filter(|(value, _)| !self.excluded.contains(value)).map(|(_, sum)| sum).sum();
         (sums, all, left)
     }
 
     /// The largest share of a value, in lowest terms; what does not fit is rounded.
     pub(in crate::verifier) fn largest(&self, weights: &[ExactWeight]) -> (u64, u64) {
         let (sums, all, left) = self.exact(weights);
-        let shares = sums.iter().map(|(value, sum)| (sum, if self.ruled_out.contains(value) { &all } else { &left }));
+        let shares = sums.iter().map(|(value, sum)| (sum, if self.excluded.contains(value) { &all } else { &left }));
         let largest = shares.reduce(|a, b| if b.0 * a.1 > a.0 * b.1 { b } else { a });
         let Some((most, of)) = largest else { return (0, 1) };
         let (mut a, mut b) = (most.clone(), of.clone());

@@ -26,7 +26,7 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, findings: &mut CheckLo
     if publication.suppressed != 0 && !alone {
         findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
     }
-    match &publication.particulars {
+    match &publication.method_details {
         MethodDetails::None | MethodDetails::Bucketize { .. } => {}
         MethodDetails::Slicing { .. } => slicing::claims(evidence, findings),
         MethodDetails::Sequential(sequence) => details::claims(evidence, sequence, findings),
@@ -35,7 +35,7 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, findings: &mut CheckLo
     names(evidence, findings);
     for table in &publication.tables {
         columns(evidence, table, findings);
-        standing(evidence, table, findings);
+        protection(evidence, table, findings);
     }
     needs(evidence, findings);
 }
@@ -102,20 +102,21 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Check
 
 /// Whether a part may hold counterfeits: values of what is protected alone, each at most 1/l of a bucket without them.
 fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
-    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.particulars
+    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.method_details
     else {
         return false;
     };
-    let protected =
-        |seal: &TableGuard| part.columns.len() == 1 && seal.protects == Protected::Attribute(part.columns[0].attribute);
-    let sealed = matches!(&table.standing, TableProtection::Sealed(seals) if seals.iter().any(protected));
-    matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && sealed
+    let protected = |guard: &TableGuard| {
+        part.columns.len() == 1 && guard.protects == Protected::Attribute(part.columns[0].attribute)
+    };
+    let guarding = matches!(&table.protection, TableProtection::Guarding(guards) if guards.iter().any(protected));
+    matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && guarding
 }
 
-/// Whether the parts of a table have the shape that its standing needs.
-fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
+/// Whether the parts of a table have the shape that its protection needs.
+fn protection(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
     let name = &table.name;
-    let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
+    let mut fail = |detail: String| findings.fail(CheckName::Guards, format!("table {name}: {detail}"));
     if claim::is_boxed(table) {
         if let Err(detail) = claim::boxed(evidence, table) {
             fail(detail);
@@ -126,32 +127,33 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Chec
         }
         return;
     }
-    match &table.standing {
+    match &table.protection {
         TableProtection::Plain => {
             if table.parts.len() != 1 || table.parts[0].bucketed {
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
-        TableProtection::Unsealed if claim::SlicingClaim::of(evidence).is_some() => {
+        TableProtection::Exclusive if claim::SlicingClaim::of(evidence).is_some() => {
             if !table.parts.iter().all(|part| part.bucketed) {
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
         }
-        TableProtection::Unsealed if claim::DecompositionClaim::of(evidence).is_some() => {}
+        TableProtection::Exclusive if claim::DecompositionClaim::of(evidence).is_some() => {}
         // what it keeps is held against its joins
-        TableProtection::Unsealed if details::sequential_details(evidence).is_some() => {}
-        TableProtection::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
-        TableProtection::Sealed(seals) => {
+        TableProtection::Exclusive if details::sequential_details(evidence).is_some() => {}
+        TableProtection::Exclusive => fail("an exclusive table cannot be checked".to_owned()),
+        TableProtection::Guarding(guards) => {
             // all columns of a sliced table may be one
-            let fewest = if matches!(evidence.publication.particulars, MethodDetails::Slicing { .. }) { 1 } else { 2 };
+            let fewest =
+                if matches!(evidence.publication.method_details, MethodDetails::Slicing { .. }) { 1 } else { 2 };
             if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
-                fail("a sealed table has several parts, all tied by bucket".to_owned());
+                fail("a guarding table has several parts, all tied by bucket".to_owned());
             }
-            if seals.is_empty() {
-                fail("there is no seal".to_owned());
+            if guards.is_empty() {
+                fail("there is no guard".to_owned());
             }
-            for seal in seals {
-                if let Err(detail) = sealed(evidence, table, seal) {
+            for guard in guards {
+                if let Err(detail) = guarding(evidence, table, guard) {
                     fail(detail);
                 }
             }
@@ -159,47 +161,47 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Chec
     }
 }
 
-fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &TableGuard) -> Result<(), String> {
-    let sensitive = seal.protects.attributes();
+fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard) -> Result<(), String> {
+    let sensitive = guard.protects.attributes();
     let names = evidence.list(sensitive);
-    if matches!(seal.protects, Protected::Joint(_)) && sensitive.len() < 2 {
-        return Err("a sealed combination is none".to_owned());
+    if matches!(guard.protects, Protected::Joint(_)) && sensitive.len() < 2 {
+        return Err("a guarding combination is none".to_owned());
     }
     let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
-    if seal.known.meets(sensitive) {
-        return Err(format!("{names} is on both sides of a seal"));
+    if guard.known.meets(sensitive) {
+        return Err(format!("{names} is on both sides of a guard"));
     }
     let attributes = gnf::LiteralTable::of(table).attributes;
-    if !seal.known.is_subset(attributes) {
-        let missing = evidence.list(seal.known.minus(attributes));
-        return Err(format!("the seal of {names} names {missing}, which the table does not hold"));
+    if !guard.known.is_subset(attributes) {
+        let missing = evidence.list(guard.known.minus(attributes));
+        return Err(format!("the guard of {names} names {missing}, which the table does not hold"));
     }
-    // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a seal that takes it
+    // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a guard that takes it
     // as known would need more than buckets
     let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
-    let others = gnf::LiteralTable::of(table).seals.iter().filter(|other| other.protects != seal.protects);
+    let others = gnf::LiteralTable::of(table).guards.iter().filter(|other| other.protects != guard.protects);
     let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
-    if seal.known.meets(behind) {
-        let told = evidence.list(seal.known.intersection(behind));
-        return Err(format!("the seal of {names} takes {told} as known, which another part of the table protects"));
+    if guard.known.meets(behind) {
+        let told = evidence.list(guard.known.intersection(behind));
+        return Err(format!("the guard of {names} takes {told} as known, which another part of the table protects"));
     }
-    if seal.guarantees.is_empty() {
-        return Err(format!("the seal of {names} guarantees nothing"));
+    if guard.guarantees.is_empty() {
+        return Err(format!("the guard of {names} guarantees nothing"));
     }
-    // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another seal
+    // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another guard
     match table.parts.iter().find(|part| sensitive.is_subset(columns(part))) {
         Some(_) => Ok(()),
         None if sensitive.is_subset(attributes) => Err(format!("{names} do not stand in one part")),
-        None => Err(format!("{names} is sealed and not in the table")),
+        None => Err(format!("{names} is guarding and not in the table")),
     }
 }
 
-/// The seals promise what the rules that lean on them need.
+/// The guards promise what the rules that lean on them need.
 fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
     let tables = &evidence.publication.tables;
     for rule in &evidence.publication.rules {
         let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
-        let (name, table, known) = match &rule.held_by {
+        let (name, table, known) = match &rule.enforced_by {
             EnforcedBy::Unreachable => continue,
             EnforcedBy::Guardian { table, known } => (table, find(table), *known),
             EnforcedBy::Table(table) => {
@@ -234,7 +236,7 @@ fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
             });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");
-            findings.fail(CheckName::Seals, format!("table {name} does not promise what rule {rule} needs"));
+            findings.fail(CheckName::Guards, format!("table {name} does not promise what rule {rule} needs"));
         }
     }
 }
@@ -246,7 +248,8 @@ pub(in crate::verifier) fn check_thresholds(
     figures: &[TableFigures],
     findings: &mut CheckLog,
 ) {
-    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
+    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.method_details
+    else {
         let known: HashSet<(Attr, Guarantee)> =
             evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();
         let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
@@ -254,12 +257,12 @@ pub(in crate::verifier) fn check_thresholds(
             (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
         };
         let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
-        let seals = evidence.publication.tables.iter().flat_map(|table| match &table.standing {
-            TableProtection::Sealed(seals) => &seals[..],
+        let guards = evidence.publication.tables.iter().flat_map(|table| match &table.protection {
+            TableProtection::Guarding(guards) => &guards[..],
             _ => &[],
         });
-        let seals = seals.flat_map(|seal| seal.guarantees.iter().map(|guarantee| (seal.protects, *guarantee)));
-        if !rules.chain(seals).all(|(protects, guarantee)| stated(protects, guarantee)) {
+        let guards = guards.flat_map(|guard| guard.guarantees.iter().map(|guarantee| (guard.protects, *guarantee)));
+        if !rules.chain(guards).all(|(protects, guarantee)| stated(protects, guarantee)) {
             findings.fail(CheckName::Guarantee, "thresholds are spoken of that are not stated");
         }
         return;

@@ -25,22 +25,23 @@ const MIN_LISTED_VALUES: usize = 2;
 pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
     let Some(claim) = DecompositionClaim::of(evidence) else {
         findings.fail(CheckName::Columns, "the tables are not those of a decomposition");
-        return findings.fail(CheckName::Seals, "the tables of a decomposition do not have its shape");
+        return findings.fail(CheckName::Guards, "the tables of a decomposition do not have its shape");
     };
     let mut listed = BTreeSet::new();
     for rule in &evidence.publication.rules {
         let (Protected::Attribute(attr), Guarantee::LDiversity { l }) = (rule.protects, rule.guarantee) else {
-            findings.fail(CheckName::Seals, "a rule of a decomposition asks for something else than l-diversity");
+            findings.fail(CheckName::Guards, "a rule of a decomposition asks for something else than l-diversity");
             continue;
         };
-        let same = claim.said.l.get(&attr) == Some(&l) && rule.held_by == EnforcedBy::Table(claim.buckets.name.clone());
+        let same =
+            claim.said.l.get(&attr) == Some(&l) && rule.enforced_by == EnforcedBy::Table(claim.buckets.name.clone());
         if !same || !listed.insert(attr) {
             let name = evidence.name(attr);
-            findings.fail(CheckName::Seals, format!("what is stated of {name} is not what its rule asks for"));
+            findings.fail(CheckName::Guards, format!("what is stated of {name} is not what its rule asks for"));
         }
     }
     if listed.len() != claim.said.l.len() {
-        findings.fail(CheckName::Seals, "a sensitive attribute has no rule");
+        findings.fail(CheckName::Guards, "a sensitive attribute has no rule");
     }
     let sensitive: AttrSet = claim.said.l.keys().copied().collect();
     for (determinant, dependent) in evidence.dependencies {

@@ -61,11 +61,11 @@ pub(in crate::verifier) fn content(
         let (column, name) = (column.0, evidence.name(column.0.attribute));
         let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
         let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
-        let strange = unknown_labels(&stated.tree, cells.iter().map(Option::as_deref));
-        if strange > 0 {
+        let unknown = unknown_labels(&stated.tree, cells.iter().map(Option::as_deref));
+        if unknown > 0 {
             findings.fail(
                 CheckName::Dictionary,
-                format!("{place}: {strange} cells of {name} are no nodes of its taxonomy"),
+                format!("{place}: {unknown} cells of {name} are no nodes of its taxonomy"),
             );
         }
     }

@@ -18,23 +18,23 @@ pub(in crate::verifier) type PosteriorTally = AHashMap<(u64, u64), u64>;
 
 /// The largest share of a value in a class of rows, whose values rise, as a count and of how many: of a value that an insider can
 /// rule out, of all rows; of another, of the rows that are left to whoever rules all of those out.
-pub(in crate::verifier) fn posterior(class: &[u32], ruled_out: &[u32]) -> (u64, u64) {
+pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> (u64, u64) {
     let size = class.len() as u64;
-    let (mut aside, mut most_aside, mut most) = (0, 0, 0);
+    let (mut aside, mut most_excluded, mut most) = (0, 0, 0);
     for run in class.chunk_by(|a, b| a == b) {
         let count = run.len() as u64;
-        if ruled_out.contains(&run[0]) {
+        if excluded.contains(&run[0]) {
             aside += count;
-            most_aside = count.max(most_aside);
+            most_excluded = count.max(most_excluded);
         } else {
             most = count.max(most);
         }
     }
     let left = size - aside;
-    if u128::from(most) * u128::from(size) >= u128::from(most_aside) * u128::from(left) && left > 0 {
+    if u128::from(most) * u128::from(size) >= u128::from(most_excluded) * u128::from(left) && left > 0 {
         (most, left)
     } else {
-        (most_aside, size)
+        (most_excluded, size)
     }
 }
 

@@ -59,9 +59,9 @@ pub(in crate::verifier) fn check(
             findings.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
         }
     }
-    for standing in &publication.rules {
-        let name = standing.pointer.as_deref().unwrap_or("from a dependency");
-        if let Err(detail) = search.listed(standing) {
+    for protection in &publication.rules {
+        let name = protection.pointer.as_deref().unwrap_or("from a dependency");
+        if let Err(detail) = search.listed(protection) {
             findings.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
         }
     }
@@ -95,7 +95,7 @@ impl RuleSearch<'_> {
                 self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
             }
         }
-        let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
+        let listed = self.evidence.publication.rules.iter().any(|protection| same(rule, protection));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
     }
 
@@ -104,7 +104,7 @@ impl RuleSearch<'_> {
     fn insiders(&self, protected: AttrSet) -> Result<(), String> {
         let single = protected.iter().next().filter(|_| protected.len() == 1);
         let Some((original, attr)) = self.evidence.original.zip(single) else { return Ok(()) };
-        let aside = self.stated.get(attr.index()).map(|stated| &stated.ruled_out);
+        let aside = self.stated.get(attr.index()).map(|stated| &stated.excluded);
         let Some(aside) = aside.filter(|aside| !aside.is_empty()) else { return Ok(()) };
         for (determinant, dependent) in self.evidence.dependencies {
             if !dependent.contains(attr) || !determinant.is_subset(original.attributes()) {
@@ -117,7 +117,7 @@ impl RuleSearch<'_> {
                 *informs.entry(values).or_default() |= !aside.contains(&told);
             }
             let stated = |values: &[u32]| match (determinant.iter().next(), values) {
-                (Some(of), [value]) => self.stated[of.index()].ruled_out.contains(value),
+                (Some(of), [value]) => self.stated[of.index()].excluded.contains(value),
                 _ => false,
             };
             if informs.iter().any(|(values, informs)| !informs && !stated(values)) {
@@ -226,18 +226,18 @@ impl RuleSearch<'_> {
     }
 
     /// A listed rule was submitted or says why it was added, and is held by what it says.
-    fn listed(&self, standing: &EnforcedRule) -> Result<(), String> {
-        match (&standing.pointer, standing.origin) {
+    fn listed(&self, protection: &EnforcedRule) -> Result<(), String> {
+        match (&protection.pointer, protection.origin) {
             (Some(pointer), RuleOrigin::Submitted | RuleOrigin::ImpliedBy) => {
-                if !self.at(pointer).any(|rule| same(rule, standing)) {
+                if !self.at(pointer).any(|rule| same(rule, protection)) {
                     return Err("it is listed and was not submitted".to_owned());
                 }
             }
             (None, RuleOrigin::FromDependency) => {
                 let follows = |rule: &SubmittedRule| {
-                    let protects = standing.protects.attributes();
-                    rule.known == standing.known
-                        && rule.guarantee == standing.guarantee
+                    let protects = protection.protects.attributes();
+                    rule.known == protection.known
+                        && rule.guarantee == protection.guarantee
                         && self.followed(rule).is_ok_and(|followed| followed.contains(&protects))
                 };
                 if !self.evidence.submitted.iter().any(follows) {
@@ -246,32 +246,32 @@ impl RuleSearch<'_> {
             }
             _ => return Err("its origin and its pointer disagree".to_owned()),
         }
-        if let Some(RuleDerivation::Rule(pointer)) = &standing.because {
+        if let Some(RuleDerivation::Rule(pointer)) = &protection.because {
             let implies = |rule: &SubmittedRule| {
-                standing.known.is_subset(rule.known)
-                    && rule.protects.attributes().is_subset(standing.protects.attributes())
-                    && at_least(rule.guarantee, standing.guarantee)
+                protection.known.is_subset(rule.known)
+                    && rule.protects.attributes().is_subset(protection.protects.attributes())
+                    && at_least(rule.guarantee, protection.guarantee)
             };
             if !self.at(pointer).any(implies) {
                 return Err(format!("rule {pointer} does not imply it"));
             }
         }
-        if let Guarantee::KAnonymity { .. } = standing.guarantee {
-            let held = |table: &PublishedTable| standing.held_by == EnforcedBy::Table(table.name.clone());
+        if let Guarantee::KAnonymity { .. } = protection.guarantee {
+            let held = |table: &PublishedTable| protection.enforced_by == EnforcedBy::Table(table.name.clone());
             let listed = self.evidence.publication.tables.iter().any(|table| table.is_generalized() && held(table));
             return if listed { Ok(()) } else { Err("it is not held by what it says".to_owned()) };
         }
-        self.holds(standing.known, standing.protects, standing.guarantee)?;
-        let confirmed = protections(self.evidence, standing.protects).any(|part| {
-            let status = self.status(standing.known, part, standing.guarantee);
-            self.confirms(&status, &standing.held_by) && self.eligible(part, standing.guarantee)
+        self.holds(protection.known, protection.protects, protection.guarantee)?;
+        let confirmed = protections(self.evidence, protection.protects).any(|part| {
+            let status = self.status(protection.known, part, protection.guarantee);
+            self.confirms(&status, &protection.enforced_by) && self.eligible(part, protection.guarantee)
         });
         if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
     }
 
-    fn confirms(&self, status: &LiteralStatus, held_by: &EnforcedBy) -> bool {
+    fn confirms(&self, status: &LiteralStatus, enforced_by: &EnforcedBy) -> bool {
         let name = |index: usize| &self.evidence.publication.tables[index].name;
-        match (status, held_by) {
+        match (status, enforced_by) {
             (LiteralStatus::Unreachable, EnforcedBy::Unreachable) => true,
             (LiteralStatus::Guarded(guardians), EnforcedBy::Guardian { table, known }) => {
                 guardians.iter().any(|(index, entered)| name(*index) == table && entered == known)
@@ -298,9 +298,9 @@ fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
     counts.into_values().collect()
 }
 
-fn same(rule: &SubmittedRule, standing: &EnforcedRule) -> bool {
-    standing.pointer.as_ref() == Some(&rule.pointer)
-        && standing.known == rule.known
-        && standing.protects == rule.protects
-        && standing.guarantee == rule.guarantee
+fn same(rule: &SubmittedRule, protection: &EnforcedRule) -> bool {
+    protection.pointer.as_ref() == Some(&rule.pointer)
+        && protection.known == rule.known
+        && protection.protects == rule.protects
+        && protection.guarantee == rule.guarantee
 }

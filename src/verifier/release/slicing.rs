@@ -19,7 +19,7 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Every box of a part holds as many rows as is said.
 pub(in crate::verifier) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
-    let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.particulars else { return };
+    let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.method_details else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
     let rare = JointColumn::of(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
     if rare > 0 {
@@ -60,7 +60,7 @@ pub(in crate::verifier) fn intervals(column: &ParsedColumn, original: &Column, b
 
 /// Checks what a publication claims of its columns.
 pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
-    let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.particulars else { return };
+    let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.method_details else { return };
     let [table] = &evidence.publication.tables[..] else {
         return findings.fail(CheckName::Columns, "a sliced publication has one table");
     };
@@ -87,11 +87,11 @@ pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckL
     if columns.iter().enumerate().any(contained) || (shares && column_k.is_some()) {
         findings.fail(CheckName::Columns, format!("table {}: its columns are none of slicing", table.name));
     }
-    let sealed = matches!(table.standing, TableProtection::Sealed(_));
-    let seals = *diversity == SlicedDiversity::Bucket && !shares;
-    if sealed != seals || (!sealed && SlicingClaim::of(evidence).is_none()) {
+    let guarding = matches!(table.protection, TableProtection::Guarding(_));
+    let guards = *diversity == SlicedDiversity::Bucket && !shares;
+    if guarding != guards || (!guarding && SlicingClaim::of(evidence).is_none()) {
         let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
-        findings.fail(CheckName::Seals, detail);
+        findings.fail(CheckName::Guards, detail);
     }
 }
 
@@ -218,7 +218,7 @@ pub(in crate::verifier) fn check(
             rows.iter().all(|rows| *rows > 0).then_some(MatchedBucketCounts { size: sizes[&bucket], rows, values })
         });
         let matching: Vec<MatchedBucketCounts<'_>> = matching.collect();
-        let kept = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.ruled_out));
+        let kept = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.excluded));
         broken += u64::from(!kept);
         judged.insert(identity, kept);
     }
@@ -233,7 +233,7 @@ pub(in crate::verifier) fn check(
 const SUM_EPSILON: f64 = 1e-9;
 
 /// Whether no value has more than 1/l of the weights of a row, buckets weighed once more by their size to this power.
-fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
     let mut weights: Vec<(u32, f64)> = Vec::new();
     let mut small = false;
     for bucket in matching {
@@ -250,7 +250,7 @@ fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: 
             }
         }
     }
-    let out = |value: u32| ruled_out.contains(&value);
+    let out = |value: u32| excluded.contains(&value);
     let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let left: f64 = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
     let l_near = l.to_f64();
@@ -258,7 +258,7 @@ fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: 
     for &(value, weight) in &weights {
         let among = if out(value) { all } else { left };
         if small || (l_near * weight - among).abs() <= SUM_EPSILON * all {
-            return keeps_exactly(matching, l, power, ruled_out);
+            return keeps_exactly(matching, l, power, excluded);
         }
         kept &= l_near * weight < among;
     }
@@ -266,7 +266,7 @@ fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: 
 }
 
 /// The same in integers: all weights times the product of the sizes, to the power of the number of columns.
-fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
     let mut sizes: Vec<u64> = matching.iter().map(|bucket| bucket.size).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -287,7 +287,7 @@ fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, rul
             }
         }
     }
-    let out = |value: u32| ruled_out.contains(&value);
+    let out = |value: u32| excluded.contains(&value);
     let all: BigUint = weights.iter().map(|(_, weight)| weight).sum();
     let left: BigUint = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
     left > BigUint::ZERO

@@ -1,4 +1,4 @@
-//! Each published table, part by part: do its buckets agree, and does every bucket keep what the seals promise?
+//! Each published table, part by part: do its buckets agree, and does every bucket keep what the guards promise?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(in crate::verifier) struct TablesReport {
     pub(in crate::verifier) counts: Vec<Option<ValueCounts>>,
     /// Per attribute, what is stated of the values behind these counts.
     pub(in crate::verifier) stated: Vec<DeclaredValues>,
-    /// The same per combination that a rule or seal speaks of and that stands in one part.
+    /// The same per combination that a rule or guard speaks of and that stands in one part.
     pub(in crate::verifier) combined: BTreeMap<AttrSet, ValueCounts>,
 }
 
@@ -125,11 +125,11 @@ fn table(
     let generalized = table.is_generalized() && !boxed;
     let claim = claim::SlicingClaim::of(evidence);
     let decomposition = DecompositionClaim::of(evidence);
-    let promised = match &table.standing {
+    let promised = match &table.protection {
         _ if generalized => claim::promised(evidence, table),
-        TableProtection::Sealed(seals) => seals.clone(),
-        TableProtection::Unsealed if let Some(claim) = &decomposition => claim.promised(table),
-        TableProtection::Unsealed => claim.iter().map(claim::SlicingClaim::looked_at).collect(),
+        TableProtection::Guarding(guards) => guards.clone(),
+        TableProtection::Exclusive if let Some(claim) = &decomposition => claim.promised(table),
+        TableProtection::Exclusive => claim.iter().map(claim::SlicingClaim::looked_at).collect(),
         TableProtection::Plain => Vec::new(),
     };
     let mut whole: Vec<ParsedPart> = Vec::new();
@@ -210,7 +210,7 @@ fn table(
         None => {}
     }
     if kept.len() < promised.len() {
-        findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
+        findings.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", table.name));
     }
     if let Some(buckets) = first {
         for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
@@ -221,38 +221,39 @@ fn table(
     Ok(figures)
 }
 
-/// The seals whose protected attributes stand in this part: every bucket keeps each guarantee (versatile publishing, section 2),
-/// also for whoever knows what the seal takes as known and the part shows beside them; and what the rules that lean on this
+/// The guards whose protected attributes stand in this part: every bucket keeps each guarantee (versatile publishing, section 2),
+/// also for whoever knows what the guard takes as known and the part shows beside them; and what the rules that lean on this
 /// table ask for is measured.
 fn promises(
     evidence: &Evidence<'_>,
-    (table, seals): (&PublishedTable, &[TableGuard]),
+    (table, guards): (&PublishedTable, &[TableGuard]),
     (claimed, part): (&Part, &ParsedPart),
     buckets: &BucketOffsets,
     (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
     findings: &mut CheckLog,
     control: &Control,
 ) -> Result<(), VerifierError> {
-    for (number, seal) in seals.iter().enumerate() {
+    for (number, guard) in guards.iter().enumerate() {
         // a combination of one is no claim that is understood
-        if matches!(seal.protects, Protected::Joint(attrs) if attrs.len() < 2) {
+        if matches!(guard.protects, Protected::Joint(attrs) if attrs.len() < 2) {
             continue;
         }
-        let Some(classes) = BucketClasses::of(part, buckets, seal) else { continue };
-        let leaning = |held_by: &EnforcedBy| matches!(held_by, EnforcedBy::Guardian { table: t, .. } | EnforcedBy::Table(t) if *t == table.name);
+        let Some(classes) = BucketClasses::of(part, buckets, guard) else { continue };
+        let leaning = |enforced_by: &EnforcedBy| matches!(enforced_by, EnforcedBy::Guardian { table: t, .. } | EnforcedBy::Table(t) if *t == table.name);
         let rules = evidence.publication.rules.iter().enumerate();
-        let sensitive = seal.protects.attributes();
-        let rules = rules.filter(|(_, rule)| leaning(&rule.held_by) && sensitive.is_subset(rule.protects.attributes()));
+        let sensitive = guard.protects.attributes();
+        let rules =
+            rules.filter(|(_, rule)| leaning(&rule.enforced_by) && sensitive.is_subset(rule.protects.attributes()));
         let measured: Vec<(usize, Guarantee)> =
             rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| BucketMeasure::is_of(*g)).collect();
         kept.insert(number);
         // it is stated of single attributes
-        let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
+        let column = part.columns.iter().find(|column| guard.protects == Protected::Attribute(column.attribute));
         let nothing = DeclaredValues::default();
         let stated = column.map_or(&nothing, |column| &column.stated);
         let kept_by = BucketRequirements { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
-        let seen = ObservedBuckets::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
-        for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
+        let seen = ObservedBuckets::read(&classes, &kept_by, &guard.guarantees, &measured, control)?;
+        for (guarantee, broken) in guard.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
             findings.fail(CheckName::Guarantee, detail);
@@ -261,7 +262,7 @@ fn promises(
         let smallest = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0).min().unwrap_or(0);
         let smallest = smallest.saturating_sub(kept_by.counterfeits);
         let Some(posteriors) = posteriors(seen.tallies, smallest) else { continue };
-        match seal.protects {
+        match guard.protects {
             Protected::Attribute(attr) => figures.posteriors.insert(attr, posteriors),
             Protected::Joint(attrs) => figures.combined.insert(attrs, posteriors),
             Protected::Rows => None,
@@ -309,13 +310,13 @@ impl ObservedBuckets {
         let mut worst: Vec<Option<BucketMeasure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
         let plain =
-            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.ruled_out.is_empty();
+            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.excluded.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
         let mut shown = PosteriorTally::new();
         classes.each(|class| {
             let runs = class.chunk_by(|a, b| a == b);
-            *shown.entry(posterior(class, &stated.ruled_out)).or_default() += 1;
+            *shown.entry(posterior(class, &stated.excluded)).or_default() += 1;
             if compared {
                 *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
             }

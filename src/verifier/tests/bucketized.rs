@@ -8,7 +8,7 @@ use crate::publication::{
     EnforcedBy, Guarantee, MethodDetails, Ratio, RowMeaning, SubmittedRule, TableName, TableProtection, Thresholds,
 };
 use crate::verifier::contract::checks::CheckName;
-use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Seals};
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
 
 /// What stands in each bucket, and its label.
 type Filled = [(u32, &'static [&'static str])];
@@ -36,10 +36,10 @@ fn by_value() -> Thresholds {
     Thresholds::Explicit { values, otherwise: Some(ratio("1/2")) }
 }
 
-fn seal(world: &mut World) -> &mut Guarantee {
-    match &mut world.publication.tables[0].standing {
-        TableProtection::Sealed(seals) => &mut seals[0].guarantees[0],
-        _ => panic!("the table is sealed"),
+fn guard(world: &mut World) -> &mut Guarantee {
+    match &mut world.publication.tables[0].protection {
+        TableProtection::Guarding(guards) => &mut guards[0].guarantees[0],
+        _ => panic!("the table is guarding"),
     }
 }
 
@@ -56,16 +56,16 @@ fn world(filled: &Filled, thresholds: Thresholds) -> World {
     rows.sort_by_key(|(_, cells)| cells[0].clone());
     let (labels, rows): (Vec<u32>, Vec<Vec<Cell>>) = rows.into_iter().unzip();
     let mut world = World::new(&["a", "b", "s"], rows);
-    world.sealed(&[0, 1], 2, 2, labels);
+    world.guarding(&[0, 1], 2, 2, labels);
     let guarantee = thresholds.guarantee();
-    *seal(&mut world) = guarantee;
+    *guard(&mut world) = guarantee;
     let submitted = SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, &[0, 1], 2, 2) };
     world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     filled.iter().for_each(|(_, values)| *sizes.entry(values.len() as u64).or_default() += 1);
     let loss = sizes.iter().map(|(size, buckets)| buckets * (size - 1) * (size - 1)).sum();
     let setting = sizes.into_iter().collect();
-    world.publication.particulars = MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
+    world.publication.method_details = MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
     world
 }
 
@@ -83,8 +83,8 @@ fn counterfeited() -> World {
     world
 }
 
-fn particulars(world: &mut World) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
-    match &mut world.publication.particulars {
+fn method_details(world: &mut World) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
+    match &mut world.publication.method_details {
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => (thresholds, setting, loss, lower_bound),
         _ => panic!("buckets by size"),
     }
@@ -113,10 +113,10 @@ fn replace(world: &mut World, (label, value): (&str, &str), by: &str) {
 /// Lets all that is stated be of other thresholds.
 fn state(world: &mut World, thresholds: Thresholds) {
     let guarantee = thresholds.guarantee();
-    *seal(world) = guarantee;
+    *guard(world) = guarantee;
     world.submitted[0].guarantee = guarantee;
     world.publication.rules[0].guarantee = guarantee;
-    *particulars(world).0 = thresholds;
+    *method_details(world).0 = thresholds;
 }
 
 /// Moves a row of a bucket to another, in both parts and the witness: to what was not decided.
@@ -138,13 +138,13 @@ type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
 
 const BY_THRESHOLDS: &[Fault] = &[
     ("a rare value twice in a bucket", |w| swap(w, ("3", "v1"), ("5", "v0")), &[Kept, Content]),
-    ("sizes that the buckets have not", |w| particulars(w).1[0] = (3, 4), &[Buckets]),
-    ("fewer buckets than there are", |w| particulars(w).1[1].1 -= 1, &[Buckets]),
-    ("a loss that is not theirs", |w| *particulars(w).2 += 1, &[Buckets]),
-    ("a bound above the loss", |w| *particulars(w).3 = Some(1000), &[Buckets]),
+    ("sizes that the buckets have not", |w| method_details(w).1[0] = (3, 4), &[Buckets]),
+    ("fewer buckets than there are", |w| method_details(w).1[1].1 -= 1, &[Buckets]),
+    ("a loss that is not theirs", |w| *method_details(w).2 += 1, &[Buckets]),
+    ("a bound above the loss", |w| *method_details(w).3 = Some(1000), &[Buckets]),
     (
         "weaker thresholds than were submitted",
-        |w| *particulars(w).0 = Thresholds::Explicit { values: BTreeMap::new(), otherwise: Some(ratio("1/2")) },
+        |w| *method_details(w).0 = Thresholds::Explicit { values: BTreeMap::new(), otherwise: Some(ratio("1/2")) },
         &[Kept],
     ),
     (
@@ -179,8 +179,8 @@ const BY_THRESHOLDS: &[Fault] = &[
         },
         &[Kept],
     ),
-    ("no thresholds at all", |w| w.publication.particulars = MethodDetails::None, &[Kept]),
-    ("a seal of something else", |w| *seal(w) = Guarantee::LDiversity { l: 2 }, &[Seals, Gnf]),
+    ("no thresholds at all", |w| w.publication.method_details = MethodDetails::None, &[Kept]),
+    ("a guard of something else", |w| *guard(w) = Guarantee::LDiversity { l: 2 }, &[Guards, Gnf]),
     (
         "a rule listed weaker than submitted",
         |w| {

@@ -13,7 +13,7 @@ use crate::publication::{
     TableName, TableProtection,
 };
 use crate::verifier::contract::checks::CheckName;
-use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Order, Seals};
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards, Order};
 use crate::verifier::definition::feasible_worlds::{InferenceError, ObservedDecomposition};
 
 const OCC: Attr = Attr(2);
@@ -44,7 +44,7 @@ fn world(labels: &[u32], noise: &[(u8, u32, &str)], said: DecompositionDetails) 
         let submitted = SubmittedRule { pointer: format!("/method/sensitive/{place}"), ..rule(0, &[0, 1], attr, 4) };
         world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     }
-    world.publication.particulars = MethodDetails::Decompose(said);
+    world.publication.method_details = MethodDetails::Decompose(said);
     world
 }
 
@@ -74,8 +74,8 @@ fn noisy() -> World {
     world(&[2, 1, 2, 1, 2, 1, 2, 1], &[(3, 2, "7")], said(&[SALARY], &[OCC], 0, &first))
 }
 
-fn particulars(world: &mut World) -> &mut DecompositionDetails {
-    match &mut world.publication.particulars {
+fn method_details(world: &mut World) -> &mut DecompositionDetails {
+    match &mut world.publication.method_details {
         MethodDetails::Decompose(said) => said,
         _ => panic!("a decomposition"),
     }
@@ -161,7 +161,7 @@ const EXACT: &[Fault] = &[
     (
         "more diversity than buckets have",
         |w| {
-            particulars(w).l.insert(SALARY, 5);
+            method_details(w).l.insert(SALARY, 5);
             for rule in [&mut w.submitted[1].guarantee, &mut w.publication.rules[1].guarantee] {
                 *rule = Guarantee::LDiversity { l: 5 };
             }
@@ -171,9 +171,9 @@ const EXACT: &[Fault] = &[
     (
         "diversity that no rule asks for",
         |w| {
-            particulars(w).l.insert(OCC, 3);
+            method_details(w).l.insert(OCC, 3);
         },
-        &[Seals],
+        &[Guards],
     ),
     (
         "a rule of which nothing is said",
@@ -181,45 +181,49 @@ const EXACT: &[Fault] = &[
             w.publication.rules.pop();
             w.submitted.pop();
         },
-        &[Seals],
+        &[Guards],
     ),
     (
         "a rule not listed",
         |w| {
             w.publication.rules.pop();
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     (
         "a bucket said to repeat",
         |w| {
-            particulars(w).repeat_free.insert(SALARY, (1, 2));
+            method_details(w).repeat_free.insert(SALARY, (1, 2));
         },
         &[Kept],
     ),
-    ("a bound kept back", |w| particulars(w).bounded = AttrSet::one(OCC), &[Kept]),
+    ("a bound kept back", |w| method_details(w).bounded = AttrSet::one(OCC), &[Kept]),
     (
         "a chain kept back",
         |w| {
-            particulars(w).first.pop();
+            method_details(w).first.pop();
         },
         &[Kept],
     ),
     (
         "chains miscounted",
         |w| {
-            particulars(w).tellable.insert(Chain, 1);
+            method_details(w).tellable.insert(Chain, 1);
         },
         &[Kept],
     ),
-    ("another primary attribute", |w| particulars(w).primary = SALARY, &[Seals, Columns]),
-    ("lists said to be tuples", |w| w.publication.tables[0].parts[2].rows = RowMeaning::Tuples, &[Columns, Seals]),
+    ("another primary attribute", |w| method_details(w).primary = SALARY, &[Guards, Columns]),
+    ("lists said to be tuples", |w| w.publication.tables[0].parts[2].rows = RowMeaning::Tuples, &[Columns, Guards]),
     (
-        "buckets said to be sealed",
-        |w| w.publication.tables[0].standing = TableProtection::Sealed(Vec::new()),
-        &[Columns, Seals],
+        "buckets said to be guarding",
+        |w| w.publication.tables[0].protection = TableProtection::Guarding(Vec::new()),
+        &[Columns, Guards],
     ),
-    ("joint values said to be plain", |w| w.publication.tables[1].standing = TableProtection::Plain, &[Columns, Seals]),
+    (
+        "joint values said to be plain",
+        |w| w.publication.tables[1].protection = TableProtection::Plain,
+        &[Columns, Guards],
+    ),
     (
         "a dependency that ties rows to values",
         |w| {
@@ -245,20 +249,20 @@ const NOISY: &[Fault] = &[
         &[Kept],
     ),
     ("noise in place of a value", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "4"), &[Content]),
-    ("noise said not to be", |w| particulars(w).noisy = AttrSet::EMPTY, &[Content]),
-    ("a bound that is none", |w| particulars(w).bounded = AttrSet::one(OCC).with(SALARY), &[Kept]),
+    ("noise said not to be", |w| method_details(w).noisy = AttrSet::EMPTY, &[Content]),
+    ("a bound that is none", |w| method_details(w).bounded = AttrSet::one(OCC).with(SALARY), &[Kept]),
     (
         "a bucket said not to repeat",
         |w| {
-            particulars(w).repeat_free.insert(SALARY, (1, 2));
+            method_details(w).repeat_free.insert(SALARY, (1, 2));
         },
         &[Kept],
     ),
     (
         "what is forced kept back",
         |w| {
-            particulars(w).first.pop();
-            particulars(w).tellable.insert(Forced, 0);
+            method_details(w).first.pop();
+            method_details(w).tellable.insert(Forced, 0);
         },
         &[Kept],
     ),
@@ -300,7 +304,7 @@ fn all_rows_of_a_primary_value_may_be_left_out() {
     for occ in ["nurse", "nurse", "actor", "actor", "police", "cook"] {
         drop_joint(&mut world, occ);
     }
-    let said = particulars(&mut world);
+    let said = method_details(&mut world);
     (said.first, said.tellable) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
     for (original, witness) in [(true, true), (true, false), (false, false)] {
         let audit = world.audit_with(original, witness);

@@ -34,7 +34,7 @@ pub(in crate::verifier) struct World {
     pub(in crate::verifier) files: BTreeMap<String, Grid>,
     pub(in crate::verifier) witness: Vec<Option<Vec<u32>>>,
     pub(in crate::verifier) accounted: AttrSet,
-    pub(in crate::verifier) uninformative: Vec<ExcludedValues>,
+    pub(in crate::verifier) excludable: Vec<ExcludedValues>,
     pub(in crate::verifier) taxonomies: Vec<DeclaredTaxonomy>,
     /// Per part, the box of each row, where the one table is of generalized columns.
     pub(in crate::verifier) boxes: Option<Vec<Vec<u32>>>,
@@ -81,8 +81,8 @@ pub(in crate::verifier) fn rule(number: usize, known: &[u8], sensitive: u8, l: u
     }
 }
 
-/// The standing of a rule as its submission has it.
-pub(in crate::verifier) fn standing(rule: &SubmittedRule, held_by: EnforcedBy) -> EnforcedRule {
+/// The protection of a rule as its submission has it.
+pub(in crate::verifier) fn protection(rule: &SubmittedRule, enforced_by: EnforcedBy) -> EnforcedRule {
     EnforcedRule {
         pointer: Some(rule.pointer.clone()),
         origin: RuleOrigin::Submitted,
@@ -90,7 +90,7 @@ pub(in crate::verifier) fn standing(rule: &SubmittedRule, held_by: EnforcedBy) -
         known: rule.known,
         protects: rule.protects,
         guarantee: rule.guarantee,
-        held_by,
+        enforced_by,
     }
 }
 
@@ -99,8 +99,8 @@ pub(in crate::verifier) fn guardian(table: &str, known: &[u8]) -> EnforcedBy {
     EnforcedBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
 }
 
-/// The seal of l-diversity from whoever knows `known`.
-pub(in crate::verifier) fn seal(known: &[u8], protects: Protected, l: u64) -> TableGuard {
+/// The guard of l-diversity from whoever knows `known`.
+pub(in crate::verifier) fn guard(known: &[u8], protects: Protected, l: u64) -> TableGuard {
     TableGuard {
         known: known.iter().map(|&a| Attr(a)).collect(),
         protects,
@@ -111,25 +111,25 @@ pub(in crate::verifier) fn seal(known: &[u8], protects: Protected, l: u64) -> Ta
 impl World {
     pub(in crate::verifier) fn new(names: &[&str], original: Vec<Vec<Cell>>) -> Self {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        let particulars = MethodDetails::None;
+        let method_details = MethodDetails::None;
         Self {
             accounted: AttrSet::first(names.len()),
             names,
             original,
-            publication: Publication { tables: Vec::new(), rules: Vec::new(), particulars, suppressed: 0 },
+            publication: Publication { tables: Vec::new(), rules: Vec::new(), method_details, suppressed: 0 },
             submitted: Vec::new(),
             dependencies: Vec::new(),
             files: BTreeMap::new(),
             witness: Vec::new(),
-            uninformative: Vec::new(),
+            excludable: Vec::new(),
             taxonomies: Vec::new(),
             boxes: None,
         }
     }
 
-    /// Adds a rule that holds by `held_by`.
-    pub(in crate::verifier) fn hold(&mut self, rule: SubmittedRule, held_by: EnforcedBy) {
-        self.publication.rules.push(standing(&rule, held_by));
+    /// Adds a rule that holds by `enforced_by`.
+    pub(in crate::verifier) fn hold(&mut self, rule: SubmittedRule, enforced_by: EnforcedBy) {
+        self.publication.rules.push(protection(&rule, enforced_by));
         self.submitted.push(rule);
     }
 
@@ -140,21 +140,21 @@ impl World {
     }
 
     /// Publishes a bucketized table: `known` in one part, `sensitive` in another.
-    pub(in crate::verifier) fn sealed(&mut self, known: &[u8], sensitive: u8, l: u64, labels: Vec<u32>) {
+    pub(in crate::verifier) fn guarding(&mut self, known: &[u8], sensitive: u8, l: u64, labels: Vec<u32>) {
         let parts = vec![self.part("qi", known, Some(&labels)), self.part("sa", &[sensitive], Some(&labels))];
-        let seal = TableGuard {
+        let guard = TableGuard {
             known: known.iter().map(|&a| Attr(a)).collect(),
             protects: Protected::Attribute(Attr(sensitive)),
             guarantees: vec![Guarantee::LDiversity { l }],
         };
-        self.push(parts, TableProtection::Sealed(vec![seal]), Some(labels));
+        self.push(parts, TableProtection::Guarding(vec![guard]), Some(labels));
     }
 
     /// Publishes two sensitive attributes tied by the same buckets.
     pub(in crate::verifier) fn together(&mut self, known: &[u8], sensitive: [u8; 2], l: u64, labels: Vec<u32>) {
         let [first, second] = sensitive;
-        let seals = [first, second].map(|attr| seal(known, Protected::Attribute(Attr(attr)), l));
-        self.tied(known, &[("sa1", &[first]), ("sa2", &[second])], seals.to_vec(), labels);
+        let guards = [first, second].map(|attr| guard(known, Protected::Attribute(Attr(attr)), l));
+        self.tied(known, &[("sa1", &[first]), ("sa2", &[second])], guards.to_vec(), labels);
     }
 
     /// Publishes a bucketized table of any shape: `known` in one part, others as named.
@@ -162,7 +162,7 @@ impl World {
         &mut self,
         known: &[u8],
         sensitive: &[(&str, &[u8])],
-        seals: Vec<TableGuard>,
+        guards: Vec<TableGuard>,
         labels: Vec<u32>,
     ) {
         let mut parts = vec![self.part("qi", known, Some(&labels))];
@@ -170,7 +170,7 @@ impl World {
             let part = self.part(name, attrs, Some(&labels));
             parts.push(part);
         }
-        self.push(parts, TableProtection::Sealed(seals), Some(labels));
+        self.push(parts, TableProtection::Guarding(guards), Some(labels));
     }
 
     /// Publishes a decomposition: `known` and the first of `sensitive` by bucket, of the others the values of each bucket and those
@@ -197,16 +197,16 @@ impl World {
             (part.rows, part.len) = (RowMeaning::Values, rows.len() as u64);
             parts.push(part);
         }
-        self.push(parts, TableProtection::Unsealed, Some(labels));
+        self.push(parts, TableProtection::Exclusive, Some(labels));
         let mut all = sensitive.to_vec();
         all.sort_unstable();
         let joint = self.part("rows", &all, None);
-        self.push(vec![joint], TableProtection::Unsealed, None);
+        self.push(vec![joint], TableProtection::Exclusive, None);
     }
 
-    fn push(&mut self, parts: Vec<Part>, standing: TableProtection, labels: Option<Vec<u32>>) {
+    fn push(&mut self, parts: Vec<Part>, protection: TableProtection, labels: Option<Vec<u32>>) {
         let name = TableName::at(self.publication.tables.len());
-        self.publication.tables.push(PublishedTable { name, parts, standing });
+        self.publication.tables.push(PublishedTable { name, parts, protection });
         self.witness.push(labels);
     }
 
@@ -279,12 +279,12 @@ impl World {
         Memory(self.files.iter().map(file).collect())
     }
 
-    /// The audit with all evidence.
+    /// The verifier with all evidence.
     pub(in crate::verifier) fn audit(&self) -> VerifierReport {
         self.audit_with(true, true)
     }
 
-    /// The audit with or without the original and the witness.
+    /// The verifier with or without the original and the witness.
     pub(in crate::verifier) fn audit_with(&self, original: bool, witness: bool) -> VerifierReport {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
@@ -306,7 +306,7 @@ impl World {
             names: &self.names,
             kinds: &[],
             accounted: self.accounted,
-            uninformative: &self.uninformative,
+            excludable: &self.excludable,
             taxonomies: &self.taxonomies,
             beside: None,
             thresholds: &[],
@@ -341,7 +341,7 @@ pub(in crate::verifier) fn hospital() -> World {
     let rows = rows.iter().map(|row| row.iter().map(|&cell| Some(cell.to_owned())).collect()).collect();
     let mut world = World::new(&names, rows);
     // buckets {asian, white}, {white, white}, {black, black}, as in Table 3
-    world.sealed(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
+    world.guarding(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
     world.plain(&[1, 5]);
     world.hold(rule(0, &[1, 5], 4, 2), EnforcedBy::Unreachable);
     world.hold(rule(1, &[2, 5], 3, 2), guardian("t1", &[2]));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table as table_of};
+use super::fixture::{Cell, Grid, World, failed, guard, protection, rule, table as table_of};
 use crate::control::Control;
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
@@ -11,7 +11,7 @@ use crate::publication::{
     TableName, TableProtection, TableWitness, Witness,
 };
 use crate::verifier::contract::checks::CheckName::{
-    Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals,
+    Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards, Order,
 };
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::Evidence;
@@ -59,7 +59,7 @@ fn anonymity(k: u64) -> SubmittedRule {
     SubmittedRule { pointer: "/method".into(), known: AttrSet::first(2), protects: Protected::Rows, guarantee }
 }
 
-fn case(sealed: bool) -> Case {
+fn case(guarding: bool) -> Case {
     let mut world = World::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
     let columns = (0..3).map(|attr| {
         let cells = [CellContent::Interval, CellContent::Set, CellContent::Exact][usize::from(attr)].clone();
@@ -73,14 +73,15 @@ fn case(sealed: bool) -> Case {
         len: 8,
         null: None,
     };
-    let seals = vec![seal(&[0, 1], Protected::Attribute(Attr(2)), 2)];
-    let standing_of = if sealed { TableProtection::Sealed(seals) } else { TableProtection::Unsealed };
+    let guards = vec![guard(&[0, 1], Protected::Attribute(Attr(2)), 2)];
+    let protection_of = if guarding { TableProtection::Guarding(guards) } else { TableProtection::Exclusive };
     let name = TableName::at(0);
-    world.publication.tables = vec![PublishedTable { name: name.clone(), parts: vec![part], standing: standing_of }];
+    world.publication.tables =
+        vec![PublishedTable { name: name.clone(), parts: vec![part], protection: protection_of }];
     let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
     world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
     for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
-        world.publication.rules.push(standing(&rule, EnforcedBy::Table(name.clone())));
+        world.publication.rules.push(protection(&rule, EnforcedBy::Table(name.clone())));
         world.submitted.push(rule);
     }
     Case { world, places: PLACES.to_vec() }
@@ -127,7 +128,7 @@ impl Case {
             names: &self.world.names,
             kinds: &[],
             accounted: self.world.accounted,
-            uninformative: &[],
+            excludable: &[],
             taxonomies: &self.world.taxonomies,
             thresholds: &[],
             beside: None,
@@ -147,10 +148,10 @@ impl Case {
 
 #[test]
 fn what_is_right_passes() {
-    for sealed in [true, false] {
+    for guarding in [true, false] {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let audit = case(sealed).audit(original, witness);
-            assert!(audit.verified(), "sealed {sealed}, original {original}: {:?}", audit.checks);
+            let audit = case(guarding).audit(original, witness);
+            assert!(audit.verified(), "guarding {guarding}, original {original}: {:?}", audit.checks);
             let figures = &audit.tables[0];
             assert_eq!((figures.rows, figures.buckets), (8, 3));
             assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
@@ -189,12 +190,12 @@ const FAULTS: [Fault; 20] = [
         case.world.files.get_mut(FILE).expect("the part").rows.swap(0, 7);
         case.places.swap(3, 7);
     }),
-    ("exact values beside a seal", Seals, |case| {
+    ("exact values beside a guard", Guards, |case| {
         let jobs = ["c", "c", "d", "a", "b", "a", "a", "b"];
         (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
         case.part().columns[1].cells = CellContent::Exact;
     }),
-    ("a plain standing", Seals, |case| case.world.publication.tables[0].standing = TableProtection::Plain),
+    ("a plain standing", Guards, |case| case.world.publication.tables[0].protection = TableProtection::Plain),
     ("a row that is left out", Columns, |case| {
         case.world.files.get_mut(FILE).expect("the part").rows.pop();
         case.part().len = 7;
@@ -218,7 +219,7 @@ const FAULTS_OF_NODES: [Fault; 9] = [
     ("a leaf that does not occur", Content, |case| case.set(6..8, 1, "e")),
     ("a label that is no node", Dictionary, |case| case.set(6..8, 1, "w")),
     ("a narrower cell of one row", Kept, |case| case.set(3..4, 1, "a")),
-    ("no tree", Seals, |case| case.world.taxonomies.clear()),
+    ("no tree", Guards, |case| case.world.taxonomies.clear()),
     ("another tree", Dictionary, |case| case.world.taxonomies[0].tree = tree(&[("u", &["a", "b", "c"])], &["d"])),
     ("a tree without a value", Dictionary, |case| {
         case.world.taxonomies[0].tree = tree(&[("u", &["a", "b"]), ("v", &["c"])], &[]);

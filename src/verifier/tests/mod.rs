@@ -26,7 +26,7 @@ pub(super) mod sliced;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fixture::{World, detail, failed, guardian, hospital, rule, standing};
+use fixture::{World, detail, failed, guardian, hospital, protection, rule};
 
 use super::contract::checks::{CheckName, Linkage, PosteriorSummary};
 use super::contract::evidence::{Evidence, VerifierError};
@@ -42,10 +42,10 @@ use crate::publication::{
     RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
 };
 
-fn seals(world: &mut World) -> &mut Vec<crate::publication::TableGuard> {
-    match &mut world.publication.tables[0].standing {
-        TableProtection::Sealed(seals) => seals,
-        _ => panic!("the first table is sealed"),
+fn guards(world: &mut World) -> &mut Vec<crate::publication::TableGuard> {
+    match &mut world.publication.tables[0].protection {
+        TableProtection::Guarding(guards) => guards,
+        _ => panic!("the first table is guarding"),
     }
 }
 
@@ -94,7 +94,7 @@ fn without_an_original_content_is_no_check() {
     // types are inferred: 9 comes before 10, and eligibility is that of the parts
     world.submitted[2].guarantee = Guarantee::LDiversity { l: 4 };
     world.publication.rules[2].guarantee = Guarantee::LDiversity { l: 4 };
-    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Guards]);
     let alone = rule(0, &[], 4, 3);
     let mut world = hospital();
     world.hold(alone, EnforcedBy::Unreachable);
@@ -108,12 +108,12 @@ fn only_what_is_claimed_and_accounted_is_published() {
     // exact values that are said to be intervals are none, and a plain table has none
     assert_eq!(
         after(|w| w.publication.tables[1].parts[0].columns[0].cells = CellContent::Interval),
-        [CheckName::Content, CheckName::Dictionary, CheckName::Seals]
+        [CheckName::Content, CheckName::Dictionary, CheckName::Guards]
     );
     assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
     assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
-    let particulars = MethodDetails::Sequential(Box::default());
-    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Seals]);
+    let method_details = MethodDetails::Sequential(Box::default());
+    assert_eq!(after(|w| w.publication.method_details = method_details), [CheckName::Guards]);
     assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
     assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
     assert!(after(|w| w.publication.tables[1].parts[0].columns[0].attribute = Attr(6)).contains(&CheckName::Columns));
@@ -169,21 +169,21 @@ fn a_missing_value_is_no_empty_string() {
 
 #[test]
 fn seals_need_their_shape() {
-    use CheckName::{Gnf, Guarantee as Kept, Seals};
-    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Plain), [Gnf, Seals]);
-    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Unsealed), [Gnf, Seals]);
-    assert_eq!(after(|w| seals(w).clear()), [Gnf, Seals]);
-    assert_eq!(after(|w| seals(w)[0].guarantees.clear()), [Gnf, Seals]);
-    assert_eq!(after(|w| seals(w)[0].known = AttrSet::first(2)), [Gnf, Seals]);
-    assert_eq!(after(|w| seals(w)[0].known = seals(w)[0].known.with(Attr(3))), [Kept, Seals]);
-    assert_eq!(after(|w| seals(w)[0].protects = Protected::Joint(AttrSet::one(Attr(3)))), [Kept, Gnf, Seals]);
-    assert_eq!(after(|w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 }), [Kept]);
+    use CheckName::{Gnf, Guarantee as Kept, Guards};
+    assert_eq!(after(|w| w.publication.tables[0].protection = TableProtection::Plain), [Gnf, Guards]);
+    assert_eq!(after(|w| w.publication.tables[0].protection = TableProtection::Exclusive), [Gnf, Guards]);
+    assert_eq!(after(|w| guards(w).clear()), [Gnf, Guards]);
+    assert_eq!(after(|w| guards(w)[0].guarantees.clear()), [Gnf, Guards]);
+    assert_eq!(after(|w| guards(w)[0].known = AttrSet::first(2)), [Gnf, Guards]);
+    assert_eq!(after(|w| guards(w)[0].known = guards(w)[0].known.with(Attr(3))), [Kept, Guards]);
+    assert_eq!(after(|w| guards(w)[0].protects = Protected::Joint(AttrSet::one(Attr(3)))), [Kept, Gnf, Guards]);
+    assert_eq!(after(|w| guards(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 }), [Kept]);
     let both = after(|w| {
         let protects = Protected::Attribute(Attr(2));
-        let seal = crate::publication::TableGuard { protects, ..seals(w)[0].clone() };
-        seals(w).push(seal);
+        let guard = crate::publication::TableGuard { protects, ..guards(w)[0].clone() };
+        guards(w).push(guard);
     });
-    assert_eq!(both, [Kept, Seals]);
+    assert_eq!(both, [Kept, Guards]);
 }
 
 #[test]
@@ -191,14 +191,20 @@ fn every_submitted_rule_is_held_and_listed() {
     let gnf = [CheckName::Gnf];
     assert_eq!(after(|w| w.publication.rules.truncate(2)), gnf);
     assert_eq!(after(|w| w.submitted.truncate(2)), gnf);
-    assert_eq!(after(|w| w.publication.rules[0].held_by = guardian("t1", &[0])), [CheckName::Gnf, CheckName::Seals]);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Unreachable), gnf);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t1", &[0])), gnf);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t2", &[0, 4])), [CheckName::Gnf, CheckName::Seals]);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Table(TableName::at(0))), []);
     assert_eq!(
-        after(|w| w.publication.rules[0].held_by = EnforcedBy::Table(TableName::at(0))),
-        [CheckName::Gnf, CheckName::Seals]
+        after(|w| w.publication.rules[0].enforced_by = guardian("t1", &[0])),
+        [CheckName::Gnf, CheckName::Guards]
+    );
+    assert_eq!(after(|w| w.publication.rules[2].enforced_by = EnforcedBy::Unreachable), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].enforced_by = guardian("t1", &[0])), gnf);
+    assert_eq!(
+        after(|w| w.publication.rules[2].enforced_by = guardian("t2", &[0, 4])),
+        [CheckName::Gnf, CheckName::Guards]
+    );
+    assert_eq!(after(|w| w.publication.rules[2].enforced_by = EnforcedBy::Table(TableName::at(0))), []);
+    assert_eq!(
+        after(|w| w.publication.rules[0].enforced_by = EnforcedBy::Table(TableName::at(0))),
+        [CheckName::Gnf, CheckName::Guards]
     );
     // age and icd9 stand side by side
     let mut world = hospital();
@@ -215,11 +221,11 @@ fn implied_and_derived_rules_say_why() {
     let imply = |known: &'static [u8], by: &'static str, l| {
         after(move |w| {
             let rule = rule(3, known, 3, l);
-            let mut standing = standing(&rule, guardian("t1", known));
-            standing.origin = RuleOrigin::ImpliedBy;
-            standing.because = Some(RuleDerivation::Rule(by.to_owned()));
+            let mut protection = protection(&rule, guardian("t1", known));
+            protection.origin = RuleOrigin::ImpliedBy;
+            protection.because = Some(RuleDerivation::Rule(by.to_owned()));
             w.submitted.push(rule);
-            w.publication.rules.push(standing);
+            w.publication.rules.push(protection);
         })
     };
     assert_eq!(imply(&[0], "/method/rules/2", 2), []);
@@ -229,10 +235,10 @@ fn implied_and_derived_rules_say_why() {
     let derive = |determinant: &'static [u8], known: &'static [u8], sensitive| {
         after(move |w| {
             w.dependencies.push((determinant.iter().map(|&a| Attr(a)).collect(), AttrSet::one(Attr(4))));
-            let mut standing = standing(&rule(3, known, sensitive, 2), EnforcedBy::Unreachable);
-            standing.origin = RuleOrigin::FromDependency;
-            standing.pointer = None;
-            w.publication.rules.push(standing);
+            let mut protection = protection(&rule(3, known, sensitive, 2), EnforcedBy::Unreachable);
+            protection.origin = RuleOrigin::FromDependency;
+            protection.pointer = None;
+            w.publication.rules.push(protection);
         })
     };
     assert_eq!(derive(&[0], &[1, 5], 0), []);
@@ -256,15 +262,15 @@ fn what_follows_from_a_dependency_is_asked_for_unlisted_too() {
 
 #[test]
 fn a_combination_is_held_by_any_of_its_attributes() {
-    let combine = |attrs: &'static [u8], held_by: EnforcedBy| {
+    let combine = |attrs: &'static [u8], enforced_by: EnforcedBy| {
         after(move |w| {
             let mut rule = rule(3, &[2], 3, 2);
             rule.protects = Protected::Joint(attrs.iter().map(|&a| Attr(a)).collect());
-            w.hold(rule, held_by);
+            w.hold(rule, enforced_by);
         })
     };
     assert_eq!(combine(&[0, 3], guardian("t1", &[2])), []);
-    assert_eq!(combine(&[0, 4], guardian("t1", &[2])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(combine(&[0, 4], guardian("t1", &[2])), [CheckName::Gnf, CheckName::Guards]);
     assert_eq!(combine(&[2, 3], guardian("t1", &[2])), [CheckName::Gnf]);
     assert_eq!(combine(&[], EnforcedBy::Unreachable), [CheckName::Gnf]);
 }
@@ -284,7 +290,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         names: &world.names,
         kinds: &[],
         accounted: world.accounted,
-        uninformative: &[],
+        excludable: &[],
         taxonomies: &[],
         beside: None,
         thresholds: &[],
@@ -313,7 +319,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             names: &world.names,
             kinds: &[],
             accounted: world.accounted,
-            uninformative: &[],
+            excludable: &[],
             taxonomies: &[],
             beside: None,
             thresholds: &[],
@@ -339,9 +345,9 @@ fn two_sensitive_attributes_in_one_table_have_a_seal_each() {
     assert_eq!(failed(&audit), [], "{:?}", audit.checks);
     let posteriors = &audit.tables[0].posteriors;
     assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
-    // knowing one of them is no part of the other's seal
+    // knowing one of them is no part of the other's guard
     world.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
-    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Guards]);
     world.publication.tables[0].parts[2].name = "sa1".to_owned();
     assert!(failed(&world.audit()).contains(&CheckName::Columns));
 }
@@ -370,7 +376,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
     assert_eq!(failed(&world.audit()), [CheckName::Order]);
     assert_eq!(detail(&world.audit(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
     let control = Control::default();
-    control.begin(crate::control::Phase::Audit, count as u64).expect("not cancelled");
+    control.begin(crate::control::Phase::Verify, count as u64).expect("not cancelled");
     let (parts, names) = (world.bytes(), &world.names);
     let evidence = Evidence {
         publication: &world.publication,
@@ -382,7 +388,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         names,
         kinds: &[],
         accounted: world.accounted,
-        uninformative: &[],
+        excludable: &[],
         taxonomies: &[],
         beside: None,
         thresholds: &[],
@@ -418,13 +424,13 @@ fn what_can_be_ruled_out_is_ruled_out() {
         let rows =
             sensitive.iter().enumerate().map(|(row, value)| vec![Some(format!("p{row}")), cell(value)]).collect();
         let mut world = World::new(&["p", "s"], rows);
-        world.sealed(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
-        let TableProtection::Sealed(seals) = &mut world.publication.tables[0].standing else { panic!("no seal") };
-        seals[0].guarantees = vec![guarantee];
+        world.guarding(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
+        let TableProtection::Guarding(guards) = &mut world.publication.tables[0].protection else { panic!("no guard") };
+        guards[0].guarantees = vec![guarantee];
         let asked = SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) };
         world.hold(asked, guardian("t1", &[0]));
         let values = values.iter().map(|value| value.map(str::to_owned)).collect();
-        world.uninformative.push(ExcludedValues { attribute: Attr(1), values });
+        world.excludable.push(ExcludedValues { attribute: Attr(1), values });
         world
     };
     let two = Ratio::new(2, 1).expect("a number");
@@ -462,10 +468,10 @@ fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> World {
     let jobs = ["banker", "clerk", "driver", "engineer"];
     let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
     let mut world = World::new(&["p", "s"], rows);
-    world.sealed(&[0], 1, 2, labels);
+    world.guarding(&[0], 1, 2, labels);
     let guarantee =
         Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: ValueDistance::Hierarchical };
-    seals(&mut world)[0].guarantees = vec![guarantee];
+    guards(&mut world)[0].guarantees = vec![guarantee];
     world.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
     world.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
     world
@@ -503,11 +509,11 @@ fn distances_go_by_the_stated_taxonomy() {
             assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
         }
     }
-    // a seal by another ground promises nothing of this one
+    // a guard by another ground promises nothing of this one
     let mut world = workers(across(), tree());
     let t = Ratio::new(1, 4).expect("a distance");
-    seals(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
-    assert!(failed(&world.audit()).contains(&CheckName::Seals));
+    guards(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
+    assert!(failed(&world.audit()).contains(&CheckName::Guards));
 }
 
 proptest::proptest! {
@@ -535,8 +541,8 @@ proptest::proptest! {
         let ways = TaxonomyPaths::of(&tree, None, domain.iter()).map(Arc::new);
         let shares = BucketShares::of(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
         let (work, unit) = shares.distance(ValueDistance::Hierarchical).expect("a distance");
-        let terrain = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
-        let population = Population::new(overall).on(terrain);
+        let annotations = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
+        let population = Population::new(overall).on(annotations);
         let close = |work: u128| {
             let t = Ratio::new(work as u64, unit as u64).expect("a distance");
             holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &bucket, &population)

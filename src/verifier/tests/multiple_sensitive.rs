@@ -1,14 +1,14 @@
 //! Tables of several sensitive attributes, and faults planted in them: a joint value, two parts tied by one bucket, and all
 //! sensitive attributes in one part with rows left out.
 
-use super::fixture::{Cell, World, failed, guardian, rule, seal};
+use super::fixture::{Cell, World, failed, guard, guardian, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     EnforcedBy, ExcludedValues, Guarantee, Protected, SubmittedRule, TableGuard, TableProtection,
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{
-    Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Seals,
+    Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards,
 };
 
 const LABELS: [u32; 4] = [3, 1, 4, 2];
@@ -31,7 +31,7 @@ fn joint() -> World {
     let of = |row: u32| [row, pairs[row as usize % 6][0], pairs[row as usize % 6][1], row % 5];
     let mut world = World::new(&["q", "s", "t", "o"], rows((0..24).map(of)));
     let labels = (0..24).map(|row| LABELS[row / 6]).collect();
-    world.tied(&[0], &[("sa", &[1, 2])], vec![seal(&[0], Protected::Joint(set(&[1, 2])), 3)], labels);
+    world.tied(&[0], &[("sa", &[1, 2])], vec![guard(&[0], Protected::Joint(set(&[1, 2])), 3)], labels);
     world.plain(&[3]);
     world.hold(combination(0, &[0], &[1, 2], 3), guardian("t1", &[0]));
     world.hold(combination(1, &[3], &[1, 2], 3), EnforcedBy::Unreachable);
@@ -54,18 +54,18 @@ fn corners() -> World {
     let over = |row: u32| [row, 5, 5, 0];
     let mut world = World::new(&["q", "s", "t", "o"], rows((0..48).map(of).chain((48..51).map(over))));
     let labels = (0..51_u32).map(|row| if row < 48 { row / 4 * 5 % 12 + 1 } else { 0 }).collect();
-    let seals = [(1, 2), (2, 1)].map(|(s, t)| seal(&[0, t], Protected::Attribute(Attr(s)), 2));
-    world.tied(&[0], &[("sa", &[1, 2])], seals.to_vec(), labels);
+    let guards = [(1, 2), (2, 1)].map(|(s, t)| guard(&[0, t], Protected::Attribute(Attr(s)), 2));
+    world.tied(&[0], &[("sa", &[1, 2])], guards.to_vec(), labels);
     world.publication.suppressed = 3;
     world.hold(rule(0, &[0, 2], 1, 2), guardian("t1", &[0, 2]));
     world.hold(rule(1, &[0], 2, 2), guardian("t1", &[0]));
     world
 }
 
-fn seals(world: &mut World) -> &mut Vec<TableGuard> {
-    match &mut world.publication.tables[0].standing {
-        TableProtection::Sealed(seals) => seals,
-        _ => panic!("the table is sealed"),
+fn guards(world: &mut World) -> &mut Vec<TableGuard> {
+    match &mut world.publication.tables[0].protection {
+        TableProtection::Guarding(guards) => guards,
+        _ => panic!("the table is guarding"),
     }
 }
 
@@ -105,21 +105,21 @@ const FAULTS: &[Fault] = &[
     ("a joint part shifted by one bucket", joint, |w| shift(w, "t1.qi.csv", &[0], 4), &[Content]),
     ("a row of a joint part moved", joint, |w| move_row(w, "t1.sa.csv", &[1, 2]), &[Content, Buckets]),
     (
-        "a joint seal of more than the buckets hold",
+        "a joint guard of more than the buckets hold",
         joint,
-        |w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 4 },
+        |w| guards(w)[0].guarantees[0] = Guarantee::LDiversity { l: 4 },
         &[Kept],
     ),
     (
-        "a joint seal of less than the rule needs",
+        "a joint guard of less than the rule needs",
         joint,
-        |w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 2 },
-        &[Gnf, Seals],
+        |w| guards(w)[0].guarantees[0] = Guarantee::LDiversity { l: 2 },
+        &[Gnf, Guards],
     ),
     (
-        "a joint seal said of one of its attributes",
+        "a joint guard said of one of its attributes",
         joint,
-        |w| seals(w)[0].protects = Protected::Attribute(Attr(1)),
+        |w| guards(w)[0].protects = Protected::Attribute(Attr(1)),
         &[Kept, Gnf],
     ),
     ("half of a combination in a second table", joint, |w| w.plain(&[2]), &[Gnf]),
@@ -128,28 +128,33 @@ const FAULTS: &[Fault] = &[
         "a rule of another combination",
         joint,
         |w| w.hold(combination(2, &[0], &[1, 3], 3), guardian("t1", &[0])),
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     ("the first of three parts shifted", together, |w| shift(w, "t1.qi.csv", &[0], 4), &[Content]),
     ("a row of the second part moved", together, |w| move_row(w, "t1.sa2.csv", &[2]), &[Content, Buckets]),
-    ("the seal of the second part missing", together, |w| drop(seals(w).pop()), &[Gnf, Seals]),
+    ("the guard of the second part missing", together, |w| drop(guards(w).pop()), &[Gnf, Guards]),
     (
-        "a seal that knows what stands in the other part",
+        "a guard that knows what stands in the other part",
         together,
         |w| {
             w.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
-    ("a seal that takes the other sensitive part as known", together, |w| seals(w)[0].known = set(&[0, 2]), &[Seals]),
     (
-        "a rule that knows the other sensitive part, and a seal that says so",
+        "a guard that takes the other sensitive part as known",
+        together,
+        |w| guards(w)[0].known = set(&[0, 2]),
+        &[Guards],
+    ),
+    (
+        "a rule that knows the other sensitive part, and a guard that says so",
         together,
         |w| {
-            seals(w)[1].known = set(&[0, 1]);
+            guards(w)[1].known = set(&[0, 1]);
             w.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
         },
-        &[Seals],
+        &[Guards],
     ),
     (
         "a way around the buckets by the other sensitive attribute",
@@ -158,7 +163,7 @@ const FAULTS: &[Fault] = &[
             w.plain(&[2, 3]);
             w.hold(rule(2, &[3], 1, 3), guardian("t1", &[2]));
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     ("a row that is nowhere, published for another", corners, publish_suppressed, &[Content]),
     ("more rows suppressed than the witness says", corners, |w| w.publication.suppressed = 4, &[Content, Columns]),
@@ -166,12 +171,12 @@ const FAULTS: &[Fault] = &[
     ("rows suppressed beside another table", corners, |w| w.plain(&[3]), &[Dictionary, Columns]),
     ("a row of corners moved", corners, |w| move_row(w, "t1.sa.csv", &[1, 2]), &[Content, Buckets, Kept]),
     (
-        "a seal of more than the corners hold",
+        "a guard of more than the corners hold",
         corners,
-        |w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
+        |w| guards(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
         &[Kept],
     ),
-    ("a seal of which less is known", corners, |w| seals(w)[0].known = set(&[0]), &[Gnf, Seals]),
+    ("a guard of which less is known", corners, |w| guards(w)[0].known = set(&[0]), &[Gnf, Guards]),
 ];
 
 #[test]
@@ -199,13 +204,13 @@ fn who_rules_values_out_rules_out_what_determines_them() {
         let of = |row: u32| [row, row % 4, row % 4 * 2 + row / 4 % 2, 0];
         let mut world = World::new(&["q", "s", "x", "o"], rows((0..16).map(of)));
         let labels = (0..16).map(|row| LABELS[row / 4]).collect();
-        world.tied(&[0], &[("sa", &[1])], vec![seal(&[0], Protected::Attribute(Attr(1)), 2)], labels);
+        world.tied(&[0], &[("sa", &[1])], vec![guard(&[0], Protected::Attribute(Attr(1)), 2)], labels);
         world.plain(&[2]);
         world.hold(rule(0, &[0], 1, 2), guardian("t1", &[0]));
         world.dependencies.push((set(&[2]), set(&[1])));
         for &(attr, values) in stated {
             let values = values.iter().map(|&value| Some(value.to_owned())).collect();
-            world.uninformative.push(ExcludedValues { attribute: Attr(attr), values });
+            world.excludable.push(ExcludedValues { attribute: Attr(attr), values });
         }
         failed(&world.audit())
     };

@@ -9,7 +9,7 @@ use crate::microdata::Attr;
 use crate::publication::{EnforcedBy, ExcludedValues, Guarantee, TableName, TableProtection};
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{
-    Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals,
+    Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards, Order,
 };
 
 const ROWS: usize = 60;
@@ -76,8 +76,8 @@ fn world(seed: u64) -> World {
             continue;
         }
         let mut world = World::new(&["a", "b", "c", "s", "t", "o"], rows);
-        world.sealed(&[0, 1], 3, 2, first);
-        world.sealed(&[2], 4, 2, second);
+        world.guarding(&[0, 1], 3, 2, first);
+        world.guarding(&[2], 4, 2, second);
         world.plain(&[5]);
         world.plain(&[2, 5]);
         world.hold(rule(0, &[0, 1], 3, 2), guardian("t1", &[0, 1]));
@@ -230,10 +230,10 @@ fn marker_to_value(world: &mut World) {
     world.settle("t3.rows.csv", &[5]);
 }
 
-fn seal(world: &mut World, table: usize) -> &mut crate::publication::TableGuard {
-    match &mut world.publication.tables[table].standing {
-        TableProtection::Sealed(seals) => &mut seals[0],
-        _ => panic!("the table is sealed"),
+fn guard(world: &mut World, table: usize) -> &mut crate::publication::TableGuard {
+    match &mut world.publication.tables[table].protection {
+        TableProtection::Guarding(guards) => &mut guards[0],
+        _ => panic!("the table is guarding"),
     }
 }
 
@@ -301,30 +301,30 @@ const FAULTS: &[Fault] = &[
     ("two rows out of order", |w| w.files.get_mut("t4.rows.csv").expect("a part").rows.swap(0, 59), &[Order]),
     ("two buckets out of order", |w| w.files.get_mut("t1.sa.csv").expect("a part").rows.rotate_left(2), &[Order]),
     ("a forgotten rule", |w| w.publication.rules.truncate(2), &[Gnf]),
-    ("a guardian that is none", |w| w.publication.rules[1].held_by = guardian("t1", &[2]), &[Gnf, Seals]),
-    ("a guardian with other known attributes", |w| w.publication.rules[1].held_by = guardian("t2", &[]), &[Gnf]),
-    ("unreachable where there is a guardian", |w| w.publication.rules[0].held_by = EnforcedBy::Unreachable, &[Gnf]),
+    ("a guardian that is none", |w| w.publication.rules[1].enforced_by = guardian("t1", &[2]), &[Gnf, Guards]),
+    ("a guardian with other known attributes", |w| w.publication.rules[1].enforced_by = guardian("t2", &[]), &[Gnf]),
+    ("unreachable where there is a guardian", |w| w.publication.rules[0].enforced_by = EnforcedBy::Unreachable, &[Gnf]),
     (
         "a table that does not exist",
         |w| {
-            w.publication.rules[0].held_by = EnforcedBy::Table(TableName::at(9));
+            w.publication.rules[0].enforced_by = EnforcedBy::Table(TableName::at(9));
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     ("a rule listed weaker than submitted", |w| w.submitted[0].guarantee = Guarantee::LDiversity { l: 3 }, &[Gnf]),
     (
-        "a seal of more than the buckets hold",
+        "a guard of more than the buckets hold",
         |w| {
-            seal(w, 0).guarantees[0] = Guarantee::LDiversity { l: 3 };
+            guard(w, 0).guarantees[0] = Guarantee::LDiversity { l: 3 };
         },
         &[Kept],
     ),
     (
-        "a seal of less than the rule needs",
+        "a guard of less than the rule needs",
         |w| {
-            seal(w, 0).guarantees[0] = Guarantee::LDiversity { l: 1 };
+            guard(w, 0).guarantees[0] = Guarantee::LDiversity { l: 1 };
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     ("a sensitive attribute raw in a second table", publish_raw, &[Gnf]),
     ("a missing value as the empty string", missing_to_empty, &[Dictionary, Content]),
@@ -353,7 +353,7 @@ const FAULTS: &[Fault] = &[
     (
         "buckets in which nobody thought of what can be ruled out",
         |w| {
-            w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
+            w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
         },
         &[Kept],
     ),
@@ -390,7 +390,7 @@ fn every_planted_fault_is_caught() {
 #[test]
 fn faults_of_the_parts_are_seen_without_the_original() {
     let faults =
-        ["a seal of more", "two rows out of", "a label left out", "a forgotten rule", "a sensitive attribute raw"];
+        ["a guard of more", "two rows out of", "a label left out", "a forgotten rule", "a sensitive attribute raw"];
     for fault in faults {
         let (name, plant, checks) =
             FAULTS.iter().find(|(name, _, _)| name.starts_with(fault)).expect("a fault of this name");

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::fixture::{Cell, World, failed, rule, seal};
+use super::fixture::{Cell, World, failed, guard, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity, SubmittedRule, TableName,
     TableProtection,
 };
 use crate::verifier::contract::checks::CheckName;
-use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Seals};
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
 
 /// A table of attributes a, b, c and the sensitive s, in columns of these.
 fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, diversity: SlicedDiversity) -> World {
@@ -20,8 +20,8 @@ fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, divers
     let names = ["c2", "c3", "c4", "c5"];
     let others: Vec<(&str, &[u8])> = names.into_iter().zip(columns[1..].iter().copied()).collect();
     world.tied(columns[0], &others, Vec::new(), labels.to_vec());
-    world.publication.tables[0].standing = TableProtection::Unsealed;
-    world.publication.particulars = particulars(columns, diversity);
+    world.publication.tables[0].protection = TableProtection::Exclusive;
+    world.publication.method_details = method_details(columns, diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
         1 => Guarantee::LDiversity { l: l.numerator() },
@@ -32,7 +32,7 @@ fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, divers
     world
 }
 
-fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
+fn method_details(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
     let set = |column: &&[u8]| column.iter().map(|&attr| Attr(attr)).collect::<AttrSet>();
     MethodDetails::Slicing { columns: columns.iter().map(set).collect(), diversity, column_k: None }
 }
@@ -82,28 +82,28 @@ const FAULTS: &[Fault] = &[
     ),
     ("another value of what columns share", |w| cell(w, "t1.qi.csv", &[0, 1], (0, 1), "1"), &[Content, Buckets]),
     (
-        "a seal",
+        "a guard",
         |w| {
-            w.publication.tables[0].standing =
-                TableProtection::Sealed(vec![seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)])
+            w.publication.tables[0].protection =
+                TableProtection::Guarding(vec![guard(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)])
         },
-        &[Columns, Seals],
+        &[Columns, Guards],
     ),
     (
         "other columns than the parts",
-        |w| w.publication.particulars = particulars(&[&[0, 1], &[2, 3], &[1, 3]], SlicedDiversity::Bucket),
+        |w| w.publication.method_details = method_details(&[&[0, 1], &[2, 3], &[1, 3]], SlicedDiversity::Bucket),
         &[Columns],
     ),
     (
         "boxes that are none",
-        |w| match &mut w.publication.particulars {
+        |w| match &mut w.publication.method_details {
             MethodDetails::Slicing { column_k, .. } => *column_k = Some(2),
             _ => panic!("sliced"),
         },
         &[Columns],
     ),
-    ("nothing said of columns", |w| w.publication.particulars = MethodDetails::None, &[Columns, Seals]),
-    ("a table beside it", |w| w.plain(&[0]), &[Columns, Seals]),
+    ("nothing said of columns", |w| w.publication.method_details = MethodDetails::None, &[Columns, Guards]),
+    ("a table beside it", |w| w.plain(&[0]), &[Columns, Guards]),
     (
         "more than it holds",
         |w| {
@@ -115,7 +115,7 @@ const FAULTS: &[Fault] = &[
     ("more than it claims", |w| w.submitted[0].guarantee = Guarantee::LDiversity { l: 3 }, &[Gnf]),
     (
         "a value that can be ruled out",
-        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
+        |w| w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
         &[Kept],
     ),
     (

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::fixture::{Cell, Grid, World, failed, rule, standing, table};
+use super::fixture::{Cell, Grid, World, failed, protection, rule, table};
 use crate::control::Control;
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
@@ -13,7 +13,7 @@ use crate::publication::{
     RowMeaning, SequentialDetails, TableName, TableProtection, TableWitness, Witness, XyMeasure, XyRequirement,
     YElement,
 };
-use crate::verifier::contract::checks::CheckName::{Columns, Content, Dictionary, Gnf, Order, Requirements, Seals};
+use crate::verifier::contract::checks::CheckName::{Columns, Content, Dictionary, Gnf, Guards, Order, Requirements};
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::Evidence;
 use crate::verifier::release::sequential::premise::by_itself;
@@ -107,7 +107,7 @@ fn case() -> Case {
         null: None,
     };
     let name = TableName::at(0);
-    world.publication.tables = vec![PublishedTable { name, parts: vec![part], standing: TableProtection::Unsealed }];
+    world.publication.tables = vec![PublishedTable { name, parts: vec![part], protection: TableProtection::Exclusive }];
     let rows = CELLS.iter().map(|row| (String::new(), texts(row))).collect();
     world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
     world.taxonomies = vec![DeclaredTaxonomy { attribute: Attr(1), tree: jobs() }];
@@ -163,7 +163,7 @@ impl Case {
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.world.bytes();
         let mut publication = self.world.publication.clone();
-        publication.particulars = MethodDetails::Sequential(Box::new(self.sequence.clone()));
+        publication.method_details = MethodDetails::Sequential(Box::new(self.sequence.clone()));
         let evidence = Evidence {
             publication: &publication,
             submitted: &self.world.submitted,
@@ -174,7 +174,7 @@ impl Case {
             names: &self.world.names,
             kinds: &[],
             accounted: self.world.accounted,
-            uninformative: &[],
+            excludable: &[],
             taxonomies: &self.world.taxonomies,
             thresholds: &[],
             beside: beside.then_some(&self.beside),
@@ -302,12 +302,12 @@ const FAULTS: [Fault; 25] = [
         (release.columns[0].nodes, release.columns[0].shape) = (true, CellShape::Node);
         release.taxonomies.insert("job".into(), other);
     }),
-    ("a sealed standing", Seals, |case| {
-        case.world.publication.tables[0].standing = TableProtection::Sealed(Vec::new())
+    ("a guarding standing", Guards, |case| {
+        case.world.publication.tables[0].protection = TableProtection::Guarding(Vec::new())
     }),
     ("a rule that nothing holds", Gnf, |case| {
         let rule = rule(0, &[0], 2, 2);
-        case.world.publication.rules.push(standing(&rule, EnforcedBy::Table(TableName::at(0))));
+        case.world.publication.rules.push(protection(&rule, EnforcedBy::Table(TableName::at(0))));
         case.world.submitted.push(rule);
     }),
 ];
@@ -405,9 +405,9 @@ fn without_a_witness_rows_are_those_of_the_cut() {
     let mut other = case();
     other.set(3, 1, "Field");
     assert!(failed(&other.audit(true, false, true)).contains(&Content));
-    let mut strange = case();
-    strange.set(4, 2, "c9");
-    assert!(failed(&strange.audit(true, false, true)).contains(&Dictionary));
+    let mut unknown = case();
+    unknown.set(4, 2, "c9");
+    assert!(failed(&unknown.audit(true, false, true)).contains(&Dictionary));
 }
 
 /// The earlier release is of other rows, of which the engineer is none: her row is in no tuple.

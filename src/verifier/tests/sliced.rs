@@ -1,13 +1,13 @@
 //! Sliced tables, whose columns hold their guarantee bucket by bucket or over all buckets together, and faults planted in them.
 
-use super::fixture::{Cell, World, failed, guardian, rule, seal};
+use super::fixture::{Cell, World, failed, guard, guardian, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     CellContent, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity,
     SubmittedRule, TableName, TableProtection,
 };
 use crate::verifier::contract::checks::CheckName;
-use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Seals};
+use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
 
 fn set(attrs: &[u8]) -> AttrSet {
     attrs.iter().map(|&a| Attr(a)).collect()
@@ -21,7 +21,7 @@ fn method(known: &[u8], sensitive: u8, guarantee: Guarantee) -> SubmittedRule {
     SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, known, sensitive, 2) }
 }
 
-fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
+fn method_details(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
     MethodDetails::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity, column_k: None }
 }
 
@@ -44,9 +44,9 @@ fn bucket() -> World {
             ["64", "F", "47304", "gastritis"],
         ]),
     );
-    let seals = vec![seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)];
-    world.tied(&[0, 1], &[("c2", &[2, 3])], seals, vec![2, 2, 2, 2, 1, 1, 1, 1]);
-    world.publication.particulars = particulars(&[&[0, 1], &[2, 3]], SlicedDiversity::Bucket);
+    let guards = vec![guard(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)];
+    world.tied(&[0, 1], &[("c2", &[2, 3])], guards, vec![2, 2, 2, 2, 1, 1, 1, 1]);
+    world.publication.method_details = method_details(&[&[0, 1], &[2, 3]], SlicedDiversity::Bucket);
     world.hold(method(&[0, 1, 2], 3, Guarantee::LDiversity { l: 2 }), held());
     world
 }
@@ -66,8 +66,8 @@ fn mixture(l: &str, diversity: SlicedDiversity) -> World {
         ]),
     );
     world.tied(&[0], &[("c2", &[1, 2, 3])], Vec::new(), vec![2, 2, 1, 1, 1, 1]);
-    world.publication.tables[0].standing = TableProtection::Unsealed;
-    world.publication.particulars = particulars(&[&[0], &[1, 2, 3]], diversity);
+    world.publication.tables[0].protection = TableProtection::Exclusive;
+    world.publication.method_details = method_details(&[&[0], &[1, 2, 3]], diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
         1 => Guarantee::LDiversity { l: l.numerator() },
@@ -122,27 +122,27 @@ const FAULTS: &[Fault] = &[
         &[Content, Kept],
     ),
     (
-        "a seal of more than the buckets hold",
+        "a guard of more than the buckets hold",
         bucket,
-        |w| match &mut w.publication.tables[0].standing {
-            TableProtection::Sealed(seals) => seals[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
-            _ => panic!("sealed"),
+        |w| match &mut w.publication.tables[0].protection {
+            TableProtection::Guarding(guards) => guards[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
+            _ => panic!("guarding"),
         },
         &[Kept],
     ),
     (
-        "a seal of which less is known",
+        "a guard of which less is known",
         bucket,
-        |w| match &mut w.publication.tables[0].standing {
-            TableProtection::Sealed(seals) => seals[0].known = set(&[0, 1]),
-            _ => panic!("sealed"),
+        |w| match &mut w.publication.tables[0].protection {
+            TableProtection::Guarding(guards) => guards[0].known = set(&[0, 1]),
+            _ => panic!("guarding"),
         },
-        &[Gnf, Seals],
+        &[Gnf, Guards],
     ),
     (
         "other columns than the parts",
         bucket,
-        |w| w.publication.particulars = particulars(&[&[0, 1, 2], &[3]], SlicedDiversity::Bucket),
+        |w| w.publication.method_details = method_details(&[&[0, 1, 2], &[3]], SlicedDiversity::Bucket),
         &[Columns],
     ),
     (
@@ -150,43 +150,48 @@ const FAULTS: &[Fault] = &[
         bucket,
         |w| {
             w.publication.tables[0].parts.reverse();
-            w.publication.particulars = particulars(&[&[2, 3], &[0, 1]], SlicedDiversity::Bucket);
+            w.publication.method_details = method_details(&[&[2, 3], &[0, 1]], SlicedDiversity::Bucket);
         },
         &[Columns],
     ),
     (
-        "a sealed table that speaks of a mixture",
+        "a guarding table that speaks of a mixture",
         bucket,
-        |w| w.publication.particulars = particulars(&[&[0, 1], &[2, 3]], SlicedDiversity::Mixture),
-        &[Seals],
+        |w| w.publication.method_details = method_details(&[&[0, 1], &[2, 3]], SlicedDiversity::Mixture),
+        &[Guards],
     ),
     ("a second table beside the columns", bucket, |w| w.plain(&[2, 3]), &[Columns, Gnf]),
-    ("no particulars and one part", bucket, |w| w.publication.particulars = MethodDetails::None, &[]),
+    ("no method_details and one part", bucket, |w| w.publication.method_details = MethodDetails::None, &[]),
     (
         "columns nobody thought of what can be ruled out",
         bucket,
-        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
+        |w| w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
         &[Kept],
     ),
     ("a mixture of more than it holds", shares, |w| asked(w, Guarantee::LDiversity { l: 3 }), &[Kept]),
     (
         "a mixture that is said of every bucket",
         shares,
-        |w| w.publication.particulars = particulars(&[&[0], &[1, 2, 3]], SlicedDiversity::Bucket),
-        &[Seals, Gnf],
+        |w| w.publication.method_details = method_details(&[&[0], &[1, 2, 3]], SlicedDiversity::Bucket),
+        &[Guards, Gnf],
     ),
     (
-        "a mixture that is said to seal",
+        "a mixture that is said to guard",
         shares,
         |w| {
-            let seal = seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2);
-            w.publication.tables[0].standing = TableProtection::Sealed(vec![seal]);
+            let guard = guard(&[0, 1, 2], Protected::Attribute(Attr(3)), 2);
+            w.publication.tables[0].protection = TableProtection::Guarding(vec![guard]);
         },
-        &[Kept, Seals],
+        &[Kept, Guards],
     ),
-    ("a mixture beside another table", shares, |w| w.plain(&[0]), &[Columns, Seals, Gnf]),
+    ("a mixture beside another table", shares, |w| w.plain(&[0]), &[Columns, Guards, Gnf]),
     ("a mixture of other buckets", shares, |w| relabel(w, "t1.c2.csv", &[1, 2, 3], 0, "2"), &[Content, Buckets]),
-    ("a mixture as a guardian", shares, |w| w.publication.rules[0].held_by = guardian("t1", &[0, 1, 2]), &[Gnf, Seals]),
+    (
+        "a mixture as a guardian",
+        shares,
+        |w| w.publication.rules[0].enforced_by = guardian("t1", &[0, 1, 2]),
+        &[Gnf, Guards],
+    ),
     (
         "a mixture that is asked for more than it claims",
         shares,
@@ -196,7 +201,7 @@ const FAULTS: &[Fault] = &[
     (
         "a mixture in which a value can be ruled out",
         || mixture("5/2", SlicedDiversity::Mixture),
-        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
+        |w| w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
         &[Kept],
     ),
 ];
@@ -224,7 +229,7 @@ fn every_fault_planted_in_columns_is_caught() {
 /// Table 1 once more, with a box of the first and one of the last four rows in either column.
 fn boxed() -> World {
     let mut world = bucket();
-    world.publication.particulars = MethodDetails::Slicing {
+    world.publication.method_details = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(4),
@@ -268,7 +273,7 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     ("boxes of each other", |w| boxes_of(w, "t1.qi.csv", 0, &["22..52", "54..64"]), Content),
     (
         "fewer rows in a box than is said",
-        |w| match &mut w.publication.particulars {
+        |w| match &mut w.publication.method_details {
             MethodDetails::Slicing { column_k, .. } => *column_k = Some(5),
             _ => panic!("sliced"),
         },
@@ -276,24 +281,24 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     ),
     (
         "nothing said of boxes",
-        |w| match &mut w.publication.particulars {
+        |w| match &mut w.publication.method_details {
             MethodDetails::Slicing { column_k, .. } => *column_k = None,
             _ => panic!("sliced"),
         },
-        Seals,
+        Guards,
     ),
     (
         "a mixture of boxes",
-        |w| match &mut w.publication.particulars {
+        |w| match &mut w.publication.method_details {
             MethodDetails::Slicing { diversity, .. } => *diversity = SlicedDiversity::Mixture,
             _ => panic!("sliced"),
         },
-        Seals,
+        Guards,
     ),
-    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, CellContent::Set), Seals),
-    ("exact values beside boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Seals),
-    ("boxes of what is protected", |w| cells_of(w, 1, 1, CellContent::Interval), Seals),
-    ("an unsealed table of boxes", |w| w.publication.tables[0].standing = TableProtection::Unsealed, Seals),
+    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, CellContent::Set), Guards),
+    ("exact values beside boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Guards),
+    ("boxes of what is protected", |w| cells_of(w, 1, 1, CellContent::Interval), Guards),
+    ("an exclusive table of boxes", |w| w.publication.tables[0].protection = TableProtection::Exclusive, Guards),
     ("nothing told of who shares a box", |w| w.boxes = None, Content),
     ("boxes of fewer rows", |w| w.boxes.as_mut().expect("boxes")[0].truncate(7), Content),
     ("another row in a box", |w| w.boxes.as_mut().expect("boxes")[1].swap(0, 7), Content),
@@ -342,7 +347,7 @@ fn every_fault_planted_in_boxes_is_caught() {
     assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
     // columns as they are, which are said to be generalized
     let mut exact = bucket();
-    exact.publication.particulars = MethodDetails::Slicing {
+    exact.publication.method_details = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(2),

@@ -329,7 +329,7 @@ async fn examples_are_what_the_service_answers() {
 
     let released = text(&manifest["id"]);
     let attack: Value = serde_json::from_str(include_str!("../../../openapi/examples/audit.json")).unwrap();
-    note("attacked.json", &server.post(&format!("/v1/releases/{released}/audits"), &attack).await.ok(200));
+    note("attacked.json", &server.post(&format!("/v1/releases/{released}/attacks"), &attack).await.ok(200));
     let form: Value = serde_json::from_str(include_str!("../../../openapi/examples/verification_form.json")).unwrap();
     let patients = b"age,zip,disease\n37,71000,flu\n37,71000,cold\n41,72000,flu\n41,72000,flu\n".to_vec();
     let verified =
@@ -433,7 +433,7 @@ fn changed(document: &Value) -> Vec<Value> {
         "priority",
         "deadline",
         "reason",
-        "no_rules",
+        "no_rules_reason",
         "composition",
         "utility",
         "internal",
@@ -458,7 +458,7 @@ fn changed(document: &Value) -> Vec<Value> {
         "identifier",
         "rename",
         "discretize",
-        "uninformative",
+        "excludable",
         "saturate",
         "addback",
         "surprise",

@@ -161,7 +161,7 @@ async fn every_kind_is_reached() {
 
     // those that a job runs into
     let open = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "race": {"publish": true}},
-        "no_rules": "x", "method": {"type": "versatile", "rules": []}});
+        "no_rules_reason": "x", "method": {"type": "versatile", "rules": []}});
     note(&server.refused(&dataset, open).await);
     let county: String = (0..80).map(|row| format!("z{},c{}\n", row % 4, row % 4 / 2)).collect();
     let dependent = server.dataset(format!("zip,county\n{county}")).await;

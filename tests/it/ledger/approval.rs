@@ -137,8 +137,8 @@ async fn the_audit_log_is_read() {
         assert!(!whole.contains(value), "{value}");
     }
     // another tenant has a log of its own
-    let stranger = guarded.server.with_token(&guarded.stranger);
-    assert_eq!(told(&stranger, "").await.len(), 1, "the making of its key");
+    let unknown_value = guarded.server.with_token(&guarded.unknown_value);
+    assert_eq!(told(&unknown_value, "").await.len(), 1, "the making of its key");
     guarded.server.stop().await;
 }
 

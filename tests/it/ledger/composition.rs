@@ -16,7 +16,7 @@ fn rules(rules: &[&str]) -> Value {
 fn plain(attributes: &[&str]) -> Value {
     let publish: serde_json::Map<_, _> =
         attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for by the archive",
+    json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for by the archive",
         "method": {"type": "versatile", "rules": []}})
 }
 
@@ -226,12 +226,12 @@ async fn a_series_shows_what_was_published_and_what_may_not_be_any_more() {
     let manifest = server.get(&format!("/v1/releases/{}", text(&released["id"]))).await.ok(200);
     let disclosures = series["disclosures"].as_array().unwrap();
     for (disclosure, table) in disclosures.iter().zip(manifest["tables"].as_array().unwrap()) {
-        assert_eq!((&disclosure["table"], &disclosure["standing"]), (&table["name"], &table["standing"]));
-        assert_eq!((&disclosure["seals"], &disclosure["status"]), (&table["seals"], &json!("published")));
+        assert_eq!((&disclosure["table"], &disclosure["protection"]), (&table["name"], &table["protection"]));
+        assert_eq!((&disclosure["guards"], &disclosure["status"]), (&table["guards"], &json!("published")));
     }
     // rules that others imply stand with these
-    let standing = series["standing_rules"].as_array().unwrap();
-    assert!(standing.iter().any(|rule| rule["pointer"] == "/method/rules/0" && rule["sensitive"] == json!(["race"])));
+    let protection = series["active_rules"].as_array().unwrap();
+    assert!(protection.iter().any(|rule| rule["pointer"] == "/method/rules/0" && rule["sensitive"] == json!(["race"])));
     let by = |name: &str| disclosures.iter().find(|of| of["table"] == name).unwrap();
     for edge in series["graph"].as_array().unwrap() {
         let [a, b] = ["a", "b"].map(|end| disclosures.iter().find(|of| of["id"] == edge[end]).unwrap());

@@ -37,7 +37,7 @@ fn protected() -> Value {
 fn plain(attributes: &[&str]) -> Value {
     let publish: serde_json::Map<_, _> =
         attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for by the archive",
+    json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for by the archive",
         "method": {"type": "versatile", "rules": []}})
 }
 
@@ -224,7 +224,7 @@ async fn the_same_people_with_more_columns_are_the_same_content() {
 async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     let server = Server::start().await;
     let state = async |document: Value| server.post("/v1/series/s/disclosures", &document).await;
-    let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "standing": "plain"});
+    let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "protection": "plain"});
     let entered = state(json!({"reason": "published by the ministry", "tables": [survey]})).await.ok(201);
     let entry = &entered["disclosures"][0];
     assert_eq!((&entry["release"], &entry["table"]), (&Value::Null, &json!("survey-2024")));
@@ -264,10 +264,10 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     let problem = problem.await.problem(409, "conflict");
     assert!(["age was stated", "dx would"].iter().all(|told| text(&problem["detail"]).contains(told)), "{problem:#}");
     state(json!({"reason": "no"})).await.problem(400, "malformed-body");
-    state(json!({"reason": "no", "tables": [{"name": "t", "attributes": [], "standing": "plain"}]}))
+    state(json!({"reason": "no", "tables": [{"name": "t", "attributes": [], "protection": "plain"}]}))
         .await
         .problem(400, "malformed-body");
-    state(json!({"reason": "no", "tables": [{"name": "t", "attributes": ["a"], "standing": "sealed"}]}))
+    state(json!({"reason": "no", "tables": [{"name": "t", "attributes": ["a"], "protection": "guarding"}]}))
         .await
         .problem(400, "malformed-body");
     server.stop().await;
@@ -276,7 +276,7 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unsealed_table_from_elsewhere_tolerates_no_other() {
     let server = Server::start().await;
-    let table = json!({"name": "old", "attributes": ["ward"], "standing": "unsealed"});
+    let table = json!({"name": "old", "attributes": ["ward"], "protection": "exclusive"});
     server.post("/v1/series/s/disclosures", &json!({"reason": "r", "tables": [table]})).await.ok(201);
     let dataset = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
     assert_eq!(kind(&server.refused(&id(&dataset), plain(&["ward", "sex"])).await), "composition-violated");
@@ -360,8 +360,8 @@ async fn a_release_without_proof_needs_its_scope_and_is_marked_for_ever() {
     let disclosure =
         series["disclosures"].as_array().unwrap().iter().find(|of| of["release"] == release["id"]).unwrap();
     assert_eq!(
-        (&disclosure["standing"], &disclosure["unproven"]["reason"]),
-        (&json!("unsealed"), &json!("the court wants it"))
+        (&disclosure["protection"], &disclosure["unproven"]["reason"]),
+        (&json!("exclusive"), &json!("the court wants it"))
     );
     // beside it nothing can be shown of what shares an attribute
     assert_eq!(kind(&server.refused(&id(&dataset), plain(&["age", "sex"])).await), "composition-violated");
@@ -415,7 +415,7 @@ async fn keys_that_are_written_differently_are_the_same_people() {
         let rows = keys.iter().enumerate().map(|(at, key)| format!("{key},{},{}\n", 20 + at % 7, ["f", "m"][at % 2]));
         "id,age,sex\n".to_owned() + &rows.collect::<String>()
     };
-    let plain = json!({"unlisted": "drop", "attributes": {"sex": {"publish": true}}, "no_rules": "for a test",
+    let plain = json!({"unlisted": "drop", "attributes": {"sex": {"publish": true}}, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}});
     let first = uploaded(&server, "series=s&record_key=id", table(&["7", "17", "jos\u{e9}", "b4", "b5", "b6"])).await;
     server.publish(&id(&first), plain.clone()).await;

@@ -10,7 +10,7 @@ fn hospital(hold: bool) -> Value {
 
 /// Breaks a rule of the hospital release beside it.
 fn breaking() -> Value {
-    json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "race": {"publish": true}}, "no_rules": "x",
+    json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "race": {"publish": true}}, "no_rules_reason": "x",
         "method": {"type": "versatile", "rules": []}})
 }
 
@@ -46,7 +46,7 @@ async fn a_rejected_release_that_nobody_read_has_not_been() {
     assert_eq!(act(&server, &held, "reject").await.ok(200)["status"], "rejected");
     server.get(&format!("/v1/releases/{}", text(&held["id"]))).await.problem(410, "gone");
     server.get(&part_path(&held, "t1", "qi")).await.problem(410, "gone");
-    for table in ["part_chunks", "disclosures", "standing_rules"] {
+    for table in ["part_chunks", "disclosures", "active_rules"] {
         assert_eq!(server.stored(table).await, 0, "{table}");
     }
     let anew = server.publish(&dataset, hospital(false)).await;

@@ -80,8 +80,8 @@ struct Table {
     release: usize,
     attributes: BTreeSet<String>,
     /// What it protects from whom, and how much: attributes, attribute, l.
-    seals: Vec<(BTreeSet<String>, String, u64)>,
-    unsealed: bool,
+    guards: Vec<(BTreeSet<String>, String, u64)>,
+    exclusive: bool,
 }
 
 struct Rule {
@@ -96,18 +96,18 @@ fn set(names: &Value) -> BTreeSet<String> {
 
 fn tables(release: usize, manifest: &Value) -> Vec<Table> {
     let read = |table: &Value| {
-        let seals = table["seals"].as_array().unwrap().iter().flat_map(|seal| {
-            let sensitive = set(&seal["sensitive"]);
-            assert_eq!((sensitive.len(), &seal["joint"]), (1, &json!(false)));
-            let known = set(&seal["quasi_identifiers"]);
-            let bounds = seal["guarantees"].as_array().unwrap().iter().filter_map(|bound| bound["l"].as_u64());
+        let guards = table["guards"].as_array().unwrap().iter().flat_map(|guard| {
+            let sensitive = set(&guard["sensitive"]);
+            assert_eq!((sensitive.len(), &guard["joint"]), (1, &json!(false)));
+            let known = set(&guard["quasi_identifiers"]);
+            let bounds = guard["guarantees"].as_array().unwrap().iter().filter_map(|bound| bound["l"].as_u64());
             bounds.map(|l| (known.clone(), sensitive.first().unwrap().clone(), l)).collect::<Vec<_>>()
         });
         Table {
             release,
             attributes: set(&table["attributes"]),
-            seals: seals.collect(),
-            unsealed: table["standing"] == "unsealed",
+            guards: guards.collect(),
+            exclusive: table["protection"] == "exclusive",
         }
     };
     manifest["tables"].as_array().unwrap().iter().map(read).collect()
@@ -143,7 +143,7 @@ fn reaches(rule: &Rule, tables: &[&Table]) -> bool {
     let bounds = |table: &Table| {
         let entered: BTreeSet<String> = table.attributes.intersection(&reached).cloned().collect();
         table
-            .seals
+            .guards
             .iter()
             .any(|(known, sensitive, l)| *sensitive == rule.sensitive && *l >= rule.l && entered.is_subset(known))
     };
@@ -186,7 +186,7 @@ async fn what_the_ledger_lets_through_keeps_what_was_promised() {
         let all: Vec<Table> = manifests.iter().enumerate().flat_map(|(at, manifest)| tables(at, manifest)).collect();
         for (at, manifest) in manifests.iter().enumerate() {
             // a decomposition and a sequential release say themselves what their tables tell together
-            let alone = all.iter().any(|table| table.release == at && table.unsealed);
+            let alone = all.iter().any(|table| table.release == at && table.exclusive);
             let relevant: Vec<&Table> = all.iter().filter(|table| !alone || table.release != at).collect();
             for rule in rules(manifest) {
                 let told =
@@ -200,9 +200,9 @@ async fn what_the_ledger_lets_through_keeps_what_was_promised() {
                 );
             }
         }
-        for table in all.iter().filter(|table| table.unsealed) {
+        for table in all.iter().filter(|table| table.exclusive) {
             let against = |one: usize, other: usize| {
-                let of = manifests[one]["particulars"]["against"].as_array();
+                let of = manifests[one]["method_details"]["against"].as_array();
                 of.is_some_and(|of| of.iter().any(|id| *id == manifests[other]["id"]))
             };
             let beside = all

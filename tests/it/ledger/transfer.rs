@@ -110,7 +110,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     let show = |attributes: &[&str]| {
         let publish: serde_json::Map<_, _> =
             attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-        json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+        json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
     let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
@@ -152,7 +152,7 @@ async fn people_and_statements_are_carried_by_a_file() {
     let show = |attributes: &[&str]| {
         let publish: serde_json::Map<_, _> =
             attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-        json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+        json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
     let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "standing": "plain"});
@@ -190,10 +190,10 @@ async fn people_and_statements_are_carried_by_a_file() {
     // the same people in another series, whatever their columns are called
     let renamed = "number,years,unit,gender,code";
     for (numbers, series) in [(0..400, "clinic"), (1000..1400, "registry")] {
-        let stranger = upload("series=new&record_key=number", patients(numbers, renamed)).await;
-        assert_eq!(stranger["overlaps"][0]["series"], series);
+        let unknown_value = upload("series=new&record_key=number", patients(numbers, renamed)).await;
+        assert_eq!(unknown_value["overlaps"][0]["series"], series);
         let job = json!({"unlisted": "drop", "method": versatile(&["years -> code"])});
-        assert_eq!(submit(&stranger, job).await.problem(409, "series-undeclared")["series"], json!([series]));
+        assert_eq!(submit(&unknown_value, job).await.problem(409, "series-undeclared")["series"], json!([series]));
     }
     // one night later
     let clinic = "series=clinic&record_key=id&same_people=false&reason=those%20of%20the%20other%20series%20are%20not%20published";

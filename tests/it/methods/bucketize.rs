@@ -62,7 +62,7 @@ fn judge(
         }
     }
     let setting: Vec<(u64, u64)> = setting.into_iter().collect();
-    let stated = &manifest["particulars"];
+    let stated = &manifest["method_details"];
     let listed: Vec<Value> = setting.iter().map(|(size, buckets)| json!({"size": size, "buckets": buckets})).collect();
     assert_eq!(stated["setting"], json!(listed));
     let loss: u64 = setting.iter().map(|(size, buckets)| buckets * (size - 1) * (size - 1)).sum();
@@ -99,7 +99,7 @@ fn frequent_occupations_may_take_more_of_a_bucket() {
             ((100 * theta * u128::from(count) + 2 * u128::from(rows)).min(of), of)
         });
         assert!(setting.len() <= 2 && setting.iter().all(|(size, _)| *size <= 50), "{setting:?}");
-        losses.push(manifest["particulars"]["loss"].as_u64().unwrap());
+        losses.push(manifest["method_details"]["loss"].as_u64().unwrap());
     }
     assert!(losses.is_sorted_by(|a, b| a >= b), "what is allowed for less is allowed for more: {losses:?}");
     assert!(losses[0] > 2 * losses[4], "{losses:?}");
@@ -113,8 +113,8 @@ fn more_sizes_lose_less() {
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([3; 32]));
         let (released, _) =
             release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{sizes}: {e:?}"));
-        let particulars = released.manifest.particulars.unwrap();
-        (particulars["loss"].as_u64().unwrap(), particulars["lower_bound"].as_u64())
+        let method_details = released.manifest.method_details.unwrap();
+        (method_details["loss"].as_u64().unwrap(), method_details["lower_bound"].as_u64())
     };
     let (two, multi, (optimal, bound)) = (loss(json!("two")).0, loss(json!("multi")).0, loss(json!("optimal")));
     assert!(optimal <= multi && multi <= two, "{optimal} {multi} {two}");
@@ -152,7 +152,7 @@ async fn thresholds_of_single_values_are_kept_planned_and_verified() {
     let planned = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(planned["feasible"], true, "{planned:#}");
     let release = server.publish(&dataset, bucketize(json!({"thresholds": explicit()}))).await;
-    assert_eq!(planned["particulars"], release["particulars"]);
+    assert_eq!(planned["method_details"], release["method_details"]);
     let parts = [server.part(&release, "t1", "qi").await, server.part(&release, "t1", "sa").await];
     let setting = judge(&release, parts[0].as_bytes(), parts[1].as_bytes(), |value, _, _| match value {
         "HIV" => (1, 20),
@@ -162,14 +162,14 @@ async fn thresholds_of_single_values_are_kept_planned_and_verified() {
     // HIV stands in buckets of at least twenty rows, most others in small ones
     assert!(setting.len() == 2 && setting[0].0 < 10 && setting[1].0 >= 20, "{setting:?}");
     let rule = &release["rules"][0];
-    assert_eq!((&rule["pointer"], &rule["held_by"]), (&json!("/method"), &json!({"table": "t1"})));
+    assert_eq!((&rule["pointer"], &rule["enforced_by"]), (&json!("/method"), &json!({"table": "t1"})));
     assert_eq!(rule["guarantee"]["type"], "thresholds");
     assert_eq!((&rule["guarantee"]["least"], &rule["guarantee"]["most"]), (&json!("0.05"), &json!("0.6")));
     // shares stand in their normal form
     let mut normal = explicit();
     normal["explicit"]["hepatitis"] = "0.1".into();
-    assert_eq!(release["particulars"]["thresholds"], normal);
-    assert_eq!(release["tables"][0]["standing"], "sealed");
+    assert_eq!(release["method_details"]["thresholds"], normal);
+    assert_eq!(release["tables"][0]["protection"], "guarding");
     assert!(rule["achieved"]["worst_posterior"]["count"].is_u64());
 
     // the same once more is the same release, and other buckets of the same people are refused
@@ -208,8 +208,8 @@ async fn a_threshold_counts_to_the_last_row() {
             "method": {"type": "bucketize", "sensitive": "disease", "thresholds": thresholds, "max_size": most}})
     };
     let release = server.publish(&server.dataset(csv.clone()).await, method("1/3", 3)).await;
-    assert_eq!(release["particulars"]["setting"], json!([{"size": 3, "buckets": 20}]));
-    assert_eq!(release["particulars"]["loss"], 80);
+    assert_eq!(release["method_details"]["setting"], json!([{"size": 3, "buckets": 20}]));
+    assert_eq!(release["method_details"]["loss"], 80);
     let refused = server.refused(&server.dataset(csv.clone()).await, method("0.333333333", 60)).await;
     assert_eq!(kind(&refused["errors"][0]), "rule-ineligible");
     assert_eq!(refused["errors"][0]["too_frequent"], 3);
@@ -230,7 +230,7 @@ async fn a_threshold_counts_to_the_last_row() {
     assert!(refused["errors"][0]["detail"].as_str().unwrap().contains("57 rows"), "{refused:#}");
     let release =
         server.publish(&dataset, listed(json!([{"size": 6, "buckets": 6}, {"size": 12, "buckets": 2}]))).await;
-    assert_eq!(release["particulars"]["loss"], 6 * 25 + 2 * 121);
+    assert_eq!(release["method_details"]["loss"], 6 * 25 + 2 * 121);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,7 +241,7 @@ async fn who_knows_rows_of_a_bucket_finds_the_others_less_surely_with_counterfei
         let dataset = server.dataset(format!("age,sex,disease\n{plain}")).await;
         let method = json!({"thresholds": {"uniform": {"l": 3}}, "counterfeits": counterfeits, "sizes": "one"});
         let release = server.publish(&dataset, bucketize(method)).await;
-        let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+        let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
         let play = |known: u64| json!({"attack": "corruption", "options": {"corrupted": known}});
         // two of three are known
         let found = server.post(&path, &play(2)).await.ok(200);
@@ -361,9 +361,9 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
     let mut listed = with("sizes", json!([{"size": 600, "buckets": 1}]));
     listed["method"]["max_size"] = 5.into();
     server.job(&dataset, listed).await.fault("/method/max_size", "parameter-range");
-    let mut ruled_out = thresholds(explicit());
-    ruled_out["attributes"]["disease"] = json!({"uninformative": ["flu"]});
-    server.job(&dataset, ruled_out).await.fault("/attributes/disease/uninformative", "guarantee-unsupported");
+    let mut excluded = thresholds(explicit());
+    excluded["attributes"]["disease"] = json!({"excludable": ["flu"]});
+    server.job(&dataset, excluded).await.fault("/attributes/disease/excludable", "guarantee-unsupported");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -457,9 +457,9 @@ fn the_command_line_publishes_and_verifies() {
         });
         // a figure, a threshold, and what it names: none can be changed
         let changes: [fn(&mut Value); 3] = [
-            |manifest| manifest["particulars"]["loss"] = 1.into(),
-            |manifest| manifest["particulars"]["mse"] = 0.5.into(),
-            |manifest| manifest["particulars"]["thresholds"] = json!({"explicit": {}, "otherwise": "0.9"}),
+            |manifest| manifest["method_details"]["loss"] = 1.into(),
+            |manifest| manifest["method_details"]["mse"] = 0.5.into(),
+            |manifest| manifest["method_details"]["thresholds"] = json!({"explicit": {}, "otherwise": "0.9"}),
         ];
         for change in changes {
             let mut changed = manifest.clone();

@@ -45,17 +45,23 @@ async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
     );
 
     let manifest = server.publish(&dataset, document("gd", "together")).await;
-    assert_eq!((&manifest["audit"]["verified"], &manifest["audit"]["linkage"]), (&json!(true), &json!("checked")));
+    assert_eq!(
+        (&manifest["verification"]["verified"], &manifest["verification"]["linkage"]),
+        (&json!(true), &json!("checked"))
+    );
     assert_eq!(manifest["method"]["adversary"], "without minimality");
     let [table] = &manifest["tables"].as_array().unwrap()[..] else { panic!("{manifest:#}") };
     let parts: Vec<(&Value, &Value)> =
         table["parts"].as_array().unwrap().iter().map(|part| (&part["name"], &part["attributes"])).collect();
     let (qi, sa1, sa2) = (json!(["ward", "age"]), json!(["illness"]), json!(["drug"]));
     assert_eq!(parts, [(&json!("qi"), &qi), (&json!("sa1"), &sa1), (&json!("sa2"), &sa2)]);
-    let seals = table["seals"].as_array().unwrap();
-    assert_eq!(seals.len(), 2);
-    for (seal, sensitive) in seals.iter().zip([&sa1, &sa2]) {
-        assert_eq!((&seal["quasi_identifiers"], &seal["sensitive"], &seal["joint"]), (&qi, sensitive, &json!(false)));
+    let guards = table["guards"].as_array().unwrap();
+    assert_eq!(guards.len(), 2);
+    for (guard, sensitive) in guards.iter().zip([&sa1, &sa2]) {
+        assert_eq!(
+            (&guard["quasi_identifiers"], &guard["sensitive"], &guard["joint"]),
+            (&qi, sensitive, &json!(false))
+        );
     }
 
     let (known, illness, drug) = (
@@ -74,7 +80,7 @@ async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
         let stated = &manifest["rules"][rule]["achieved"]["worst_posterior"];
         let stated = stated["count"].as_f64().unwrap() / stated["of"].as_f64().unwrap();
         assert!((worst.fold(0.0, f64::max) - stated).abs() < 1e-12);
-        assert_eq!(manifest["rules"][rule]["held_by"], json!({"guardian": "t1", "known": ["ward", "age"]}));
+        assert_eq!(manifest["rules"][rule]["enforced_by"], json!({"guardian": "t1", "known": ["ward", "age"]}));
     }
 
     // what the reader must expect: every row of a part with every row of the others in its bucket
@@ -117,7 +123,7 @@ async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
         assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");
     }
     let shown = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "drug": {"publish": true}},
-        "no_rules": "asked for", "method": {"type": "versatile", "rules": []}});
+        "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}});
     assert_eq!(kind(&server.refused(&dataset, shown).await), "composition-violated");
     let reused = server.job(&dataset, document("gd", "together")).await.ok(200);
     assert_eq!((&reused["reused"], &reused["release"]), (&json!(true), &manifest["id"]));
@@ -127,12 +133,12 @@ async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_of_their_own_are_for_those_who_say_so() {
     let server = Server::start().await;
-    let sealed = |manifest: &Value| -> Vec<Vec<Value>> {
-        let tables = manifest["tables"].as_array().unwrap().iter().filter(|table| table["standing"] == "sealed");
+    let guarding = |manifest: &Value| -> Vec<Vec<Value>> {
+        let tables = manifest["tables"].as_array().unwrap().iter().filter(|table| table["protection"] == "guarding");
         tables.map(|table| table["attributes"].as_array().unwrap().clone()).collect()
     };
     let shared = |manifest: &Value| {
-        let hiding = sealed(manifest);
+        let hiding = guarding(manifest);
         hiding.iter().enumerate().any(|(i, a)| hiding[i + 1..].iter().any(|b| a.iter().any(|name| b.contains(name))))
     };
     // the same kind of table with other rows, so that the ledger has nothing of it
@@ -159,7 +165,7 @@ async fn tables_of_their_own_are_for_those_who_say_so() {
     assert_eq!(impossible(&told), both, "{told:#}");
     knowing["method"]["correlated"] = "separate".into();
     let manifest = server.publish(&dataset, knowing).await;
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!(manifest["verification"]["verified"], true);
     server.stop().await;
 }
 
@@ -180,8 +186,8 @@ async fn a_chain_of_attributes_shares_its_buckets() {
         {"quasi_identifiers": ["x", "y"], "sensitive": ["c"], "guarantee": {"type": "entropy_l_diversity", "l": 2}}]}});
     let manifest = server.publish(&dataset, document).await;
     let [table] = &manifest["tables"].as_array().unwrap()[..] else { panic!("{manifest:#}") };
-    assert_eq!((table["parts"].as_array().unwrap().len(), table["seals"].as_array().unwrap().len()), (4, 3));
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!((table["parts"].as_array().unwrap().len(), table["guards"].as_array().unwrap().len()), (4, 3));
+    assert_eq!(manifest["verification"]["verified"], true);
     let (a, b, c) = (
         buckets(&server, &manifest, "sa1").await,
         buckets(&server, &manifest, "sa2").await,

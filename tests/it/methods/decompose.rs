@@ -41,7 +41,7 @@ fn by_bucket(csv: &[u8]) -> Buckets {
 
 /// Holds the parts of a release against the table and the definitions: what each bucket holds and lists, and what is said of it.
 fn judge(manifest: &Value, files: &Memory, original: &[Vec<String>], header: &[String]) {
-    let said = &manifest["particulars"];
+    let said = &manifest["method_details"];
     let primary = text(&said["primary"]);
     let column = |name: &str| header.iter().position(|known| known == name).unwrap();
     let sensitive: Vec<String> = said["l"].as_object().unwrap().keys().cloned().collect();
@@ -79,12 +79,12 @@ fn judge(manifest: &Value, files: &Memory, original: &[Vec<String>], header: &[S
     expected.sort();
     assert_eq!(joint, expected);
     for table in manifest["tables"].as_array().unwrap() {
-        assert_eq!((&table["standing"], &table["seals"]), (&json!("unsealed"), &json!([])));
+        assert_eq!((&table["protection"], &table["guards"]), (&json!("exclusive"), &json!([])));
     }
     let rules = manifest["rules"].as_array().unwrap();
     assert_eq!(rules.len(), sensitive.len());
     for rule in rules {
-        assert_eq!(rule["held_by"], json!({"table": "t1"}));
+        assert_eq!(rule["enforced_by"], json!({"table": "t1"}));
         assert!(rule["bounded"] == true || rule["sensitive"] != json!([primary]), "{rule}");
     }
 }
@@ -102,7 +102,7 @@ fn the_posters_table_is_decomposed_without_noise() {
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     let (header, original) = rows_of(POSTER);
     judge(&manifest, &files, &original, &header);
-    let said = &manifest["particulars"];
+    let said = &manifest["method_details"];
     assert_eq!(said["l"], json!({"occ": 4, "salary": 4}));
     assert_eq!(said["repeat_free_groups"], json!({"salary": {"count": 2, "of": 2}}));
     assert_eq!((&said["noise"], &said["primary"]), (&json!([]), &json!("occ")));
@@ -158,7 +158,7 @@ fn plan_and_audit_agree_on_what_random_tables_tell() {
             Err(stopped) if format!("{stopped:?}").contains("RuleIneligible") => continue,
             Err(stopped) => panic!("{number}: {stopped:?}"),
         };
-        let said = released.manifest.particulars.unwrap();
+        let said = released.manifest.method_details.unwrap();
         exact += usize::from(said["noise"].as_array().unwrap().len() < 2);
         let total = &said["breaches_total"];
         assert!(number % 3 != 0 || total["chain"] == 0, "{number}: {said:#}");
@@ -187,7 +187,7 @@ fn occupations_and_educations_of_adult_are_decomposed() {
     let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     judge(&manifest, &files, &original, &header);
-    let said = &manifest["particulars"];
+    let said = &manifest["method_details"];
     // a third of all went to school to the end, and a seventh of all has the most frequent occupation
     assert_eq!((&said["primary"], &said["l"]), (&json!("education"), &json!({"education": 3, "occupation": 7})));
     assert_eq!(said["noise"], json!(["occupation"]));
@@ -213,7 +213,7 @@ fn joint_rows_that_tell_are_left_out() {
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     let kept: BTreeSet<String> = cells(&files.0["t2.rows.csv"]).1.into_iter().map(|row| row[0].clone()).collect();
     assert!(!kept.contains("police") && !kept.contains("cook"), "{kept:?}");
-    assert_eq!(manifest["particulars"]["breaches_total"]["chain"], 0);
+    assert_eq!(manifest["method_details"]["breaches_total"]["chain"], 0);
     // no row is lost: primary values are told where they were
     assert_eq!(manifest["tables"][0]["parts"][1]["rows"], 8);
     assert!(manifest["tables"][1]["parts"][0]["rows"].as_u64().unwrap() < 8);
@@ -228,20 +228,20 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     let planned = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(planned["feasible"], true, "{planned:#}");
     let tables: Vec<(&Value, &Value)> =
-        planned["tables"].as_array().unwrap().iter().map(|table| (&table["kind"], &table["standing"])).collect();
-    assert_eq!(tables, [(&json!("decomposed"), &json!("unsealed")), (&json!("sensitive"), &json!("unsealed"))]);
+        planned["tables"].as_array().unwrap().iter().map(|table| (&table["kind"], &table["protection"])).collect();
+    assert_eq!(tables, [(&json!("decomposed"), &json!("exclusive")), (&json!("sensitive"), &json!("exclusive"))]);
     for rule in planned["rules"].as_array().unwrap() {
         assert_eq!((&rule["largest_l"], &rule["status"]), (&json!(4), &json!("kept")));
     }
-    assert_eq!(planned["particulars"]["l"], json!({"occ": 4, "salary": 4}));
+    assert_eq!(planned["method_details"]["l"], json!({"occ": 4, "salary": 4}));
     // bounded, and yet told to who knows more
     let told = planned["warnings"].as_array().unwrap().iter().find(|warning| warning["type"] == "can-be-concluded");
     let detail = text(&told.unwrap()["detail"]);
     assert!(detail.contains("who knows occ of somebody") && detail.contains("versatile"), "{detail}");
 
     let release = server.publish(&dataset, poster(json!({}))).await;
-    assert_eq!(release["audit"]["verified"], true);
-    assert_eq!(release["audit"]["linkage"], "checked");
+    assert_eq!(release["verification"]["verified"], true);
+    assert_eq!(release["verification"]["linkage"], "checked");
     // what is not said is what it means
     let again =
         server.job(&dataset, poster(json!({"primary": "occ", "l": {"occ": 4}, "suppress_chain": false}))).await.ok(200);
@@ -250,14 +250,17 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     for other in [
         poster(json!({"l": {"occ": 2}})),
         json!({"unlisted": "drop", "method": {"type": "versatile", "rules": [], "default_guarantee": {"type": "l_diversity", "l": 2}},
-            "no_rules": "a marginal", "attributes": {"salary": {"publish": true}}}),
+            "no_rules_reason": "a marginal", "attributes": {"salary": {"publish": true}}}),
     ] {
         let problem = server.refused(&dataset, other).await;
         assert_eq!(kind(&problem), "composition-violated", "{problem:#}");
     }
     let series = server.get(&format!("/v1/series/{}", text(&release["series"]))).await.ok(200);
-    assert!(series["disclosures"].as_array().unwrap().iter().all(|kept| kept["standing"] == "unsealed"), "{series:#}");
-    assert_eq!(series["standing_rules"], json!([]));
+    assert!(
+        series["disclosures"].as_array().unwrap().iter().all(|kept| kept["protection"] == "exclusive"),
+        "{series:#}"
+    );
+    assert_eq!(series["active_rules"], json!([]));
 
     // lists are served as such
     let lists = by_bucket(server.part(&release, "t1", "values1").await.as_bytes());
@@ -272,7 +275,7 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     assert_eq!(server.get(&format!("{path}/archive")).await.status, 200);
 
     // attacks, from the parts
-    let audits = format!("{path}/audits");
+    let audits = format!("{path}/attacks");
     let found = server.post(&audits, &json!({"attack": "chain"})).await.ok(200);
     let total = found["findings"]["total"].as_u64().unwrap();
     assert_eq!(
@@ -299,7 +302,7 @@ async fn a_decomposition_is_planned_published_and_attacked() {
         let found = server.post(&audits, &json!({"attack": attack})).await.ok(200);
         assert_eq!(found["breach"], breach, "{found:#}");
     }
-    let said = &release["particulars"]["breaches_total"];
+    let said = &release["method_details"]["breaches_total"];
     assert!(said["chain"].as_u64().unwrap() <= total && said["forced"] == 0, "{said}");
 
     // both tables are judged together
@@ -308,8 +311,8 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     let judged = server.post("/v1/verifications", &rules(4, both.clone())).await.ok(200);
     assert_eq!(judged["verified"], true, "{judged:#}");
     for rule in judged["rules"].as_array().unwrap() {
-        let held_by = json!({"guardian": "t1", "known": ["sex", "zip", "birth"]});
-        assert_eq!((&rule["holds"], &rule["held_by"]), (&json!(true), &held_by), "{rule:#}");
+        let enforced_by = json!({"guardian": "t1", "known": ["sex", "zip", "birth"]});
+        assert_eq!((&rule["holds"], &rule["enforced_by"]), (&json!(true), &enforced_by), "{rule:#}");
         let achieved = &rule["achieved"];
         assert_eq!((&achieved["k"], &achieved["worst_posterior"]), (&json!(4), &json!({"count": 1, "of": 4})));
     }
@@ -339,7 +342,7 @@ async fn where_every_primary_value_tells_no_joint_row_is_left() {
     assert_eq!(release["tables"][1]["parts"][0]["rows"], 0);
     assert_eq!(server.part(&release, "t2", "rows").await, "occ,salary\n");
     let path = format!("/v1/releases/{}", text(&release["id"]));
-    let found = server.post(&format!("{path}/audits"), &json!({"attack": "chain"})).await.ok(200);
+    let found = server.post(&format!("{path}/attacks"), &json!({"attack": "chain"})).await.ok(200);
     assert_eq!(found["breach"], false, "{found:#}");
     let query =
         json!({"queries": [{"where": [{"attribute": "occ", "in": ["o1"]}, {"attribute": "salary", "in": [1]}]}]});
@@ -429,7 +432,7 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
         document
     };
     let mut aside = poster(json!({}));
-    aside["attributes"]["salary"] = json!({"uninformative": ["9"]});
+    aside["attributes"]["salary"] = json!({"excludable": ["9"]});
     let faulty = [
         (with("l", json!({"occ": 5})), "/method/sensitive/0", "rule-ineligible"),
         (with("l", json!({"salary": 5})), "/method/sensitive/1", "rule-ineligible"),
@@ -453,8 +456,8 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
         (with("k", json!(2)), "/method/k", "unknown-field"),
         (member("utility", json!(["entropy"])), "/utility/0", "guarantee-unsupported"),
         (member("internal", json!({"utility": ["kl"]})), "/internal/utility", "guarantee-unsupported"),
-        (member("no_rules", json!("none")), "/no_rules", "parameter-range"),
-        (aside, "/attributes/salary/uninformative", "guarantee-unsupported"),
+        (member("no_rules_reason", json!("none")), "/no_rules_reason", "parameter-range"),
+        (aside, "/attributes/salary/excludable", "guarantee-unsupported"),
     ];
     for (document, pointer, name) in faulty {
         let answer = server.job(&dataset, document.clone()).await;
@@ -529,10 +532,10 @@ fn folders_are_verified_and_what_is_changed_is_not() {
         }
         let manifest: Value = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
         let changes: [fn(&mut Value); 6] = [
-            |manifest| manifest["particulars"]["repeat_free_groups"]["salary"]["count"] = 7.into(),
-            |manifest| manifest["particulars"]["breaches_total"]["exclusion"] = 9.into(),
-            |manifest| manifest["particulars"]["l"]["salary"] = 2.into(),
-            |manifest| manifest["particulars"] = Value::Null,
+            |manifest| manifest["method_details"]["repeat_free_groups"]["salary"]["count"] = 7.into(),
+            |manifest| manifest["method_details"]["breaches_total"]["exclusion"] = 9.into(),
+            |manifest| manifest["method_details"]["l"]["salary"] = 2.into(),
+            |manifest| manifest["method_details"] = Value::Null,
             |manifest| manifest["rules"][0]["bounded"] = false.into(),
             |manifest| manifest["tables"][0]["parts"][2]["row_meaning"] = "tuples".into(),
         ];

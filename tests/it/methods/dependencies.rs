@@ -126,7 +126,7 @@ async fn what_follows_stands_in_the_ledger() {
             names.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
         let mut document = json!({"attributes": attributes, "unlisted": "drop", "method": versatile(rules)});
         if rules.is_empty() {
-            document["no_rules"] = "a marginal".into();
+            document["no_rules_reason"] = "a marginal".into();
         }
         document
     };

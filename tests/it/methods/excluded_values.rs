@@ -17,8 +17,8 @@ fn visits() -> String {
     "age,sex,dx02\n".to_owned() + &(0..240).map(row).collect::<String>()
 }
 
-fn anatomy(guarantee: &Value, uninformative: Value) -> Value {
-    json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "dx02": {"uninformative": uninformative}},
+fn anatomy(guarantee: &Value, excludable: Value) -> Value {
+    json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "dx02": {"excludable": excludable}},
         "method": {"type": "anatomy", "sensitive": "dx02", "guarantee": guarantee}})
 }
 
@@ -47,7 +47,7 @@ async fn every_bucket_protects_from_whoever_rules_values_out() {
         let dataset = server.dataset(visits()).await;
         let stated = json!(["none", null]);
         let release = server.publish(&dataset, anatomy(&guarantee, stated.clone())).await;
-        assert_eq!(release["uninformative"], json!({"dx02": stated}), "{guarantee}");
+        assert_eq!(release["excludable"], json!({"dx02": stated}), "{guarantee}");
         let buckets = buckets(&server, &release).await;
         assert!(buckets.len() > 50, "{guarantee}: {}", buckets.len());
         let mut worst = 0.0_f64;
@@ -70,7 +70,7 @@ async fn every_bucket_protects_from_whoever_rules_values_out() {
     // without the statement some bucket tells whoever rules the value out
     let dataset = server.dataset(visits()).await;
     let release = server.publish(&dataset, anatomy(&json!({"type": "l_diversity", "l": 2}), json!([]))).await;
-    assert!(release.get("uninformative").is_none(), "{release:#}");
+    assert!(release.get("excludable").is_none(), "{release:#}");
     let buckets = buckets(&server, &release).await;
     assert!(buckets.iter().any(|bucket| bucket.len() == 2 && bucket.contains_key("none")));
     server.stop().await;
@@ -87,8 +87,8 @@ async fn what_the_data_allows_is_less_where_values_can_be_ruled_out() {
     };
     let csv = "age,dx\n".to_owned() + &(0..100).map(|i| format!("{},{}\n", i % 37, row(i))).collect::<String>();
     let dataset = server.dataset(csv).await;
-    let document = |l: u64, uninformative: Value| {
-        json!({"dataset": dataset, "attributes": {"age": {"publish": true}, "dx": {"uninformative": uninformative}},
+    let document = |l: u64, excludable: Value| {
+        json!({"dataset": dataset, "attributes": {"age": {"publish": true}, "dx": {"excludable": excludable}},
             "method": {"type": "anatomy", "sensitive": "dx", "guarantee": {"type": "l_diversity", "l": l}}})
     };
     let plan = |document: Value| {
@@ -111,7 +111,7 @@ async fn faults_in_stated_values_have_their_place() {
     let server = Server::start().await;
     let dataset = server.dataset(visits()).await;
     let diverse = json!({"type": "l_diversity", "l": 2});
-    let pointer = "/attributes/dx02/uninformative";
+    let pointer = "/attributes/dx02/excludable";
     for (values, place) in [
         (json!("none"), String::new()),
         (json!(["none", "none"]), "/1".to_owned()),
@@ -160,7 +160,7 @@ async fn missing_values_that_nobody_spoke_of_are_pointed_out() {
         warnings.iter().any(|w| w["type"] == "undeclared-missing" && w["pointer"] == "/attributes/dx02")
     };
     assert!(warned(&plan), "{plan:#}");
-    document["attributes"]["dx02"]["uninformative"] = json!([null, "none"]);
+    document["attributes"]["dx02"]["excludable"] = json!([null, "none"]);
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert!(!warned(&plan) && plan["feasible"] == true, "{plan:#}");
     server.stop().await;
@@ -178,8 +178,8 @@ async fn what_determines_a_value_is_ruled_out_with_it() {
     };
     let dataset = server.dataset("age,sex,code,group\n".to_owned() + &(0..480).map(row).collect::<String>()).await;
     let document = |code: Value| {
-        json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "group": {"uninformative": ["none"]},
-                "code": {"publish": true, "uninformative": code}},
+        json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "group": {"excludable": ["none"]},
+                "code": {"publish": true, "excludable": code}},
             "method": {"type": "versatile", "rules": ["age -> group"], "default_guarantee": {"type": "l_diversity", "l": 2}}})
     };
     let refused = server.refused(&dataset, document(json!(["k00"]))).await;
@@ -189,7 +189,7 @@ async fn what_determines_a_value_is_ruled_out_with_it() {
     assert!(!refused.to_string().contains("k01"), "{refused:#}");
     let release = server.publish(&dataset, document(json!(["k00", "k01"]))).await;
     assert_eq!(
-        (&release["uninformative"]["code"], &release["audit"]["verified"]),
+        (&release["excludable"]["code"], &release["verification"]["verified"]),
         (&json!(["k00", "k01"]), &json!(true))
     );
     server.stop().await;
@@ -208,19 +208,19 @@ async fn what_is_set_aside_is_part_of_the_job() {
     let other = server.refused(&dataset, anatomy(&diverse, json!(["none"]))).await;
     assert_eq!(kind(&other), "composition-violated");
     // a rule under which as much is ruled out leans on the earlier buckets; one under which other values are does not
-    let rule = |uninformative: Value| {
-        json!({"dataset": dataset, "attributes": {"age": {"publish": true}, "dx02": {"uninformative": uninformative}}, "unlisted": "drop",
+    let rule = |excludable: Value| {
+        json!({"dataset": dataset, "attributes": {"age": {"publish": true}, "dx02": {"excludable": excludable}}, "unlisted": "drop",
             "schema": [{"attributes": ["age"]}],
             "method": {"type": "versatile", "rules": ["age -> dx02"], "default_guarantee": diverse}})
     };
-    for (uninformative, verdict) in [
+    for (excludable, verdict) in [
         (json!(["none", null]), "safe"),
         (json!([]), "safe"),
         (json!([null]), "violated"),
         (json!(["none", null, "d00"]), "violated"),
     ] {
-        let plan = server.post("/v1/plans", &rule(uninformative.clone())).await.ok(200);
-        assert_eq!(plan["composition"]["verdict"], verdict, "{uninformative}: {plan:#}");
+        let plan = server.post("/v1/plans", &rule(excludable.clone())).await.ok(200);
+        assert_eq!(plan["composition"]["verdict"], verdict, "{excludable}: {plan:#}");
     }
     server.stop().await;
 }

@@ -89,13 +89,13 @@ fn classes_of_a_real_table_keep_what_is_asked() {
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         println!("{guarantees} {kind} {split}: {} classes", found.len());
         assert!(found.len() >= fewest, "{guarantees}: only {} classes", found.len());
-        assert_eq!((rows.len(), &manifest["audit"]["verified"]), (original.len(), &json!(true)));
+        assert_eq!((rows.len(), &manifest["verification"]["verified"]), (original.len(), &json!(true)));
         assert_eq!(manifest["method"], json!({"type": "generalize", "adversary": "without minimality"}));
         let table = &manifest["tables"][0];
-        assert_eq!((&table["kind"], &table["standing"]), (&json!("generalized"), &json!("sealed")));
+        assert_eq!((&table["kind"], &table["protection"]), (&json!("generalized"), &json!("guarding")));
         let of_seal: Vec<Value> =
             guarantees.as_array().unwrap().iter().filter(|g| g["type"] != "k_anonymity").cloned().collect();
-        assert_eq!(table["seals"][0]["guarantees"].as_array().unwrap().len(), of_seal.len());
+        assert_eq!(table["guards"][0]["guarantees"].as_array().unwrap().len(), of_seal.len());
         // exact values are those of the original, and each class keeps what was asked
         let column = |names: &[String], rows: &[Vec<String>]| {
             let at = names.iter().position(|name| name == "occupation").unwrap();
@@ -133,7 +133,7 @@ fn classes_of_a_real_table_keep_what_is_asked() {
             assert!(found.iter().all(kept), "{guarantee}");
         }
         for rule in manifest["rules"].as_array().unwrap() {
-            assert_eq!((&rule["pointer"], &rule["held_by"]), (&json!("/method"), &json!({"table": "t1"})));
+            assert_eq!((&rule["pointer"], &rule["enforced_by"]), (&json!("/method"), &json!({"table": "t1"})));
             let achieved = &rule["achieved"];
             assert_eq!(achieved["smallest_bucket"].as_f64(), Some(smallest));
             if rule["guarantee"]["type"] == "k_anonymity" {
@@ -163,8 +163,8 @@ fn several_sensitive_attributes_and_k_alone_are_unsealed() {
         let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         assert_eq!(
-            (&manifest["tables"][0]["standing"], &manifest["tables"][0]["seals"]),
-            (&json!("unsealed"), &json!([]))
+            (&manifest["tables"][0]["protection"], &manifest["tables"][0]["guards"]),
+            (&json!("exclusive"), &json!([]))
         );
         assert_eq!(manifest["rules"].as_array().unwrap().len(), rules);
         let (columns, rows) = cells(&files.0["t1.rows.csv"]);
@@ -200,7 +200,7 @@ proptest! {
         let possible = rows.len() as u64 >= k && most_frequent * l <= rows.len() as u64;
         match release(&job, &EarlierDisclosures::default(), &streams) {
             Ok((released, files)) => {
-                prop_assert!(possible && released.manifest.audit.verified);
+                prop_assert!(possible && released.manifest.verification.verified);
                 let (columns, published) = cells(&files.0["t1.rows.csv"]);
                 for class in classes(&columns, &published, &["age", "job"], "s") {
                     let size = class.values().sum::<f64>();
@@ -327,22 +327,22 @@ async fn counts_are_answered_by_shares_of_boxes() {
         "{verified:#}"
     );
     let attack = json!({"attack": "exact_posteriors", "rule": null});
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     server.post(&path, &attack).await.problem(422, "guarantee-unsupported");
-    // a generalized table is sealed: what is known may be published beside it, what it protects may not
-    let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules": "for a test",
+    // a generalized table is guarding: what is known may be published beside it, what it protects may not
+    let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["audit"]["verified"], true);
+    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
     let again = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age"], "sensitive": ["s"],
         "cells": "set", "guarantees": [{"type": "l_diversity", "l": 2}]}});
     assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");
-    // an unsealed one stands alone
+    // an exclusive one stands alone
     let people = server.dataset(HOSPITAL).await;
     let k = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age", "gender"],
         "guarantees": [{"type": "k_anonymity", "k": 2}]}});
     server.publish(&people, k).await;
     let versatile = |name: &str| {
-        json!({"unlisted": "drop", "attributes": {name: {"publish": true}}, "no_rules": "for a test",
+        json!({"unlisted": "drop", "attributes": {name: {"publish": true}}, "no_rules_reason": "for a test",
             "method": {"type": "versatile", "rules": []}})
     };
     assert_eq!(kind(&server.refused(&people, versatile("age")).await), "composition-violated");
@@ -408,8 +408,8 @@ async fn every_fault_is_pointed_at() {
     let plan = json!({"dataset": dataset, "unlisted": "drop", "method": valid});
     let plan = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(
-        (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["standing"]),
-        (&json!(true), &json!("generalized"), &json!("sealed"))
+        (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["protection"]),
+        (&json!(true), &json!("generalized"), &json!("guarding"))
     );
     let job = server.job(&dataset, json!({"unlisted": "drop", "method": valid})).await.ok(200);
     let mut normal = valid.clone();

@@ -125,8 +125,8 @@ fn a_real_table_is_published_in_nodes() {
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         let part = &manifest["tables"][0]["parts"][0];
         let cells_of = json!({"age": "interval", "education": "node", "marital-status": "node", "sex": "node", "workclass": "node"});
-        assert_eq!((&part["cells"], &manifest["audit"]["verified"]), (&cells_of, &json!(true)));
-        assert_eq!(manifest["tables"][0]["standing"], "sealed");
+        assert_eq!((&part["cells"], &manifest["verification"]["verified"]), (&cells_of, &json!(true)));
+        assert_eq!(manifest["tables"][0]["protection"], "guarding");
         let (columns, rows) = cells(&files.0["t1.rows.csv"]);
         for (name, tree) in trees() {
             let column = |names: &[String], rows: &[Vec<String>]| -> Vec<String> {
@@ -220,10 +220,10 @@ async fn nodes_are_served_and_counted() {
     // a node is no value
     assert_eq!(estimates, [1.0, 4.0, 1.0, 0.0]);
     assert_eq!(answers["answers"][1]["error_model"], "exact");
-    // what is sealed may stand beside exact values of what is known, and protects what it protects
-    let beside = json!({"unlisted": "drop", "attributes": {"job": {"publish": true}}, "no_rules": "for a test",
+    // what is guarding may stand beside exact values of what is known, and protects what it protects
+    let beside = json!({"unlisted": "drop", "attributes": {"job": {"publish": true}}, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["audit"]["verified"], true);
+    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
     assert_eq!(kind(&server.refused(&dataset, job(&["job"], "set")).await), "composition-violated");
     // numbers along a taxonomy
     let other = others(&server, WORKERS).await;
@@ -438,7 +438,7 @@ proptest! {
         let possible = rows.len() as u64 >= k && most_frequent * l <= rows.len() as u64;
         match release(&job, &EarlierDisclosures::default(), &streams) {
             Ok((released, files)) => {
-                prop_assert!(possible && released.manifest.audit.verified);
+                prop_assert!(possible && released.manifest.verification.verified);
                 let (_, published) = cells(&files.0["t1.rows.csv"]);
                 let mut classes: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
                 published.iter().for_each(|row| classes.entry(&row[..2]).or_default().push(&row[2]));

@@ -209,7 +209,7 @@ async fn recompute(server: &Server, manifest: &Value) {
         walk.note("/utility/model_entropy_nats", nats);
     }
     for (at, rule) in manifest["rules"].as_array().unwrap().iter().enumerate() {
-        let holder = rule["held_by"].get("guardian").or_else(|| rule["held_by"].get("table"));
+        let holder = rule["enforced_by"].get("guardian").or_else(|| rule["enforced_by"].get("table"));
         match holder {
             None => assert_eq!(rule.get("achieved"), None),
             Some(table) => {
@@ -278,7 +278,7 @@ async fn every_figure_follows_from_the_parts() {
 
 #[test]
 fn a_number_that_nobody_recomputed_is_found() {
-    let manifest = json!({"contract": 1, "utility": {"kl": 1.772_129}});
+    let manifest = json!({"contract": 2, "utility": {"kl": 1.772_129}});
     let walk = Walk { manifest: &manifest, seen: BTreeSet::new() };
     assert!(std::panic::catch_unwind(|| walk.finish()).is_err());
 }

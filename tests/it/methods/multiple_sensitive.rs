@@ -35,7 +35,7 @@ async fn plan(server: &Client, dataset: &str, document: &Value) -> Value {
 fn plain(attributes: &[&str]) -> Value {
     let publish: serde_json::Map<_, _> =
         attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for by the archive",
+    json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for by the archive",
         "method": {"type": "versatile", "rules": []}})
 }
 
@@ -68,11 +68,11 @@ fn a_joint_value_is_as_rare_as_asked_for_in_every_bucket() {
     let (manifest, files) = released(&versatile(JOINT, 3), 1);
     let table = &manifest["tables"][0];
     assert_eq!(
-        (&table["standing"], &table["parts"][1]["attributes"]),
-        (&json!("sealed"), &json!(["occupation", "sex"]))
+        (&table["protection"], &table["parts"][1]["attributes"]),
+        (&json!("guarding"), &json!(["occupation", "sex"]))
     );
-    let seal = &table["seals"][0];
-    assert_eq!((&seal["joint"], &seal["sensitive"]), (&json!(true), &json!(["occupation", "sex"])));
+    let guard = &table["guards"][0];
+    assert_eq!((&guard["joint"], &guard["sensitive"]), (&json!(true), &json!(["occupation", "sex"])));
     assert!(!table["parts"][0]["attributes"].as_array().unwrap().contains(&json!("sex")));
     let buckets = buckets(&files.0["t1.sa.csv"]);
     assert!(buckets.len() > 15_000, "{} buckets", buckets.len());
@@ -83,7 +83,7 @@ fn a_joint_value_is_as_rare_as_asked_for_in_every_bucket() {
         worst = if most * worst.1 > worst.0 * rows { (most, rows) } else { worst };
     }
     let rule = &manifest["rules"][0];
-    assert_eq!((&rule["combination"], &rule["held_by"]["guardian"]), (&json!(true), &json!("t1")));
+    assert_eq!((&rule["combination"], &rule["enforced_by"]["guardian"]), (&json!(true), &json!("t1")));
     let stated = &rule["achieved"]["worst_posterior"];
     assert_eq!(stated["count"].as_u64().unwrap() * worst.1, stated["of"].as_u64().unwrap() * worst.0);
 }
@@ -97,7 +97,7 @@ async fn a_combination_without_a_rare_attribute_is_protected_by_its_joint_value(
     assert_eq!((&planned["feasible"], &planned["rules"][0]["largest_l"]), (&json!(true), &json!(3)), "{planned:#}");
     assert_eq!(planned["tables"][0]["sensitive"], json!(["occupation", "sex"]));
     let manifest = server.publish(&dataset, versatile(JOINT, 3)).await;
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!(manifest["verification"]["verified"], true);
     let part = server.part(&manifest, "t1", "sa").await;
     assert!(part.starts_with("bucket,occupation,sex\n"), "{}", &part[..40]);
 
@@ -107,7 +107,7 @@ async fn a_combination_without_a_rare_attribute_is_protected_by_its_joint_value(
     let again = server.refused(&dataset, versatile(&["age -> (occupation & sex)"], 2)).await;
     assert_eq!(kind(&again), "composition-violated");
     let known = server.publish(&dataset, plain(&["age", "education", "country"])).await;
-    assert_eq!(known["audit"]["verified"], true);
+    assert_eq!(known["verification"]["verified"], true);
     server.stop().await;
 }
 
@@ -148,10 +148,10 @@ fn each_attribute_is_protected_from_whoever_knows_all_others() {
         json!({"type": "versatile", "algorithm": "multi_sa", "adversary": "without minimality"})
     );
     let [table] = &manifest["tables"].as_array().unwrap()[..] else { panic!("{manifest:#}") };
-    let seals = table["seals"].as_array().unwrap();
-    assert_eq!(seals.len(), 2);
-    assert_eq!(seals[0]["quasi_identifiers"], json!(["age", "country", "marital_status", "income", "sex"]));
-    assert_eq!((&seals[0]["sensitive"], &seals[0]["joint"]), (&json!(["education"]), &json!(false)));
+    let guards = table["guards"].as_array().unwrap();
+    assert_eq!(guards.len(), 2);
+    assert_eq!(guards[0]["quasi_identifiers"], json!(["age", "country", "marital_status", "income", "sex"]));
+    assert_eq!((&guards[0]["sensitive"], &guards[0]["joint"]), (&json!(["education"]), &json!(false)));
     let buckets = buckets(&files.0["t1.sa.csv"]);
     assert!(buckets.len() > 5_000, "{} buckets", buckets.len());
     let mut published = 0;
@@ -183,7 +183,7 @@ async fn all_sensitive_attributes_in_one_part() {
         (&json!(true), &json!(["education", "marital_status"]))
     );
     let manifest = server.publish(&dataset, document.clone()).await;
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!(manifest["verification"]["verified"], true);
     assert!(server.part(&manifest, "t1", "sa").await.starts_with("bucket,education,marital_status\n"));
     // rows may be missing: beside it nothing is published that shares an attribute
     let beside = server.refused(&dataset, plain(&["age", "income"])).await;

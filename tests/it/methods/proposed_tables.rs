@@ -33,15 +33,15 @@ async fn the_tables_of_the_paper_are_judged() {
     )
     .await;
     assert_eq!((&plan["feasible"], &plan["problems"]), (&json!(true), &json!([])), "{plan:#}");
-    let held: Vec<&Value> = plan["rules"].as_array().unwrap().iter().map(|rule| &rule["held_by"]).collect();
+    let held: Vec<&Value> = plan["rules"].as_array().unwrap().iter().map(|rule| &rule["enforced_by"]).collect();
     let unreachable = json!({"unreachable": true});
     assert_eq!(held, [&unreachable, &unreachable, &json!({"guardian": "t2", "known": ["race"]})]);
     assert_eq!(
         plan["tables"],
         json!([
-            {"name": "t1", "kind": "marginal", "standing": "plain",
+            {"name": "t1", "kind": "marginal", "protection": "plain",
                 "attributes": ["hospital", "age", "gender", "icd9"], "sensitive": null},
-            {"name": "t2", "kind": "bucketized", "standing": "sealed",
+            {"name": "t2", "kind": "bucketized", "protection": "guarding",
                 "attributes": ["zipcode", "race"], "sensitive": ["zipcode"]}])
     );
     assert_eq!(warnings(&plan), []);
@@ -58,7 +58,7 @@ async fn the_tables_of_the_paper_are_judged() {
     assert_eq!(broken(0), (&json!(["age", "icd9"]), &json!([["t1", "t2", "t3"], ["t2", "t3"]])));
     assert_eq!(broken(1), (&json!(["gender", "icd9"]), &json!([["t2", "t1", "t3"], ["t1", "t3"]])));
     assert_eq!(broken(2), (&json!(["hospital", "race"]), &json!([["t3", "t1", "t2"], ["t1", "t2"]])));
-    assert!(plan["rules"].as_array().unwrap().iter().all(|rule| rule["held_by"].is_null()));
+    assert!(plan["rules"].as_array().unwrap().iter().all(|rule| rule["enforced_by"].is_null()));
     let problem = &plan["problems"][0];
     assert_eq!(kind(problem), "invalid-specification");
     let errors = problem["errors"].as_array().unwrap();
@@ -77,7 +77,7 @@ async fn the_tables_of_the_paper_are_judged() {
     ]);
     let plan = judged(&server, &dataset, fourth).await;
     assert_eq!(plan["feasible"], false);
-    let held = &plan["rules"][0]["held_by"];
+    let held = &plan["rules"][0]["enforced_by"];
     assert_eq!(held, &json!({"guardian": "t3", "known": ["hospital", "age", "gender"]}));
     assert_eq!(plan["rules"][1]["violated_by"], json!(["gender", "icd9"]));
     // around the table that protects the zip code
@@ -85,7 +85,7 @@ async fn the_tables_of_the_paper_are_judged() {
     assert_eq!(plan["rules"][2]["paths"], json!([["t2", "t4"], ["t3", "t4"]]));
     assert_eq!(plan["problems"][0]["errors"].as_array().unwrap().len(), 2);
     assert!(warnings(&plan).contains(&("idle-bucketization", "/schema/0/sensitive")), "{plan:#}");
-    assert_eq!(plan["tables"][0]["standing"], "unsealed");
+    assert_eq!(plan["tables"][0]["protection"], "exclusive");
     server.stop().await;
 }
 
@@ -182,7 +182,7 @@ async fn a_schema_is_judged_beside_earlier_releases() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let release = server.publish(&dataset, json!({"method": hospital_method()})).await;
-    let document = json!({"dataset": dataset, "unlisted": "drop", "no_rules": "a marginal",
+    let document = json!({"dataset": dataset, "unlisted": "drop", "no_rules_reason": "a marginal",
         "method": {"type": "versatile", "rules": []}, "schema": [table(&["age", "race"], None)]});
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert_eq!((&plan["feasible"], &plan["composition"]["verdict"]), (&json!(false), &json!("violated")), "{plan:#}");

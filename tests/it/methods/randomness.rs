@@ -88,7 +88,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
         counts: table,
         published_names: &specification.published_names,
         earlier: &[],
-        standing_rules: &[],
+        active_rules: &[],
         dependencies: &[],
         beside: None,
         rows: None,

@@ -204,7 +204,7 @@ fn discharges_by_command() {
     DISCHARGES.publish_by_command(101);
 }
 
-/// The audit from outside can fail: a release that is changed after the fact is refused, whatever was changed.
+/// The verifier from outside can fail: a release that is changed after the fact is refused, whatever was changed.
 #[test]
 fn changed_releases_are_found() {
     let original = Original::read(ADULT_7.open());

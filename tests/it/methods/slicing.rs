@@ -152,7 +152,7 @@ impl Outside {
         assert!(buckets.keys().copied().eq(1..=buckets.len() as u32));
         assert!(buckets.values().all(|columns| columns.iter().all(|rows| rows.len() == columns[0].len())));
         assert!(columns.last().unwrap().contains(&sensitive), "the sensitive column stands last");
-        let stated: Vec<Vec<String>> = serde_json::from_value(manifest["particulars"]["columns"].clone()).unwrap();
+        let stated: Vec<Vec<String>> = serde_json::from_value(manifest["method_details"]["columns"].clone()).unwrap();
         assert_eq!(columns, stated);
         Self { columns, buckets, sensitive }
     }
@@ -256,28 +256,28 @@ async fn the_table_of_the_paper_is_sliced() {
         (
             &plan["feasible"],
             &plan["tables"][0]["kind"],
-            &plan["tables"][0]["standing"],
+            &plan["tables"][0]["protection"],
             &plan["tables"][0]["sensitive"]
         ),
-        (&json!(true), &json!("sliced"), &json!("sealed"), &json!(["disease"])),
+        (&json!(true), &json!("sliced"), &json!("guarding"), &json!(["disease"])),
         "{plan:#}"
     );
-    assert_eq!(plan["rules"][0]["held_by"], json!({"guardian": "t1", "known": ["age", "sex", "zip"]}));
+    assert_eq!(plan["rules"][0]["enforced_by"], json!({"guardian": "t1", "known": ["age", "sex", "zip"]}));
     let manifest = server.publish(&dataset, document).await;
     assert_eq!(manifest["method"], json!({"type": "slicing", "adversary": "without minimality"}));
     assert_eq!(
-        manifest["particulars"],
+        manifest["method_details"],
         json!({"columns": [["age", "sex"], ["zip", "disease"]], "diversity": "bucket"})
     );
     let rule = &manifest["rules"][0];
     assert_eq!(
-        (&rule["pointer"], &rule["held_by"], &rule["quasi_identifiers"]),
+        (&rule["pointer"], &rule["enforced_by"], &rule["quasi_identifiers"]),
         (&json!("/method"), &json!({"table": "t1"}), &json!(["age", "sex", "zip"]))
     );
     let table = &manifest["tables"][0];
-    assert_eq!((&table["kind"], &table["standing"]), (&json!("sliced"), &json!("sealed")));
+    assert_eq!((&table["kind"], &table["protection"]), (&json!("sliced"), &json!("guarding")));
     assert_eq!(
-        table["seals"],
+        table["guards"],
         json!([{"quasi_identifiers": ["age", "sex", "zip"], "sensitive": ["disease"], "joint": false,
             "guarantees": [{"type": "l_diversity", "l": 2}]}])
     );
@@ -293,7 +293,7 @@ async fn the_table_of_the_paper_is_sliced() {
     assert!(smallest >= 2);
 
     // every world that the columns allow
-    let audits = format!("/v1/releases/{}/audits", text(&manifest["id"]));
+    let audits = format!("/v1/releases/{}/attacks", text(&manifest["id"]));
     let attacked = server.post(&audits, &json!({"attack": "exact_posteriors"})).await.ok(200);
     assert_eq!(attacked["breach"], false, "{attacked:#}");
     let judged = server
@@ -307,13 +307,13 @@ async fn the_table_of_the_paper_is_sliced() {
     server.stop().await;
 }
 
-/// A sealed table stands beside others that its rule allows; one that holds over all buckets together stands alone.
+/// A guarding table stands beside others that its rule allows; one that holds over all buckets together stands alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_stand_beside_a_sliced_table() {
     let server = Server::start().await;
     let plain = |names: &[&str]| {
         let mut document = publish(json!({"method": versatile(&[])}), names);
-        document["no_rules"] = "known to everybody".into();
+        document["no_rules_reason"] = "known to everybody".into();
         document
     };
     let csv = TABLE
@@ -327,10 +327,10 @@ async fn what_may_stand_beside_a_sliced_table() {
         document
     };
     let dataset = server.dataset(csv.clone()).await;
-    let sealed = server.publish(&dataset, only(sliced("disease", columns(), json!(2)))).await;
+    let guarding = server.publish(&dataset, only(sliced("disease", columns(), json!(2)))).await;
     server.publish(&dataset, plain(&["age", "zip", "floor"])).await;
     let again = server.refused(&dataset, plain(&["zip", "disease"])).await;
-    assert_eq!((kind(&again), &again["release"]), ("composition-violated", &sealed["id"]));
+    assert_eq!((kind(&again), &again["release"]), ("composition-violated", &guarding["id"]));
     let twice = server
         .refused(&dataset, publish(sliced("disease", json!({"count": 4}), json!(2)), &["age", "sex", "zip"]))
         .await;
@@ -338,18 +338,18 @@ async fn what_may_stand_beside_a_sliced_table() {
 
     let other = server.dataset(csv.replace("64,F", "65,F")).await;
     let mixed = with(only(sliced("disease", columns(), json!(2))), "diversity", json!("mixture"));
-    let unsealed = server.publish(&other, mixed.clone()).await;
-    let table = &unsealed["tables"][0];
+    let exclusive = server.publish(&other, mixed.clone()).await;
+    let table = &exclusive["tables"][0];
     assert_eq!(
-        (&table["kind"], &table["standing"], &table["seals"]),
-        (&json!("sliced"), &json!("unsealed"), &json!([]))
+        (&table["kind"], &table["protection"], &table["guards"]),
+        (&json!("sliced"), &json!("exclusive"), &json!([]))
     );
-    assert_eq!(unsealed["rules"][0]["held_by"], json!({"table": "t1"}));
-    assert_eq!(unsealed["particulars"]["diversity"], "mixture");
-    assert!(unsealed["warnings"].to_string().contains("diversity-by-mixture"));
+    assert_eq!(exclusive["rules"][0]["enforced_by"], json!({"table": "t1"}));
+    assert_eq!(exclusive["method_details"]["diversity"], "mixture");
+    assert!(exclusive["warnings"].to_string().contains("diversity-by-mixture"));
     let beside = server.refused(&other, plain(&["age", "floor"])).await;
-    assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &unsealed["id"]));
-    assert!(text(&beside["detail"]).contains("unsealed"), "{beside:#}");
+    assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &exclusive["id"]));
+    assert!(text(&beside["detail"]).contains("exclusive"), "{beside:#}");
     // what shares nothing with it may come, before and after
     server.publish(&other, plain(&["floor"])).await;
 
@@ -361,7 +361,7 @@ async fn what_may_stand_beside_a_sliced_table() {
     assert_eq!((&plan["feasible"], &plan["composition"]["verdict"]), (&json!(false), &json!("violated")), "{plan:#}");
     let late = server.refused(&third, mixed.clone()).await;
     assert_eq!((kind(&late), &late["release"]), ("composition-violated", &floors["id"]));
-    assert!(text(&late["detail"]).contains("would be unsealed"), "{late:#}");
+    assert!(text(&late["detail"]).contains("would be exclusive"), "{late:#}");
     let fourth = server.dataset(csv.replace("64,F", "67,F")).await;
     server.publish(&fourth, plain(&["floor"])).await;
     server.publish(&fourth, mixed).await;
@@ -453,14 +453,15 @@ fn counted_columns_are_those_of_the_data() {
     (0..60).for_each(|row| csv += &format!("a{},b{},c{},s{}\n", row % 5, row % 5, row / 2 % 3, row / 10 % 6));
     let document = publish(sliced("s", json!({"count": 3}), json!(2)), &["a", "b", "c"]);
     let (manifest, files) = released(csv.as_bytes(), &document, [7; 32]).unwrap();
-    assert_eq!(manifest["particulars"]["columns"], json!([["a", "b"], ["c"], ["s"]]));
+    assert_eq!(manifest["method_details"]["columns"], json!([["a", "b"], ["c"], ["s"]]));
     assert!(outside(csv.as_bytes(), &manifest, &files).worst().0 > 0);
     // of equal ones the first goes with the sensitive attribute; in one bin an attribute goes with nothing
     let mut numbers = String::from("a,b,c,s\n");
     (0..60).for_each(|row| numbers += &format!("{},{},c{},s{}\n", row % 30, row % 30 * 2, row / 2 % 3, row / 10 % 6));
     let wide = publish(sliced("s", json!({"count": 2, "sensitive_width": 2}), json!(2)), &["a", "b", "c"]);
-    let of =
-        |document: &Value| released(numbers.as_bytes(), document, [7; 32]).unwrap().0["particulars"]["columns"].clone();
+    let of = |document: &Value| {
+        released(numbers.as_bytes(), document, [7; 32]).unwrap().0["method_details"]["columns"].clone()
+    };
     assert_eq!(of(&wide), json!([["b", "c"], ["a", "s"]]));
     let mut coarse = wide.clone();
     coarse["attributes"]["a"]["discretize"] = json!({"equal_width": 1});

@@ -95,8 +95,11 @@ fn a_real_table_is_sliced_in_boxes() {
             release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes([k as u8; 32])))
                 .unwrap();
         let manifest = serde_json::to_value(&released.manifest).unwrap();
-        assert_eq!((&manifest["audit"]["verified"], &manifest["particulars"]["column_k"]), (&json!(true), &json!(k)));
-        assert_eq!(manifest["tables"][0]["standing"], "sealed");
+        assert_eq!(
+            (&manifest["verification"]["verified"], &manifest["method_details"]["column_k"]),
+            (&json!(true), &json!(k))
+        );
+        assert_eq!(manifest["tables"][0]["protection"], "guarding");
         let file = |part: &Value| files.0[&text(&part["file"])].clone();
         let boxes = judge(&csv, &manifest, file, "occupation", 3, k as usize);
         assert!(boxes >= fewest, "{boxes} boxes");
@@ -111,7 +114,7 @@ async fn boxes_of_columns_are_served_and_counted() {
     let server = Server::start().await;
     let dataset = server.dataset(TABLE).await;
     let release = server.publish(&dataset, job(&[&["age", "sex"], &["zip", "disease"]], "disease", 2, 2)).await;
-    assert_eq!(release["particulars"]["column_k"], 2);
+    assert_eq!(release["method_details"]["column_k"], 2);
     let parts = &release["tables"][0]["parts"];
     assert_eq!(parts[0]["cells"], json!({"age": "interval", "sex": "interval"}));
     assert_eq!((&parts[1]["cells"], &parts[1]["types"]["zip"]), (&json!({"zip": "interval"}), &json!("integer")));
@@ -142,17 +145,17 @@ async fn boxes_of_columns_are_served_and_counted() {
     assert!((0.0..=1.0).contains(&estimates[4]));
     let report = server.get(&format!("/v1/releases/{id}/internal-report")).await.ok(200);
     assert!(report["count_queries"].is_object(), "{report:#}");
-    let audits = format!("/v1/releases/{id}/audits");
+    let audits = format!("/v1/releases/{id}/attacks");
     for attack in ["membership", "exact_posteriors"] {
         server.post(&audits, &json!({"attack": attack})).await.problem(422, "guarantee-unsupported");
     }
     let asked = json!({"release": id, "rules": [{"quasi_identifiers": ["age", "sex", "zip"], "sensitive": ["disease"],
         "guarantee": {"type": "l_diversity", "l": 2}}]});
     assert_eq!(server.post("/v1/verifications", &asked).await.ok(200)["verified"], true);
-    // it is sealed: what is known may stand beside it, and not another table of what it protects
+    // it is guarding: what is known may stand beside it, and not another table of what it protects
     let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "zip": {"publish": true}},
-        "no_rules": "for a test", "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["audit"]["verified"], true);
+        "no_rules_reason": "for a test", "method": {"type": "versatile", "rules": []}});
+    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
     let again = job(&[&["age", "sex"], &["zip", "disease"]], "disease", 2, 4);
     assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");
     server.stop().await;
@@ -176,7 +179,7 @@ fn boxes_are_verified_from_their_folder() {
     assert_eq!(verified(), (Some(0), Some(0)));
     let manifest: Value = serde_json::from_slice(&fs::read(path("out/manifest.json")).unwrap()).unwrap();
     let mut more = manifest.clone();
-    more["particulars"]["column_k"] = json!(5);
+    more["method_details"]["column_k"] = json!(5);
     fs::write(path("out/manifest.json"), more.to_string()).unwrap();
     assert_eq!(verified(), (Some(1), Some(1)));
 }
@@ -201,7 +204,7 @@ proptest! {
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([8; 32]));
         let Ok((released, files)) = release(&job, &EarlierDisclosures::default(), &streams) else { return Ok(()) };
         let manifest = serde_json::to_value(&released.manifest).unwrap();
-        prop_assert!(released.manifest.audit.verified);
+        prop_assert!(released.manifest.verification.verified);
         judge(csv.as_bytes(), &manifest, |part| files.0[&text(&part["file"])].clone(), "s", 2, k as usize);
         let each = json!({"queries": [{"where": []}, {"where": [{"attribute": "age", "from": -3, "to": 8}]},
             {"where": [{"attribute": "age", "in": [null]}]}]});

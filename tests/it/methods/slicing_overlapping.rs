@@ -148,19 +148,19 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
         json!({"utility": ["kl", {"count_queries": {"number": 20, "dimensions": 2, "value_fraction": "0.5"}}]});
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert_eq!(
-        (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["standing"]),
-        (&json!(true), &json!("sliced"), &json!("unsealed")),
+        (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["protection"]),
+        (&json!(true), &json!("sliced"), &json!("exclusive")),
         "{plan:#}"
     );
     let manifest = server.publish(&dataset, document.clone()).await;
     let stated = &manifest["tables"][0];
     assert_eq!(
-        (&stated["kind"], &stated["standing"], &stated["seals"]),
-        (&json!("sliced"), &json!("unsealed"), &json!([]))
+        (&stated["kind"], &stated["protection"], &stated["guards"]),
+        (&json!("sliced"), &json!("exclusive"), &json!([]))
     );
     assert_eq!(stated["attributes"], json!(["a", "b", "c", "s"]));
-    assert_eq!(manifest["particulars"], json!({"columns": COLUMNS, "diversity": "bucket"}));
-    assert_eq!(manifest["rules"][0]["held_by"], json!({"table": "t1"}));
+    assert_eq!(manifest["method_details"], json!({"columns": COLUMNS, "diversity": "bucket"}));
+    assert_eq!(manifest["rules"][0]["enforced_by"], json!({"table": "t1"}));
     assert!(manifest["warnings"].to_string().contains("columns-share-attributes"), "{manifest:#}");
     let mut parts = Vec::new();
     for name in ["c1", "c2", "c3"] {
@@ -243,7 +243,7 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
         assert_eq!(verified["verified"], json!(holds && less["holds"] == true));
     }
     // a row of the original matches at most all buckets; what no row is, is counted
-    let found = server.post(&format!("{path}/audits"), &json!({"attack": "membership"})).await.ok(200);
+    let found = server.post(&format!("{path}/attacks"), &json!({"attack": "membership"})).await.ok(200);
     let (full, known) = members(&buckets, &names);
     let member = &found["membership"][0];
     let originals: u64 = classes(member, "originals").iter().sum();
@@ -254,12 +254,13 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
     );
     assert_eq!(member["fake_qi"]["value"], (known - 16) as f64, "{found:#}");
     // whoever knows all attributes but one finds none that could tell more
-    let found = server.post(&format!("{path}/audits"), &json!({"attack": "proxy"})).await.ok(200);
+    let found = server.post(&format!("{path}/attacks"), &json!({"attack": "proxy"})).await.ok(200);
     assert_eq!((&found["breach"], &found["findings"]["total"]), (&json!(false), &json!(0)));
 
     // nothing that shares an attribute may stand beside it
     let plain = |names: &[&str]| {
-        let mut document = json!({"method": versatile(&[]), "unlisted": "drop", "no_rules": "known to everybody"});
+        let mut document =
+            json!({"method": versatile(&[]), "unlisted": "drop", "no_rules_reason": "known to everybody"});
         document["attributes"] = names.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
         document
     };
@@ -308,7 +309,7 @@ async fn what_columns_tell_together_is_refused() {
     refused(kl, "/internal/utility", "guarantee-unsupported").await;
     // of one column with the sensitive attribute the others tell nothing
     let manifest = server.publish(&dataset, with(ask(&shared), "min_bucket", json!(4))).await;
-    assert_eq!(manifest["tables"][0]["standing"], "unsealed");
+    assert_eq!(manifest["tables"][0]["protection"], "exclusive");
     server.stop().await;
 }
 
@@ -474,7 +475,7 @@ async fn adult_is_covered() {
     assert!(faulty["rules"][0]["detail"].to_string().contains("do not agree"), "{faulty:#}");
 
     let path = format!("/v1/releases/{}", crate::support::harness::text(&manifest["id"]));
-    let found = server.post(&format!("{path}/audits"), &json!({"attack": "membership"})).await.ok(200);
+    let found = server.post(&format!("{path}/attacks"), &json!({"attack": "membership"})).await.ok(200);
     assert_eq!(classes(&found["membership"][0], "rows").iter().sum::<u64>(), 45_222);
     assert!(found["membership"][0]["fake_full"]["value"].as_f64().unwrap() > 0.0, "{found:#}");
     server.stop().await;

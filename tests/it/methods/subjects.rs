@@ -65,7 +65,7 @@ async fn guarantees_hold_of_persons() {
         assert_eq!(release["unit"], unit);
         let rule = &release["rules"][0];
         assert_eq!((&rule["guarantee"], &rule["enforced"]), (&asked, &enforced));
-        assert_eq!(release["tables"][0]["seals"][0]["guarantees"], json!([enforced]));
+        assert_eq!(release["tables"][0]["guards"][0]["guarantees"], json!([enforced]));
         for bucket in buckets(&server.part(&release, "t1", "sa").await).values() {
             let size: u64 = bucket.values().sum();
             assert!(size >= least && bucket.values().all(|count| count * b <= a * size), "{bucket:?}");
@@ -123,7 +123,7 @@ async fn decompositions_hold_of_persons() {
     for (rule, (stated, enforced)) in release["rules"].as_array().unwrap().iter().zip([(3, 9), (2, 6)]) {
         assert_eq!((&rule["guarantee"], &rule["enforced"]), (&of(stated), &of(enforced)), "{rule:#}");
     }
-    assert_eq!(release["particulars"]["l"], json!({"disease": 9, "cost": 6}));
+    assert_eq!(release["method_details"]["l"], json!({"disease": 9, "cost": 6}));
     for bucket in buckets(&server.part(&release, "t1", "primary").await).values() {
         let size: u64 = bucket.values().sum();
         assert!(bucket.values().all(|count| count * 9 <= size), "{bucket:?}");
@@ -286,7 +286,7 @@ async fn requirements_on_a_join_hold_of_persons() {
     };
     let rows = json!(["new.#key"]);
     let release = server.publish(&dataset, asked(rows, json!({"type": "xy_anonymity", "k": 3}))).await;
-    let requirement = &release["particulars"]["requirements"][0];
+    let requirement = &release["method_details"]["requirements"][0];
     // two persons have at most six rows
     assert_eq!(requirement["measure"]["k"], 7);
     assert_eq!(release["unit"], json!({"subject": "patient", "max_rows": 3}));
@@ -312,7 +312,7 @@ async fn requirements_on_a_join_hold_of_persons() {
         document
     };
     let planned = server.post("/v1/plans", &plan(share(json!(["new.disease"])))).await.ok(200);
-    assert_eq!(planned["particulars"]["requirements"][0]["measure"]["h"], json!("0.3"), "{planned:#}");
+    assert_eq!(planned["method_details"]["requirements"][0]["measure"]["h"], json!("0.3"), "{planned:#}");
     for document in [
         asked(json!(["new.disease"]), json!({"type": "xy_anonymity", "k": 2})),
         asked(json!(["new.#key", "new.disease"]), json!({"type": "xy_anonymity", "k": 2})),

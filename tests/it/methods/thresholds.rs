@@ -68,7 +68,7 @@ fn judge(csv: &str, share: impl Fn(&str) -> (u64, u64)) -> Vec<u64> {
 fn protecting<'m>(manifest: &'m Value, sensitive: &str) -> &'m Value {
     let mut tables = manifest["tables"].as_array().unwrap().iter();
     tables
-        .find(|table| table["seals"].as_array().unwrap().iter().any(|seal| seal["sensitive"][0] == sensitive))
+        .find(|table| table["guards"].as_array().unwrap().iter().any(|guard| guard["sensitive"][0] == sensitive))
         .unwrap()
 }
 
@@ -86,7 +86,7 @@ async fn a_rule_may_put_a_threshold_on_each_value() {
         assert_eq!(planned["feasible"], true, "{planned:#}");
         let release = server.publish(&dataset, document).await;
         let table = protecting(&release, "disease");
-        let guarantee = &table["seals"][0]["guarantees"][0];
+        let guarantee = &table["guards"][0]["guarantees"][0];
         assert_eq!((&guarantee["type"], &guarantee["least"]), (&json!("thresholds"), &json!("0.05")));
         let sizes = judge(&server.part(&release, &text(&table["name"]), "sa").await, share);
         // HIV stands in buckets of at least twenty rows, most others in small ones
@@ -149,7 +149,7 @@ async fn several_thresholds_and_other_guarantees_meet_in_one_table() {
         release["tables"].as_array().unwrap().iter().filter(|table| table["kind"] == "bucketized").collect();
     assert!(!tables.is_empty(), "{release:#}");
     for table in tables {
-        let guarantees = table["seals"][0]["guarantees"].as_array().unwrap();
+        let guarantees = table["guards"][0]["guarantees"].as_array().unwrap();
         let words: Vec<String> = guarantees.iter().map(|guarantee| text(&guarantee["type"])).collect();
         let alpha = words.iter().any(|word| word == "alpha_k");
         let bounds = guarantees.iter().filter(|guarantee| guarantee["type"] == "thresholds");
@@ -217,7 +217,7 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
     combination["method"]["rules"] =
         json!([{"quasi_identifiers": ["age"], "sensitive_combination": ["sex", "disease"], "guarantee": explicit()}]);
     let mut unlikely = both();
-    unlikely["attributes"] = json!({"disease": {"uninformative": ["flu"]}});
+    unlikely["attributes"] = json!({"disease": {"excludable": ["flu"]}});
     let stated = [
         (of(json!({"explicit": {"HIV": "1"}, "otherwise": "1"})), at.to_owned(), "vacuous-guarantee"),
         (of(json!({"explicit": {"HIV": "0"}})), format!("{at}/explicit"), "parameter-range"),
@@ -225,7 +225,7 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
         (of(json!({"explicit": {"HIV": "0.1"}, "k": 3})), format!("{at}/k"), "unknown-field"),
         (of(json!({})), at.to_owned(), "parameter-range"),
         (combination, "/method/rules/0".to_owned(), "guarantee-unsupported"),
-        (unlikely, "/attributes/disease/uninformative".to_owned(), "guarantee-unsupported"),
+        (unlikely, "/attributes/disease/excludable".to_owned(), "guarantee-unsupported"),
     ];
     for (mut document, pointer, name) in stated {
         document["dataset"] = dataset.as_str().into();

@@ -47,7 +47,7 @@ fn document(algorithm: &str, options: &Value) -> Value {
 /// Attributes of the tables, bucketized ones with what they hide.
 fn tables(described: &Value) -> Vec<(Value, bool)> {
     let tables = described["tables"].as_array().unwrap().iter();
-    tables.map(|table| (table["attributes"].clone(), table["standing"] == "sealed")).collect()
+    tables.map(|table| (table["attributes"].clone(), table["protection"] == "guarding")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,17 +72,20 @@ async fn every_algorithm_publishes_adult() {
             (&json!(true), &json!("safe")),
             "{what}: {plan:#}"
         );
-        assert!(plan["rules"].as_array().unwrap().iter().all(|rule| !rule["held_by"].is_null()), "{what}: {plan:#}");
+        assert!(
+            plan["rules"].as_array().unwrap().iter().all(|rule| !rule["enforced_by"].is_null()),
+            "{what}: {plan:#}"
+        );
 
         let manifest = server.publish(&dataset, document).await;
-        assert_eq!(manifest["audit"]["verified"], true, "{what}");
+        assert_eq!(manifest["verification"]["verified"], true, "{what}");
         assert_eq!(manifest["method"]["algorithm"], algorithm);
         let adversary = by_data.then_some("without minimality");
         assert_eq!(manifest["method"].get("adversary").and_then(Value::as_str), adversary, "{what}");
         // buckets are drawn anew in every release, and the choice seldom hangs on them: here it does not
         assert_eq!(tables(&plan), tables(&manifest), "{what}");
-        let sealed = tables(&manifest).iter().filter(|(_, sealed)| *sealed).count();
-        assert_eq!(sealed > 0, by_data, "{what}: {manifest:#}");
+        let guarding = tables(&manifest).iter().filter(|(_, guarding)| *guarding).count();
+        assert_eq!(guarding > 0, by_data, "{what}: {manifest:#}");
         single += usize::from(tables(&manifest).len() == NAMES.len());
         let won: Vec<&Value> =
             manifest["warnings"].as_array().unwrap().iter().filter(|w| w["type"] == "algorithm-chosen").collect();
@@ -107,7 +110,7 @@ async fn every_algorithm_publishes_adult() {
             }
         }
         let judged = audit(&original, &files, &(0..NAMES.len()).collect::<Vec<_>>(), &rules());
-        assert_eq!(judged, Ok(sealed), "{what}");
+        assert_eq!(judged, Ok(guarding), "{what}");
         let verified = run(guardian().arg("verify").arg(folder.path()));
         assert_eq!(verified.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&verified.stdout));
     }
@@ -126,7 +129,7 @@ async fn nothing_is_chosen_for_rules_that_cannot_be_kept() {
     let plan = server.post("/v1/plans", &asked).await.ok(200);
     assert_eq!((&plan["feasible"], &plan["tables"]), (&json!(false), &json!([])), "{plan:#}");
     assert_eq!(plan["composition"]["verdict"], "undecidable");
-    assert!(plan["rules"].as_array().unwrap().iter().all(|rule| rule["held_by"].is_null()), "{plan:#}");
+    assert!(plan["rules"].as_array().unwrap().iter().all(|rule| rule["enforced_by"].is_null()), "{plan:#}");
     assert!(plan["warnings"].to_string().contains("not-decided"), "{plan:#}");
     let problem = server.post("/v1/jobs", &asked).await.problem(422, "invalid-specification");
     assert_eq!(
@@ -148,7 +151,7 @@ async fn gd_stands_beside_earlier_releases_or_is_refused() {
         method["rules"] = json!(rules);
         let mut document = json!({"attributes": attributes, "unlisted": "drop", "method": method});
         if rules.is_empty() {
-            document["no_rules"] = "marginals".into();
+            document["no_rules_reason"] = "marginals".into();
         }
         document
     };
@@ -157,7 +160,7 @@ async fn gd_stands_beside_earlier_releases_or_is_refused() {
     let manifest = server.publish(&dataset, only(&["age", "income", "occupation"], &[])).await;
     assert_eq!(tables(&manifest).len(), 1, "age may stand beside what is not protected: {manifest:#}");
     let manifest = server.publish(&dataset, only(&["marital_status", "country"], &["country -> marital_status"])).await;
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!(manifest["verification"]["verified"], true);
     let problem = server.refused(&dataset, only(&["income", "education", "occupation"], &[])).await;
     assert_eq!(kind(&problem), "composition-violated", "{problem:#}");
     server.stop().await;

@@ -19,10 +19,10 @@ struct Desk {
 
 impl Desk {
     fn new(csv: &[u8], specification: &Value) -> Self {
-        let desk = Self { home: tempfile::tempdir().unwrap() };
-        fs::write(desk.path("T.csv"), csv).unwrap();
-        fs::write(desk.path("S.json"), specification.to_string()).unwrap();
-        desk
+        let service = Self { home: tempfile::tempdir().unwrap() };
+        fs::write(service.path("T.csv"), csv).unwrap();
+        fs::write(service.path("S.json"), specification.to_string()).unwrap();
+        service
     }
 
     fn hospital() -> Self {
@@ -80,27 +80,27 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn a_release_is_written_and_verified() {
-    let desk = Desk::hospital();
-    let manifest = desk.published("out", &[]);
+    let service = Desk::hospital();
+    let manifest = service.published("out", &[]);
     let mut expected = vec!["manifest.json", "report.json", "specification.json"];
     expected.extend(PARTS);
     expected.sort_unstable();
-    assert_eq!(names(&desk.path("out")), expected);
-    assert_eq!(desk.names(), ["S.json", "T.csv", "out"]);
+    assert_eq!(names(&service.path("out")), expected);
+    assert_eq!(service.names(), ["S.json", "T.csv", "out"]);
     assert_eq!(
         (&manifest["id"], &manifest["series"], &manifest["composition"]),
         (&Value::Null, &Value::Null, &json!("none"))
     );
-    assert_eq!((manifest.get("reproducible"), &manifest["audit"]["verified"]), (None, &json!(true)));
-    assert_eq!(read_json(&desk.path("out/specification.json"))["method"]["algorithm"], "uad");
-    assert!(read_json(&desk.path("out/report.json"))["summary"].is_string());
+    assert_eq!((manifest.get("reproducible"), &manifest["verification"]["verified"]), (None, &json!(true)));
+    assert_eq!(read_json(&service.path("out/specification.json"))["method"]["algorithm"], "uad");
+    assert!(read_json(&service.path("out/report.json"))["summary"].is_string());
 
-    let original = desk.original();
+    let original = service.original();
     for (more, linkage) in [(vec![], "not_checked"), (vec!["--original", original.as_str()], "not_checked")] {
-        let output = desk.verify("out", &more);
+        let output = service.verify("out", &more);
         assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stdout));
         assert!(String::from_utf8(output.stdout).unwrap().contains("verified; linkage"));
-        let output = desk.verify("out", &[&more[..], &["--json"]].concat());
+        let output = service.verify("out", &[&more[..], &["--json"]].concat());
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((code(&output), &summary["verified"], &summary["linkage"]), (0, &json!(true), &json!(linkage)));
         let checks: Vec<&str> =
@@ -108,59 +108,59 @@ fn a_release_is_written_and_verified() {
         assert_eq!(checks.contains(&"content"), !more.is_empty(), "{checks:?}");
     }
     // another table than the one it was made from
-    fs::write(desk.path("other.csv"), HOSPITAL.replace("23,M", "24,M")).unwrap();
-    let other = desk.path("other.csv");
-    let output = desk.verify("out", &["--original", other.to_str().unwrap()]);
+    fs::write(service.path("other.csv"), HOSPITAL.replace("23,M", "24,M")).unwrap();
+    let other = service.path("other.csv");
+    let output = service.verify("out", &["--original", other.to_str().unwrap()]);
     assert_eq!(code(&output), 1, "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
 fn compressed_input_and_an_empty_folder_are_taken() {
-    let desk = Desk::new(&crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
-    fs::create_dir(desk.path("out")).unwrap();
-    desk.published("out", &[]);
-    assert_eq!(code(&desk.verify("out", &["--original", &desk.original()])), 0);
+    let service = Desk::new(&crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
+    fs::create_dir(service.path("out")).unwrap();
+    service.published("out", &[]);
+    assert_eq!(code(&service.verify("out", &["--original", &service.original()])), 0);
 }
 
 #[test]
 fn every_way_to_end_has_its_exit_code() {
-    let desk = Desk::hospital();
+    let service = Desk::hospital();
     let usage: [&[&str]; 5] =
         [&[], &["publish"], &["verify"], &["publish", "--surprise"], &["serve", "--listen", "nowhere"]];
     for arguments in usage {
         assert_eq!(code(&run(guardian().args(arguments))), 2, "{arguments:?}");
     }
     for key in ["00", "g".repeat(64).as_str(), "é".repeat(32).as_str(), "Identity"] {
-        assert_eq!(code(&desk.publish("out", &["--reproduce", key])), 2, "{key}");
+        assert_eq!(code(&service.publish("out", &["--reproduce", key])), 2, "{key}");
     }
-    assert_eq!(code(&desk.verify("nowhere", &[])), 4);
-    fs::create_dir(desk.path("empty")).unwrap();
-    assert_eq!(code(&desk.verify("empty", &[])), 4);
-    fs::write(desk.path("empty/manifest.json"), "{}").unwrap();
-    assert_eq!(code(&desk.verify("empty", &[])), 4);
+    assert_eq!(code(&service.verify("nowhere", &[])), 4);
+    fs::create_dir(service.path("empty")).unwrap();
+    assert_eq!(code(&service.verify("empty", &[])), 4);
+    fs::write(service.path("empty/manifest.json"), "{}").unwrap();
+    assert_eq!(code(&service.verify("empty", &[])), 4);
     let missing = run(guardian()
         .args(["publish", "--input", "/nowhere/T.csv", "--spec"])
-        .arg(desk.path("S.json"))
+        .arg(service.path("S.json"))
         .arg("--out")
-        .arg(desk.path("out")));
+        .arg(service.path("out")));
     assert_eq!(code(&missing), 4, "{}", stderr(&missing));
-    assert_eq!(desk.names(), ["S.json", "T.csv", "empty"]);
+    assert_eq!(service.names(), ["S.json", "T.csv", "empty"]);
 }
 
 #[test]
 fn a_folder_with_something_in_it_is_left_alone() {
-    let desk = Desk::hospital();
-    fs::create_dir(desk.path("out")).unwrap();
-    fs::write(desk.path("out/precious"), "mine").unwrap();
-    let output = desk.publish("out", &[]);
+    let service = Desk::hospital();
+    fs::create_dir(service.path("out")).unwrap();
+    fs::write(service.path("out/precious"), "mine").unwrap();
+    let output = service.publish("out", &[]);
     assert_eq!(code(&output), 4, "{}", stderr(&output));
     assert!(stderr(&output).contains("not empty"));
     assert_eq!(
-        (desk.names(), names(&desk.path("out"))),
+        (service.names(), names(&service.path("out"))),
         (vec!["S.json".into(), "T.csv".into(), "out".into()], vec!["precious".into()])
     );
-    assert_eq!(code(&desk.publish("T.csv", &[])), 4);
-    assert_eq!(fs::read_to_string(desk.path("T.csv")).unwrap(), HOSPITAL);
+    assert_eq!(code(&service.publish("T.csv", &[])), 4);
+    assert_eq!(fs::read_to_string(service.path("T.csv")).unwrap(), HOSPITAL);
 }
 
 #[test]
@@ -178,21 +178,21 @@ fn a_refusal_is_a_problem_and_leaves_nothing() {
         (&ragged, two.clone(), "upload-malformed", ""),
         ("age,race\n", two, "empty-table", ""),
     ] {
-        let desk = Desk::new(csv.as_bytes(), &specification);
-        let output = desk.publish("out", &[]);
+        let service = Desk::new(csv.as_bytes(), &specification);
+        let output = service.publish("out", &[]);
         assert_eq!((code(&output), output.stdout.len()), (3, 0), "{}", stderr(&output));
         let problem: Value = serde_json::from_str(&stderr(&output)).unwrap();
         assert_problem(&problem);
         let errors = problem["errors"].as_array().into_iter().flatten();
         let faults: Vec<_> = errors.map(|fault| (kind(fault), fault["pointer"].as_str().unwrap())).collect();
         assert!(kind(&problem) == name || faults.contains(&(name, pointer)), "{name}: {problem:#}");
-        assert_eq!(desk.names(), ["S.json", "T.csv"]);
+        assert_eq!(service.names(), ["S.json", "T.csv"]);
     }
-    let desk = Desk::hospital();
-    fs::write(desk.path("S.json"), "{\"method\": ").unwrap();
-    let output = desk.publish("out", &[]);
+    let service = Desk::hospital();
+    fs::write(service.path("S.json"), "{\"method\": ").unwrap();
+    let output = service.publish("out", &[]);
     assert_eq!((code(&output), kind(&serde_json::from_str(&stderr(&output)).unwrap())), (3, "malformed-body"));
-    assert_eq!(desk.names(), ["S.json", "T.csv"]);
+    assert_eq!(service.names(), ["S.json", "T.csv"]);
 }
 
 /// What somebody may do to a release; the manifest is given parsed.
@@ -256,8 +256,8 @@ const TAMPERINGS: &[Tampering] = &[
     ("how the entropy was found", |_, manifest| manifest["utility"]["entropy_method"] = "acyclic_subset".into()),
     ("half of the entropy", |_, manifest| drop(manifest["utility"].as_object_mut().unwrap().remove("entropy_method"))),
     ("a stronger guarantee", |_, manifest| manifest["rules"][1]["guarantee"]["l"] = 3.into()),
-    ("a stronger seal", |_, manifest| manifest["tables"][0]["seals"][0]["guarantees"][0]["l"] = 3.into()),
-    ("no seal", |_, manifest| {
+    ("a stronger ciphertext", |_, manifest| manifest["tables"][0]["seals"][0]["guarantees"][0]["l"] = 3.into()),
+    ("no ciphertext", |_, manifest| {
         manifest["tables"][0]["seals"] = json!([]);
         manifest["tables"][0]["standing"] = "plain".into();
     }),
@@ -265,78 +265,78 @@ const TAMPERINGS: &[Tampering] = &[
         manifest["rules"][0]["quasi_identifiers"] = json!(["hospital"]);
         manifest["rules"][0]["sensitive"] = json!(["gender"]);
     }),
-    ("why a rule holds", |_, manifest| manifest["rules"][1]["held_by"] = json!({"unreachable": true})),
+    ("why a rule holds", |_, manifest| manifest["rules"][1]["enforced_by"] = json!({"unreachable": true})),
     ("types", |_, manifest| manifest["tables"][1]["parts"][0]["types"]["icd9"] = "integer".into()),
 ];
 
 #[test]
 fn tampering_is_found() {
-    let desk = Desk::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
-    desk.published("out", &["--reproduce", "identity"]);
-    let copy = desk.path("copy");
+    let service = Desk::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
+    service.published("out", &["--reproduce", "identity"]);
+    let copy = service.path("copy");
     for (what, tamper) in TAMPERINGS {
         fs::create_dir(&copy).unwrap();
-        for name in names(&desk.path("out")) {
-            fs::copy(desk.path("out").join(&name), copy.join(&name)).unwrap();
+        for name in names(&service.path("out")) {
+            fs::copy(service.path("out").join(&name), copy.join(&name)).unwrap();
         }
         let mut manifest = read_json(&copy.join("manifest.json"));
         tamper(&copy, &mut manifest);
         fs::write(copy.join("manifest.json"), manifest.to_string()).unwrap();
-        let output = desk.verify("copy", &["--json"]);
+        let output = service.verify("copy", &["--json"]);
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         assert_eq!((code(&output), &summary["verified"]), (1, &json!(false)), "{what}: {summary:#}{}", stderr(&output));
         fs::remove_dir_all(&copy).unwrap();
     }
     // a part that is not there cannot be read
-    fs::remove_file(desk.path("out/t1.sa.csv")).unwrap();
-    assert_eq!(code(&desk.verify("out", &[])), 4);
+    fs::remove_file(service.path("out/t1.sa.csv")).unwrap();
+    assert_eq!(code(&service.verify("out", &[])), 4);
 }
 
 #[test]
 fn with_the_original_the_specification_speaks_not_the_manifest() {
-    let desk = Desk::hospital();
-    let mut manifest = desk.published("out", &[]);
+    let service = Desk::hospital();
+    let mut manifest = service.published("out", &[]);
     manifest["rules"].as_array_mut().unwrap().pop();
-    fs::write(desk.path("out/manifest.json"), manifest.to_string()).unwrap();
-    let output = desk.verify("out", &["--original", &desk.original()]);
+    fs::write(service.path("out/manifest.json"), manifest.to_string()).unwrap();
+    let output = service.verify("out", &["--original", &service.original()]);
     assert_eq!(code(&output), 1, "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
 fn a_manifest_leads_nowhere_else() {
-    let desk = Desk::hospital();
+    let service = Desk::hospital();
     for file in ["../T.csv", "/etc/passwd", ".hidden"] {
-        let out = desk.path("out");
+        let out = service.path("out");
         let _ = fs::remove_dir_all(&out);
-        let mut manifest = desk.published("out", &[]);
+        let mut manifest = service.published("out", &[]);
         manifest["tables"][1]["parts"][0]["file"] = file.into();
         fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
-        let output = desk.verify("out", &[]);
+        let output = service.verify("out", &[]);
         assert!([1, 4].contains(&code(&output)), "{file}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn under_one_key_the_server_and_the_command_line_agree() {
-    let desk = Desk::hospital();
+    let service = Desk::hospital();
     let server = Server::start_as(|_| {}, std::sync::Arc::new(|| Ok(Secret::new([0xa7; 32])))).await;
     let dataset = server.dataset(HOSPITAL).await;
     let served = server.publish(&dataset, json!({"method": hospital_method()})).await;
-    let manifest = desk.published("a", &["--reproduce", &"a7".repeat(32)]);
+    let manifest = service.published("a", &["--reproduce", &"a7".repeat(32)]);
     assert_eq!(manifest["reproducible"], true);
     for ((table, part), file) in [("t1", "qi"), ("t1", "sa"), ("t2", "rows")].into_iter().zip(PARTS) {
-        assert_eq!(server.part(&served, table, part).await, fs::read_to_string(desk.path("a").join(file)).unwrap());
+        assert_eq!(server.part(&served, table, part).await, fs::read_to_string(service.path("a").join(file)).unwrap());
     }
     assert_eq!(manifest["tables"], served["tables"]);
     server.stop().await;
 
-    desk.published("again", &["--reproduce", &"A7".repeat(32)]);
-    desk.published("other", &["--reproduce", &"a8".repeat(32)]);
-    desk.published("identity", &["--reproduce", "identity"]);
-    let parts = |out: &str| PARTS.map(|file| fs::read_to_string(desk.path(out).join(file)).unwrap());
+    service.published("again", &["--reproduce", &"A7".repeat(32)]);
+    service.published("other", &["--reproduce", &"a8".repeat(32)]);
+    service.published("identity", &["--reproduce", "identity"]);
+    let parts = |out: &str| PARTS.map(|file| fs::read_to_string(service.path(out).join(file)).unwrap());
     assert_eq!(parts("a"), parts("again"));
     assert_ne!(parts("a"), parts("other"));
-    assert_eq!(code(&desk.verify("other", &["--original", &desk.original()])), 0);
+    assert_eq!(code(&service.verify("other", &["--original", &service.original()])), 0);
 }
 
 #[test]

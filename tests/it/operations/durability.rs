@@ -46,7 +46,7 @@ async fn caught_running(process: &Client, document: &Value) -> String {
 /// The bytes of every part of a release are what its manifest says they are; the number of parts.
 async fn assert_parts_complete(client: &Client, release: &Value) -> usize {
     let manifest = client.get(&format!("/v1/releases/{}", text(release))).await.ok(200);
-    assert_eq!(manifest["audit"]["verified"], true);
+    assert_eq!(manifest["verification"]["verified"], true);
     let mut parts = 0;
     for table in manifest["tables"].as_array().unwrap() {
         for part in table["parts"].as_array().unwrap() {
@@ -183,7 +183,7 @@ async fn a_restart_keeps_datasets_jobs_releases_and_the_ledger() {
     let again = process.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &manifest["id"]));
     let open = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "race": {"publish": true}},
-        "no_rules": "x", "method": {"type": "versatile", "rules": []}});
+        "no_rules_reason": "x", "method": {"type": "versatile", "rules": []}});
     assert_eq!(crate::support::harness::kind(&process.refused(&dataset, open).await), "composition-violated");
 }
 

@@ -98,7 +98,7 @@ async fn counters_move_by_what_was_done_and_tell_nothing_else() {
         (r#"guardian_jobs_ended_total{method="versatile",outcome="succeeded"}"#, 1.0),
         (r#"guardian_jobs_ended_total{method="versatile",outcome="failed"}"#, 0.0),
         (r#"guardian_job_seconds_count{method="versatile",outcome="succeeded"}"#, 1.0),
-        (r#"guardian_job_phase_seconds_count{method="versatile",phase="audit"}"#, 1.0),
+        (r#"guardian_job_phase_seconds_count{method="versatile",phase="verify"}"#, 1.0),
         (r#"guardian_job_phase_seconds_count{method="versatile",phase="commit"}"#, 1.0),
         (r#"guardian_store_transactions_total{transaction="commit"}"#, 1.0),
         (r#"guardian_store_transaction_seconds_count{transaction="enqueue"}"#, 2.0),

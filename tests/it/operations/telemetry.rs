@@ -126,7 +126,7 @@ async fn spans_go_to_a_collector_in_the_callers_trace() {
         ("the upload", b"POST /v1/datasets"),
         ("the job", text(&job["id"]).as_bytes()),
         ("its method", b"versatile"),
-        ("a phase", b"audit"),
+        ("a phase", b"verify"),
     ] {
         assert!(holds(&sent, piece), "{what} is missing");
     }

@@ -145,7 +145,7 @@ async fn members_are_told_from_others_by_whoever_has_the_original() {
     let dataset = server.dataset(TABLE).await;
     let columns = explicit(&[&["age", "sex"], &["zip", "disease"]]);
     let manifest = server.publish(&dataset, with(sliced("disease", columns, json!(2)), "min_bucket", json!(4))).await;
-    let path = format!("/v1/releases/{}/audits", text(&manifest["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&manifest["id"]));
     let found = server.post(&path, &json!({"attack": "membership"})).await.ok(200);
     let (mut tuples, mut known) = (BTreeSet::new(), BTreeSet::new());
     let (first, second) = (server.part(&manifest, "t1", "c1").await, server.part(&manifest, "t1", "c2").await);
@@ -203,7 +203,7 @@ fn the_command_line_slices_and_verifies() {
         // a manifest that promises more than the parts hold
         let manifest = fs::read_to_string(path(out).join("manifest.json")).unwrap();
         let mut changed: Value = serde_json::from_str(&manifest).unwrap();
-        changed["particulars"]["columns"] = json!([["age", "sex"], ["zip", "disease"]]);
+        changed["method_details"]["columns"] = json!([["age", "sex"], ["zip", "disease"]]);
         fs::write(path(out).join("manifest.json"), changed.to_string()).unwrap();
         assert_eq!(verified(&[&input]), Some(1), "{diversity}");
     }

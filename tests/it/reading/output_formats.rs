@@ -116,7 +116,7 @@ async fn types_survive_to_parquet_arrow_and_json() {
     let body = parquet_of(&[typed_batch()], Compression::SNAPPY, WriterVersion::PARQUET_1_0);
     let dataset = sent(&server, PARQUET, body).await.ok(201);
     let release = published(&server, &dataset).await;
-    assert_eq!(release["audit"]["verified"], true);
+    assert_eq!(release["verification"]["verified"], true);
     let types = json!({"day": "date", "moment": "timestamp", "flag": "boolean", "word": "text", "number": "integer"});
     assert_eq!(release["tables"][0]["parts"][0]["types"], types);
     let path = part_path(&release, "t1", "rows");

@@ -251,7 +251,7 @@ async fn missing_values_ranges_and_foreign_values() {
         .collect();
     let dataset = server.dataset(format!("number,price,remark\n{rows}")).await;
     let document = json!({"attributes": {"number": {"publish": true, "rename": "No."}, "price": {"publish": true}, "remark": {"publish": true}},
-        "no_rules": "none", "method": {"type": "versatile", "rules": []}});
+        "no_rules_reason": "none", "method": {"type": "versatile", "rules": []}});
     let release = server.publish(&dataset, document).await;
     let counts = ask(
         &server,

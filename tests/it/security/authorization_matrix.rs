@@ -138,7 +138,7 @@ async fn nobody_gets_more_than_the_scope_and_the_tenant_allow() {
     let stage = Stage::set().await;
     let (mut things, never) = (stage.things().await, nowhere());
     for route in ROUTES {
-        let &(method, path, scope, allowed, well, stranger) = route;
+        let &(method, path, scope, allowed, well, unknown_value) = route;
         let Some(scope) = scope else { continue };
         let what = |cast: &Cast| format!("{method} {path} {}", cast.preset.name());
         for cast in &stage.casts {
@@ -147,7 +147,7 @@ async fn nobody_gets_more_than_the_scope_and_the_tenant_allow() {
                 let (real, none) =
                     (call(client, method, path, &things).await, call(client, method, path, &never).await);
                 if allowed.contains(&cast.preset) {
-                    assert_eq!(real.status, stranger, "{}: {}", what(cast), real.text());
+                    assert_eq!(real.status, unknown_value, "{}: {}", what(cast), real.text());
                 } else {
                     assert_eq!(real.problem(403, "forbidden")["scope"], scope.name(), "{}", what(cast));
                 }

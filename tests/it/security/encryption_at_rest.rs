@@ -142,13 +142,13 @@ impl Place {
     }
 }
 
-/// A value of 32 characters that no other test has, and what an unsealed column of it would be: the value stands in it as it is.
+/// A value of 32 characters that no other test has, and what an unencrypted column of it would be: the value stands in it as it is.
 fn marker() -> (String, Vec<u8>) {
     let marker = Uuid::now_v7().simple().to_string();
     let mut interner = Interner::default();
     interner.intern(marker.as_bytes());
     let encoded = ChunkColumn::new(interner.take(), &[1; 6]).encode();
-    assert!(memmem::find(&encoded, marker.as_bytes()).is_some(), "compression hides what is not sealed");
+    assert!(memmem::find(&encoded, marker.as_bytes()).is_some(), "compression hides what is not encrypted");
     (marker, encoded)
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Guarded {
     home: TempDir,
     presets: Vec<(Preset, String)>,
     /// Of another tenant, with every scope.
-    pub(crate) stranger: String,
+    pub(crate) unknown_value: String,
     revoked: String,
     expired: String,
 }
@@ -47,13 +47,13 @@ impl Guarded {
         for preset in Preset::ALL {
             presets.push((preset, draw("default", preset, None).await.1));
         }
-        let (_, stranger) = draw("other", Preset::Admin, Some(Duration::from_secs(3600))).await;
+        let (_, unknown_value) = draw("other", Preset::Admin, Some(Duration::from_secs(3600))).await;
         let (_, expired) = draw("default", Preset::Admin, Some(Duration::ZERO)).await;
         let (id, revoked) = draw("default", Preset::Admin, None).await;
         ring.revoke(id).await.unwrap().unwrap();
         ring.close().await;
         let server = Self::serve(&data).await;
-        Self { server, home, presets, stranger, revoked, expired }
+        Self { server, home, presets, unknown_value, revoked, expired }
     }
 
     async fn serve(data: &Path) -> Server {
@@ -67,11 +67,11 @@ impl Guarded {
 
     /// The same with another process on its store, after what `between` does to it.
     pub(crate) async fn restarted(self, between: impl AsyncFnOnce(&Path)) -> Self {
-        let Self { server, home, presets, stranger, revoked, expired } = self;
+        let Self { server, home, presets, unknown_value, revoked, expired } = self;
         server.stop().await;
         let data = home.path().join("data");
         between(&data).await;
-        Self { server: Self::serve(&data).await, home, presets, stranger, revoked, expired }
+        Self { server: Self::serve(&data).await, home, presets, unknown_value, revoked, expired }
     }
 
     pub(crate) fn preset(&self, wanted: Preset) -> Client {
@@ -122,7 +122,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/releases/{id}/approve", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/reject", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/withdraw", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
-    ("POST", "/v1/releases/{id}/audits", Some(Scope::ReleasesRead), READERS, 200, 404),
+    ("POST", "/v1/releases/{id}/attacks", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/history", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("GET", "/v1/policies", Some(Scope::Jobs), SUBMITTERS, 200, 200),
     ("GET", "/v1/policies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
@@ -132,9 +132,9 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/series/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
     ("GET", "/v1/taxonomies", Some(Scope::Jobs), SUBMITTERS, 200, 200),
     ("GET", "/v1/taxonomies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
-    // it is made anew each time, and none for the stranger
+    // it is made anew each time, and none for the unknown value
     ("DELETE", "/v1/taxonomies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 200, 404),
-    // last of these: from then on the stranger has one of the same name
+    // last of these: from then on the unknown value has one of the same name
     ("PUT", "/v1/taxonomies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
@@ -209,10 +209,10 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
             client.post(&path, &json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6"})).await
         }
         ("POST", series) if series.ends_with("/disclosures") => {
-            let table = json!({"name": "elsewhere", "attributes": ["elsewhere"], "standing": "plain"});
+            let table = json!({"name": "elsewhere", "attributes": ["elsewhere"], "protection": "plain"});
             client.post(&path, &json!({"reason": "why", "tables": [table]})).await
         }
-        ("POST", act) if act.ends_with("/audits") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
+        ("POST", act) if act.ends_with("/attacks") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
         ("POST", asked) if asked.ends_with("/queries") => client.post(asked, &json!({"queries": []})).await,
         ("POST", act) if act.starts_with("/v1/releases/") => client.post(act, &json!({"reason": "why"})).await,
         ("POST", _) => client.post(&path, &document).await,
@@ -243,7 +243,7 @@ async fn every_route_asks_every_caller_for_its_scope() {
     let walked: BTreeSet<_> = ROUTES.iter().map(|(method, path, ..)| (method.to_string(), path.to_string())).collect();
     assert_eq!(walked, described);
 
-    for &(method, path, scope, allowed, well, stranger) in ROUTES {
+    for &(method, path, scope, allowed, well, unknown_value) in ROUTES {
         let operation = &document["paths"][path][method.to_lowercase()];
         let expected = match (path, scope) {
             (_, None) => Value::Null,
@@ -263,8 +263,8 @@ async fn every_route_asks_every_caller_for_its_scope() {
                 }
             }
         }
-        let answer = call(&guarded.server.with_token(&guarded.stranger), method, path, &things).await;
-        assert_eq!(answer.status, stranger, "{method} {path}: {}", answer.text());
+        let answer = call(&guarded.server.with_token(&guarded.unknown_value), method, path, &things).await;
+        assert_eq!(answer.status, unknown_value, "{method} {path}: {}", answer.text());
         if answer.status == 404 {
             answer.problem(404, "not-found");
         }
@@ -293,7 +293,7 @@ async fn every_route_asks_every_caller_for_its_scope() {
 async fn tenants_see_nothing_of_each_other() {
     let guarded = Guarded::start().await;
     let here = guarded.preset(Preset::Admin);
-    let there = guarded.server.with_token(&guarded.stranger);
+    let there = guarded.server.with_token(&guarded.unknown_value);
     let dataset = here.dataset(HOSPITAL).await;
     let document = json!({"method": hospital_method()});
     let release = here.publish(&dataset, document.clone()).await;
@@ -329,7 +329,7 @@ async fn held_releases_are_there_for_those_who_may_approve() {
         for preset in [Preset::Pipeline, Preset::Analyst] {
             guarded.preset(preset).get(view).await.problem(404, "not-found");
         }
-        guarded.server.with_token(&guarded.stranger).get(view).await.problem(404, "not-found");
+        guarded.server.with_token(&guarded.unknown_value).get(view).await.problem(404, "not-found");
     }
     for view in &views[..3] {
         assert_eq!(officer.get(view).await.status, 200, "{view}");
@@ -357,7 +357,7 @@ async fn held_releases_are_there_for_those_who_may_approve() {
 #[tokio::test(flavor = "multi_thread")]
 async fn idempotency_keys_are_a_tenants_own() {
     let guarded = Guarded::start().await;
-    let (here, there) = (guarded.preset(Preset::Admin), guarded.server.with_token(&guarded.stranger));
+    let (here, there) = (guarded.preset(Preset::Admin), guarded.server.with_token(&guarded.unknown_value));
     let upload = async |client: &Client| {
         text(&client.upload_with("name=t", HOSPITAL, &[("idempotency-key", "k")]).await.ok(201)["id"])
     };
@@ -388,7 +388,7 @@ async fn what_was_done_is_written_down() {
     let withdraw = format!("/v1/releases/{release}/withdraw");
     admin.post(&withdraw, &json!({"reason": "why"})).await.ok(200);
     admin.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
-    // refusals are not deeds
+    // refusals are not entries of the audit log
     admin.post(&withdraw, &json!({"reason": "why"})).await.problem(409, "conflict");
     admin.delete(&format!("/v1/jobs/{}", text(&job["id"]))).await.problem(409, "conflict");
     guarded.preset(Preset::Analyst).delete(&format!("/v1/datasets/{dataset}")).await.problem(403, "forbidden");
@@ -397,8 +397,8 @@ async fn what_was_done_is_written_down() {
 
     let store = SqliteStore::open(&data).await.unwrap();
     let log = store.audit("default", AuditFilter::default(), None, 100).await.unwrap().items;
-    let deeds: Vec<_> = log.iter().rev().filter(|entry| entry.key.is_some()).collect();
-    let said: Vec<_> = deeds.iter().map(|entry| (entry.action.as_str(), entry.object.clone())).collect();
+    let audit_entries: Vec<_> = log.iter().rev().filter(|entry| entry.key.is_some()).collect();
+    let said: Vec<_> = audit_entries.iter().map(|entry| (entry.action.as_str(), entry.object.clone())).collect();
     let job = text(&job["id"]);
     let expected = [
         ("dataset.upload", &dataset),
@@ -408,7 +408,7 @@ async fn what_was_done_is_written_down() {
         ("dataset.purge", &dataset),
     ];
     assert_eq!(said, expected.map(|(action, object)| (action, object.clone())));
-    assert!(deeds.iter().all(|entry| entry.key == deeds[0].key && entry.detail.is_none()));
+    assert!(audit_entries.iter().all(|entry| entry.key == audit_entries[0].key && entry.detail.is_none()));
     let keys = |action: &str| log.iter().filter(|entry| entry.action == action && entry.key.is_none()).count();
     assert_eq!((keys("key.create"), keys("key.revoke")), (7, 1));
     let others = store.audit("other", AuditFilter::default(), None, 100).await.unwrap().items;

@@ -136,7 +136,7 @@ fn by_hand(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> String) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_wrong_with_a_token_is_answered_alike() {
-    let (rsa, ed, stranger) = (Signer::rsa("rsa", Algorithm::RS256), Signer::ed25519("ed"), Signer::ed25519("ed"));
+    let (rsa, ed, unknown_value) = (Signer::rsa("rsa", Algorithm::RS256), Signer::ed25519("ed"), Signer::ed25519("ed"));
     let gated = Gated::start(Auth::KeysAndJwt, &[rsa.jwk(), ed.jwk()]).await;
     let now = Utc::now().timestamp();
     let good = claims(json!({}));
@@ -175,7 +175,7 @@ async fn whatever_is_wrong_with_a_token_is_answered_alike() {
         changed.into_iter().map(|(what, change)| (what, ed.token(&claims(change)))).collect();
 
     // keys
-    wrong.push(("a key of somebody else", stranger.token(&good)));
+    wrong.push(("a key of somebody else", unknown_value.token(&good)));
     let mut header = ed.header();
     header.kid = Some("rsa".to_owned());
     wrong.push(("the kid of another key", ed.token_with(&header, &good)));
@@ -188,9 +188,9 @@ async fn whatever_is_wrong_with_a_token_is_answered_alike() {
         header.alg = algorithm;
         wrong.push(("not the algorithm of the key", rsa.token_with(&header, &good)));
     }
-    let mut header = stranger.header();
-    header.jwk = serde_json::from_value(stranger.jwk()).unwrap();
-    wrong.push(("a key that the token brings", stranger.token_with(&header, &good)));
+    let mut header = unknown_value.header();
+    header.jwk = serde_json::from_value(unknown_value.jwk()).unwrap();
+    wrong.push(("a key that the token brings", unknown_value.token_with(&header, &good)));
 
     // algorithms
     let public = rsa.jwk();
@@ -526,7 +526,7 @@ async fn keys_are_changed_while_the_service_runs() {
 async fn no_log_holds_a_token_or_its_claims() {
     let home = tempfile::tempdir().unwrap();
     let (data, file, first) = (home.path().join("data"), home.path().join("jwks.json"), home.path().join("first.key"));
-    let (signer, stranger) = (Signer::p256("k"), Signer::p256("k"));
+    let (signer, unknown_value) = (Signer::p256("k"), Signer::p256("k"));
     fs::write(&file, jwks(&[signer.jwk()])).unwrap();
     let options = [
         "--listen",
@@ -546,7 +546,7 @@ async fn no_log_holds_a_token_or_its_claims() {
     ];
     let mut process = Process::serve_with(&data, "trace", &options);
     let key = fs::read_to_string(&first).unwrap().trim().to_owned();
-    let (good, bad) = (signer.token(&claims(json!({}))), stranger.token(&claims(json!({}))));
+    let (good, bad) = (signer.token(&claims(json!({}))), unknown_value.token(&claims(json!({}))));
     for (token, status) in [(&key, 200), (&good, 200), (&bad, 401)] {
         let client = process.with_token(token);
         assert_eq!(client.get("/v1/releases").await.status, status);

@@ -354,7 +354,7 @@ async fn uploads_and_events_pass_through_as_they_come() {
     let publish = |column: &str| json!({"publish": column != "remark", "drop": column == "remark"});
     let columns: serde_json::Map<_, _> =
         ["age", "clinic", "remark"].into_iter().map(|column| (column.to_owned(), publish(column))).collect();
-    let document = json!({"dataset": dataset["id"], "attributes": columns, "no_rules": "nobody is in this table",
+    let document = json!({"dataset": dataset["id"], "attributes": columns, "no_rules_reason": "nobody is in this table",
         "method": {"type": "versatile", "rules": []}});
     let busy = gateway.curl("POST", "/guardian/v1/jobs", &post(&document.to_string()));
     assert_eq!(busy.status, 202);

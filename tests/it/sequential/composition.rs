@@ -73,7 +73,7 @@ async fn releases_that_a_dependency_joins_are_refused() {
 async fn what_has_no_rows_here_is_not_joined() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);
-    let table = json!({"name": "survey", "attributes": ["job", "disease"], "standing": "plain"});
+    let table = json!({"name": "survey", "attributes": ["job", "disease"], "protection": "plain"});
     let entered =
         server.post("/v1/series/s/disclosures", &json!({"reason": "printed", "tables": [table]})).await.ok(201);
     let entered = &entered["disclosures"][0];
@@ -82,7 +82,7 @@ async fn what_has_no_rows_here_is_not_joined() {
     let fault = fault.fault("/method/against/0", "bad-columns");
     assert!(text(&fault["detail"]).contains("without a dataset"), "{fault}");
     // other names of an attribute are the attribute
-    let stated = json!({"reason": "renamed", "tables": [{"name": "old", "attributes": ["work"], "standing": "plain"}],
+    let stated = json!({"reason": "renamed", "tables": [{"name": "old", "attributes": ["work"], "protection": "plain"}],
         "aliases": {"work": "job"}});
     server.post("/v1/series/s/disclosures", &stated).await.ok(201);
     let series = server.get("/v1/series/s").await.ok(200);
@@ -160,8 +160,8 @@ async fn a_killed_service_finishes_its_sequel_once() {
     let job = process.get(&format!("{path}?wait=60")).await.ok(200);
     assert_eq!((&job["status"], &job["attempt"]), (&json!("succeeded"), &json!(2)), "{job:#}");
     let release = process.get(&format!("/v1/releases/{}", text(&job["release"]))).await.ok(200);
-    assert_eq!(release["audit"]["verified"], true);
-    assert_eq!(release["particulars"]["against"], json!([earlier["id"]]));
+    assert_eq!(release["verification"]["verified"], true);
+    assert_eq!(release["method_details"]["against"], json!([earlier["id"]]));
     assert_eq!(process.items("/v1/releases").await.len(), 2);
     assert_eq!(stored(&data, "disclosures").await, 2);
     let csv = process.part(&release, "t1", "rows").await;

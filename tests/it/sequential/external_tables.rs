@@ -28,12 +28,12 @@ async fn uploaded(client: &Client, series: &str, keyed: bool, csv: &str) -> Stri
     text(&client.upload(&query, csv).await.ok(201)["id"])
 }
 
-fn table(attributes: &[&str], standing: &str, dataset: &str) -> Value {
-    json!({"name": "survey", "attributes": attributes, "standing": standing, "dataset": dataset})
+fn table(attributes: &[&str], protection: &str, dataset: &str) -> Value {
+    json!({"name": "survey", "attributes": attributes, "protection": protection, "dataset": dataset})
 }
 
 fn with_cut(name: &str, labels: &Value, dataset: &str) -> Value {
-    let mut table = table(&["job", "disease"], "unsealed", dataset);
+    let mut table = table(&["job", "disease"], "exclusive", dataset);
     table["cuts"] = json!({name: labels});
     table
 }
@@ -47,7 +47,7 @@ async fn entered(client: &Client, series: &str, table: &Value, aliases: Value) -
 
 /// What a release says of its join, an earlier one called by one name.
 fn said(release: &Value, earlier: &Value) -> Value {
-    let text = release["particulars"].to_string().replace(&text(&earlier["id"]), "EARLIER");
+    let text = release["method_details"].to_string().replace(&text(&earlier["id"]), "EARLIER");
     let mut said: Value = serde_json::from_str(&text).unwrap();
     said.as_object_mut().unwrap().remove("entered");
     said
@@ -55,7 +55,7 @@ fn said(release: &Value, earlier: &Value) -> Value {
 
 /// The joins of a requirement, with what it comes to.
 fn on(release: &Value, requirement: usize) -> Vec<(usize, Value)> {
-    let subsets = release["particulars"]["requirements"][requirement]["subsets"].as_array().unwrap();
+    let subsets = release["method_details"]["requirements"][requirement]["subsets"].as_array().unwrap();
     subsets.iter().map(|on| (on["releases"].as_array().unwrap().len(), on["achieved"].clone())).collect()
 }
 
@@ -103,16 +103,16 @@ async fn what_was_printed_elsewhere_is_joined_as_what_was_published_here() {
     let of_published = server.publish(&here, document(&published)).await;
     let of_entered = server.publish(&there, document(&survey)).await;
     assert_eq!(said(&of_entered, &survey), said(&of_published, &published));
-    assert_eq!(of_entered["particulars"]["entered"], json!([survey["id"]]));
-    assert_eq!(of_entered["particulars"]["projection_precondition"], true);
-    assert!(of_entered["particulars"]["cuts"]["education"].as_array().unwrap().len() > 1);
+    assert_eq!(of_entered["method_details"]["entered"], json!([survey["id"]]));
+    assert_eq!(of_entered["method_details"]["projection_precondition"], true);
+    assert!(of_entered["method_details"]["cuts"]["education"].as_array().unwrap().len() > 1);
     let part = server.part(&of_entered, "t1", "rows").await;
     assert_eq!(part, server.part(&of_published, "t1", "rows").await);
 
     // the attack tells the same of both
     let attack = json!({"attack": "join", "rule": null});
     let attacked = async |release: &Value| {
-        server.post(&format!("/v1/releases/{}/audits", text(&release["id"])), &attack).await.ok(200)
+        server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200)
     };
     let (of_survey, of_release) = (attacked(&of_entered).await, attacked(&of_published).await);
     assert_eq!((&of_survey["uses"], &of_release["uses"]), (&json!("original"), &json!("parts")));
@@ -152,12 +152,12 @@ async fn labels_are_placed_by_the_cut_that_was_stated() {
     let mut planned = document(3);
     planned["dataset"] = dataset.clone().into();
     let plan = server.post("/v1/plans", &planned).await.ok(200);
-    assert_eq!(plan["particulars"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
+    assert_eq!(plan["method_details"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
 
     // the clerk alone would be beside each of the diseases of an office
     let release = server.publish(&dataset, document(2)).await;
-    assert_eq!(release["particulars"]["cuts"], json!({"job": ["Field", "Office"]}));
-    assert_eq!(release["particulars"]["projection_precondition"], true);
+    assert_eq!(release["method_details"]["cuts"], json!({"job": ["Field", "Office"]}));
+    assert_eq!(release["method_details"]["projection_precondition"], true);
     assert_eq!(on(&release, 0), [(2, json!({"k": 2}))]);
 
     // what it keeps it keeps on the join with the survey, which a third one is made against, too
@@ -168,7 +168,7 @@ async fn labels_are_placed_by_the_cut_that_was_stated() {
     let refused = server.refused(&dataset, third(&[&release])).await;
     assert_eq!(kind(&refused["errors"][0]), "parameter-range");
     let third = server.publish(&dataset, third(&[&release, &survey])).await;
-    assert_eq!(third["particulars"]["requirements"][1]["promised_by"], release["id"]);
+    assert_eq!(third["method_details"]["requirements"][1]["promised_by"], release["id"]);
     server.stop().await;
 }
 
@@ -184,14 +184,14 @@ async fn intervals_are_placed_by_their_ends() {
         .collect();
     let dataset = uploaded(&server, "s", true, &format!("id,age,disease\n{original}")).await;
     let holds = uploaded(&server, "s", true, &format!("id,age,disease\n{banded}")).await;
-    let mut bands = table(&["age", "disease"], "unsealed", &holds);
+    let mut bands = table(&["age", "disease"], "exclusive", &holds);
     bands["cuts"] = json!({"age": ["20..34", "35..59"]});
     let survey = entered(&server, "s", &bands, json!({})).await;
     let asked = json!([anonymity(&[new("age"), of(&survey, "disease")], &[new("#key")], 4)]);
     let mut document = sequential(&["age"], &[&survey], None, asked);
     document["attributes"] = json!({});
     let release = server.publish(&dataset, document).await;
-    assert_eq!(release["particulars"]["projection_precondition"], true);
+    assert_eq!(release["method_details"]["projection_precondition"], true);
     // every group of an age is beside all rows of the bands that it meets: those of an age that is published alone are at least four
     let part = server.part(&release, "t1", "rows").await;
     let (_, rows) = cells(part.as_bytes());
@@ -219,12 +219,12 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
 
     // on the join with the offices the driver and the engineer are nobody; alone, each would be found
     let release = server.publish(&dataset, document(json!([anonymity(&known, &[new("#key")], 2)]))).await;
-    let particulars = &release["particulars"];
-    assert_eq!(particulars["cuts"], json!({"job": ["Field", "Banker", "Clerk"]}));
-    assert_eq!(particulars["projection_precondition"], false);
+    let method_details = &release["method_details"];
+    assert_eq!(method_details["cuts"], json!({"job": ["Field", "Banker", "Clerk"]}));
+    assert_eq!(method_details["projection_precondition"], false);
     assert_eq!(on(&release, 0), [(1, json!({"k": 2})), (2, json!({"k": 2}))]);
     let attack = json!({"attack": "join", "rule": null});
-    let attacked = server.post(&format!("/v1/releases/{}/audits", text(&release["id"])), &attack).await.ok(200);
+    let attacked = server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200);
     assert_eq!((&attacked["breach"], attacked["joins"].as_array().unwrap().len()), (&json!(false), 2));
     assert_eq!(attacked["joins"][0]["releases"], json!(["new"]));
     assert_eq!(attacked["joins"][0]["group"].as_object().unwrap().len(), 1, "{attacked:#}");
@@ -276,12 +276,12 @@ async fn what_cannot_be_placed_or_read_is_refused_where_it_is_named() {
     let both = || Some(json!(["Field", "Office"]));
     let same = |_: &mut Value| {};
     // a person of whom it says otherwise, by exact values and by nodes
-    let strange = rows(["Banker", "Banker", "Driver", "Clerk", "Engineer"]);
-    refused("a", &strange, None, &same, "under the same record key").await;
+    let unknown = rows(["Banker", "Banker", "Driver", "Clerk", "Engineer"]);
+    refused("a", &unknown, None, &same, "under the same record key").await;
     let moved = rows(["Office", "Office", "Field", "Field", "Field"]);
     refused("b", &moved, both(), &same, "under the same record key").await;
     // some people of whom it says otherwise beside others whom it has not
-    let fewer: String = strange.lines().take(4).map(|line| format!("{line}\n")).collect();
+    let fewer: String = unknown.lines().take(4).map(|line| format!("{line}\n")).collect();
     refused("c", &fewer, None, &same, "under the same record key").await;
     // values that are no leaves, and labels that are no nodes
     refused("d", &rows(["Banker", "Banker", "Clerk", "Driver", "Pilot"]), None, &same, "no leaves of its taxonomy")
@@ -316,8 +316,8 @@ async fn what_cannot_be_placed_or_read_is_refused_where_it_is_named() {
     more["dataset"] = dataset.clone().into();
     server.post("/v1/plans", &more).await.fault("/method/against/0", "bad-columns");
     let attack = json!({"attack": "join", "rule": null});
-    server.post(&format!("/v1/releases/{}/audits", text(&release["id"])), &attack).await.problem(410, "gone");
-    let nowhere = json!({"name": "old", "attributes": ["class"], "standing": "plain"});
+    server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.problem(410, "gone");
+    let nowhere = json!({"name": "old", "attributes": ["class"], "protection": "plain"});
     let nowhere = entered(&server, "p", &nowhere, json!({})).await;
     more["method"]["against"] = json!([nowhere["id"]]);
     more["method"]["requirements"] = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
@@ -337,10 +337,10 @@ async fn what_is_entered_is_held_against_the_dataset() {
     let known = || json!({"work": "job"});
     // every fault in one answer
     let mut exact = with_cut("job", &json!(["Office"]), &holds);
-    exact["standing"] = "plain".into();
+    exact["protection"] = "plain".into();
     let unknown = table(&["job", "town"], "plain", &holds);
     let answer = enter(&[exact.clone(), unknown.clone()], known()).await;
-    answer.fault("/tables/0/standing", "parameter-range");
+    answer.fault("/tables/0/protection", "parameter-range");
     answer.fault("/tables/0/cuts/job", "bad-columns");
     answer.fault("/tables/1/attributes/1", "unknown-attribute");
     // without the alias there is no such column, and no column is two attributes
@@ -374,22 +374,22 @@ async fn the_rows_are_for_those_who_may_see_originals() {
     // nobody else's dataset holds the rows
     let stated = json!({"reason": "r", "aliases": {"work": "job"},
         "tables": [with_cut("job", &json!(["Field", "Office"]), &holds)]});
-    let stranger = guarded.server.with_token(&guarded.stranger);
-    stranger.post("/v1/series/s/disclosures", &stated).await.problem(404, "not-found");
+    let unknown_value = guarded.server.with_token(&guarded.unknown_value);
+    unknown_value.post("/v1/series/s/disclosures", &stated).await.problem(404, "not-found");
     let survey = admin.post("/v1/series/s/disclosures", &stated).await.ok(201)["disclosures"][0].clone();
     let asked = json!([anonymity(&[new("job"), of(&survey, "disease")], &[new("#key")], 2)]);
     let release = admin.publish(&dataset, sequential(&["name", "job"], &[&survey], None, asked)).await;
-    let (path, attack) = (format!("/v1/releases/{}/audits", text(&release["id"])), json!({"attack": "join"}));
+    let (path, attack) = (format!("/v1/releases/{}/attacks", text(&release["id"])), json!({"attack": "join"}));
     for preset in [Preset::Pipeline, Preset::Analyst] {
         let refused = guarded.preset(preset).post(&path, &attack).await.problem(403, "forbidden");
         assert_eq!(refused["scope"], "releases:internal");
     }
     let found = guarded.preset(Preset::Officer).post(&path, &attack).await.ok(200);
     assert_eq!((&found["uses"], &found["breach"]), (&json!("original"), &json!(false)));
-    stranger.post(&path, &attack).await.problem(404, "not-found");
+    unknown_value.post(&path, &attack).await.problem(404, "not-found");
     // whoever reads the release learns that it was joined with a table from elsewhere, and whether the rows are the same
     let manifest = guarded.preset(Preset::Analyst).get(&format!("/v1/releases/{}", text(&release["id"]))).await.ok(200);
-    assert_eq!(manifest["particulars"]["entered"], json!([survey["id"]]));
+    assert_eq!(manifest["method_details"]["entered"], json!([survey["id"]]));
     guarded.server.stop().await;
 }
 

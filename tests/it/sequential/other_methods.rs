@@ -112,7 +112,7 @@ fn fewest(groups: impl Iterator<Item = (Vec<String>, usize)>) -> u64 {
 }
 
 fn achieved(release: &Value, requirement: usize, subset: usize) -> Value {
-    release["particulars"]["requirements"][requirement]["subsets"][subset]["achieved"].clone()
+    release["method_details"]["requirements"][requirement]["subsets"][subset]["achieved"].clone()
 }
 
 /// A document without taxonomies.
@@ -138,8 +138,8 @@ async fn texts_without_a_taxonomy_are_published_as_they_are_or_not_at_all() {
     let described = &release["tables"][0]["parts"][0];
     assert_eq!(described["cells"], json!({"job": "suppressed"}));
     assert_eq!(described["types"]["job"], "text");
-    assert_eq!(release["particulars"]["cuts"], json!({"job": ["*"]}));
-    assert_eq!((&release["particulars"], achieved(&release, 0, 0)), (&plan["particulars"], json!({"k": 5})));
+    assert_eq!(release["method_details"]["cuts"], json!({"job": ["*"]}));
+    assert_eq!((&release["method_details"], achieved(&release, 0, 0)), (&plan["method_details"], json!({"k": 5})));
     // what no cell shows is nowhere
     let id = text(&release["id"]);
     let job = server.get("/v1/jobs?limit=1000").await.ok(200);
@@ -167,7 +167,7 @@ async fn texts_without_a_taxonomy_are_published_as_they_are_or_not_at_all() {
     let answers = server.post(&path, &json!({"queries": [count("name", "Bob")]})).await.ok(200);
     assert_eq!(answers["answers"][0]["estimate"], 2.0);
     let attacked =
-        server.post(&format!("/v1/releases/{id}/audits"), &json!({"attack": "join", "rule": null})).await.ok(200);
+        server.post(&format!("/v1/releases/{id}/attacks"), &json!({"attack": "join", "rule": null})).await.ok(200);
     assert_eq!((&attacked["breach"], &attacked["joins"][0]["group"]["new.job"]), (&json!(false), &json!("*")));
     let verified = json!({"release": id, "rules": ["job -> class"],
         "default_guarantee": {"type": "l_diversity", "l": 2}});
@@ -194,10 +194,10 @@ async fn texts_without_a_taxonomy_are_published_as_they_are_or_not_at_all() {
     let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
     let second = server.publish(&dataset, untreed(sequential(&["name", "job"], &[&first], None, asked))).await;
     assert_eq!(second["tables"][0]["parts"][0]["cells"], json!({}));
-    assert_eq!(second["particulars"]["cuts"], json!({}));
+    assert_eq!(second["method_details"]["cuts"], json!({}));
     assert!(server.part(&second, "t1", "rows").await.contains("Bob,*\n"));
     let kept = &second["tables"][0];
-    assert_eq!((&kept["kind"], &kept["standing"]), (&json!("marginal"), &json!("unsealed")));
+    assert_eq!((&kept["kind"], &kept["protection"]), (&json!("marginal"), &json!("exclusive")));
     let queries = json!({"queries": [{"where": [{"attribute": "job", "in": ["*"]}]}]});
     let answers = server.post(&format!("/v1/releases/{}/queries", text(&second["id"])), &queries).await.ok(200);
     assert_eq!(answers["answers"][0], json!({"estimate": 2.0, "standard_error": 0.0, "error_model": "exact"}));
@@ -245,31 +245,31 @@ async fn chain(server: &Server, names: [&str; 3]) -> [Value; 3] {
 async fn attributes_under_other_names_are_joined_as_what_they_are() {
     let server = Server::start().await;
     let [_, second, third] = chain(&server, ["job", "job", "job"]).await;
-    assert!(third["particulars"].get("renamed").is_none());
+    assert!(third["method_details"].get("renamed").is_none());
     server.stop().await;
     let server = Server::start().await;
     let [first, renamed, last] = chain(&server, ["work", "occupation", "town's job"]).await;
     assert_eq!(renamed["tables"][0]["attributes"], json!(["name", "occupation"]));
     assert_eq!(renamed["tables"][0]["parts"][0]["cells"], json!({"occupation": "node"}));
-    assert_eq!(renamed["particulars"]["cuts"], second["particulars"]["cuts"]);
+    assert_eq!(renamed["method_details"]["cuts"], second["method_details"]["cuts"]);
     assert!(renamed["taxonomies"]["occupation"].is_object());
     let id = |release: &Value| text(&release["id"]);
     assert_eq!(
-        last["particulars"]["renamed"],
+        last["method_details"]["renamed"],
         json!({"new": {"job": "town's job"}, id(&first): {"job": "work"}, id(&renamed): {"job": "occupation"}})
     );
     // requirements, and what they come to, are those of the same releases under their own names
     let measures = |release: &Value| {
-        let requirements = release["particulars"]["requirements"].as_array().unwrap().clone();
+        let requirements = release["method_details"]["requirements"].as_array().unwrap().clone();
         let of_one = |one: &Value| one["subsets"].as_array().unwrap().iter().map(|on| on["achieved"].clone()).collect();
         requirements.iter().map(of_one).collect::<Vec<Vec<Value>>>()
     };
     assert_eq!((measures(&renamed), measures(&last)), (measures(&second), measures(&third)));
-    assert_eq!(last["particulars"]["cuts"], third["particulars"]["cuts"]);
-    assert_eq!(last["particulars"]["requirements"].as_array().unwrap().len(), 3, "also what the second promised");
+    assert_eq!(last["method_details"]["cuts"], third["method_details"]["cuts"]);
+    assert_eq!(last["method_details"]["requirements"].as_array().unwrap().len(), 3, "also what the second promised");
     // the attack finds its way by the manifests alone
     let attack = json!({"attack": "join", "rule": null});
-    let attacked = server.post(&format!("/v1/releases/{}/audits", id(&last)), &attack).await.ok(200);
+    let attacked = server.post(&format!("/v1/releases/{}/attacks", id(&last)), &attack).await.ok(200);
     assert_eq!(attacked["breach"], false);
     assert!(attacked["joins"][0]["group"]["new.job"].is_string(), "{attacked:#}");
     let queries = json!({"queries": [{"where": [{"attribute": "occupation", "in": ["Banker", "Clerk"]}]}]});
@@ -299,7 +299,7 @@ async fn an_alias_is_joined_as_what_it_stands_for() {
     let mut document = sequential(&["name", "work"], &[&earlier], None, asked);
     document["attributes"] = json!({"work": {"taxonomy": jobs()}});
     let release = server.publish(&later, document).await;
-    assert_eq!(release["particulars"]["renamed"], json!({text(&earlier["id"]): {"work": "job"}}));
+    assert_eq!(release["method_details"]["renamed"], json!({text(&earlier["id"]): {"work": "job"}}));
     let values = Values::of(&TOWNS.replacen("job", "work", 1));
     let (a, b) = (
         Release::of(&server, &values, &release, &[]).await,
@@ -331,7 +331,7 @@ async fn without_proof_nothing_is_promised_to_later_releases() {
     let series = server.get("/v1/series/s").await.ok(200);
     let disclosures = series["disclosures"].as_array().unwrap();
     let kept = disclosures.iter().find(|of| of["release"] == release["id"]).unwrap();
-    assert_eq!((&kept["standing"], &kept["unproven"]["reason"]), (&json!("unsealed"), &json!("the court wants it")));
+    assert_eq!((&kept["protection"], &kept["unproven"]["reason"]), (&json!("exclusive"), &json!("the court wants it")));
     // it tolerates nothing beside it that is not made against it, and is not required again
     assert_eq!(kind(&server.refused(&dataset, plain(&["job", "town"])).await), "composition-violated");
     let own = json!([anonymity(&[new("town")], &[new("#key")], 2)]);
@@ -339,7 +339,7 @@ async fn without_proof_nothing_is_promised_to_later_releases() {
     last["attributes"]["town"] = json!({"taxonomy": {"*": ["A", "B"]}});
     let last = server.publish(&dataset, last).await;
     assert_eq!(last["composition"], "enforced");
-    assert_eq!(last["particulars"]["requirements"].as_array().unwrap().len(), 1);
+    assert_eq!(last["method_details"]["requirements"].as_array().unwrap().len(), 1);
     server.stop().await;
 }
 
@@ -360,7 +360,7 @@ async fn the_census_beside_sets_of_its_values() {
     let sets = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": known, "sensitive": ["occupation"],
         "guarantees": [{"type": "l_diversity", "l": 3}], "cells": "set"}});
     let earlier = server.publish(&dataset, sets).await;
-    assert_eq!(earlier["tables"][0]["standing"], "sealed");
+    assert_eq!(earlier["tables"][0]["protection"], "guarding");
     assert_eq!(earlier["tables"][0]["parts"][0]["cells"]["workclass"], "set");
     let asked = json!([
         anonymity(&[new("age"), new("workclass"), new("sex")], &[of(&earlier, "#key")], 4),
@@ -370,7 +370,7 @@ async fn the_census_beside_sets_of_its_values() {
     let mut document = sequential(&["age", "workclass", "sex", "race"], &[&earlier], None, asked);
     document["attributes"] = json!({"sex": {"taxonomy": {"Any": ["Female", "Male"]}, "rename": "gender"}});
     let release = server.publish(&dataset, document.clone()).await;
-    println!("{} {}", release["tables"][0]["parts"][0]["cells"], release["particulars"]["cuts"]);
+    println!("{} {}", release["tables"][0]["parts"][0]["cells"], release["method_details"]["cuts"]);
     let a = Release::of(&server, &values, &release, &[("sex", "gender")]).await;
     let b = Release::of(&server, &values, &earlier, &[]).await;
     let pairs = a.pairs(&b);
@@ -394,7 +394,7 @@ async fn the_census_beside_sets_of_its_values() {
     let worst = groups.values().map(share).fold(0.0, f64::max);
     assert!((h["count"].as_f64().unwrap() / h["of"].as_f64().unwrap() - worst).abs() < 1e-12, "{h} {worst}");
     let attack = json!({"attack": "join", "rule": null});
-    let attacked = server.post(&format!("/v1/releases/{}/audits", text(&release["id"])), &attack).await.ok(200);
+    let attacked = server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200);
     assert_eq!(attacked["breach"], false);
 
     // who goes along a taxonomy goes along that of earlier nodes
@@ -439,7 +439,7 @@ fn by_the_command_line_names_and_what_is_suppressed_are_verified() {
     assert!(part.starts_with("job,work,group\n*,"), "{part}");
     let manifest: Value = serde_json::from_slice(&fs::read(path("out").join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["tables"][0]["parts"][0]["cells"], json!({"job": "suppressed", "work": "node"}));
-    assert_eq!(manifest["particulars"]["renamed"], json!({"new": {"class": "group", "job": "work", "name": "job"}}));
+    assert_eq!(manifest["method_details"]["renamed"], json!({"new": {"class": "group", "job": "work", "name": "job"}}));
     let verify = |more: &[std::ffi::OsString]| {
         let done = run(guardian().arg("verify").arg(path("out")).args(more));
         (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
@@ -452,10 +452,10 @@ fn by_the_command_line_names_and_what_is_suppressed_are_verified() {
     }
     // names that are not those of the attributes
     for (pointer, planted) in [
-        ("/particulars/renamed/new", json!({"class": "group", "job": "job", "name": "work"})),
-        ("/particulars/renamed", json!({})),
+        ("/method_details/renamed/new", json!({"class": "group", "job": "job", "name": "work"})),
+        ("/method_details/renamed", json!({})),
         ("/tables/0/parts/0/cells/job", json!("node")),
-        ("/particulars/cuts/name", json!(["Alice"])),
+        ("/method_details/cuts/name", json!(["Alice"])),
     ] {
         let mut other = manifest.clone();
         *other.pointer_mut(pointer).unwrap() = planted;

@@ -1,4 +1,4 @@
-//! Random sequences of releases of every kind of cells, by the engine: what the search says of each join is what the audit, by its own
+//! Random sequences of releases of every kind of cells, by the engine: what the search says of each join is what the verifier, by its own
 //! code, finds in the parts.
 
 use std::collections::BTreeMap;

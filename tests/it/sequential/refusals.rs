@@ -47,12 +47,12 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
     // without Alices who have HIV nobody else in an office is beside the clerk
     excluded["method"]["exclusions"] = exclusion("Alice", "HIV");
     let release = server.publish(&dataset, excluded).await;
-    assert_eq!(release["particulars"]["cuts"], json!({"job": ["ANY_Job"]}));
+    assert_eq!(release["method_details"]["cuts"], json!({"job": ["ANY_Job"]}));
 
     // releases that are not there, or are no tables of tuples
-    let strange = json!(["018f0000-0000-7000-8000-000000000001"]);
+    let missing = json!(["018f0000-0000-7000-8000-000000000001"]);
     let mut unknown = sequential(&["job"], &[], None, json!([anonymity(&[new("job")], &[new("#key")], 2)]));
-    unknown["method"]["against"] = strange;
+    unknown["method"]["against"] = missing;
     server.job(&dataset, unknown.clone()).await.fault("/method/against/0", "unknown-release");
     let others = server.dataset(TOWNS).await;
     let elsewhere = server.publish(&others, plain(&["town"])).await;
@@ -101,8 +101,8 @@ async fn every_fault_is_pointed_at() {
     let measure = |value: Value| in_first("measure", value);
     let first = "/method/requirements/0";
     let id = "018f0000-0000-7000-8000-000000000001";
-    let mut ruled_out = valid.clone();
-    ruled_out["attributes"]["job"]["uninformative"] = json!(["Clerk"]);
+    let mut excluded = valid.clone();
+    excluded["attributes"]["job"]["excludable"] = json!(["Clerk"]);
     let mut entropy = valid.clone();
     entropy["utility"] = json!(["entropy"]);
     for (document, pointer, name) in [
@@ -148,7 +148,7 @@ async fn every_fault_is_pointed_at() {
             "/method/exclusions/0".into(),
             "parameter-range",
         ),
-        (ruled_out, "/attributes/job/uninformative".into(), "guarantee-unsupported"),
+        (excluded, "/attributes/job/excludable".into(), "guarantee-unsupported"),
         (entropy, "/utility".into(), "guarantee-unsupported"),
     ] {
         let refused = server.job(&dataset, document.clone()).await;

@@ -23,7 +23,7 @@ pub(super) fn jobs() -> Value {
 pub(super) fn plain(names: &[&str]) -> Value {
     let attributes: serde_json::Map<_, _> =
         names.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
-    json!({"unlisted": "drop", "attributes": attributes, "no_rules": "for a test",
+    json!({"unlisted": "drop", "attributes": attributes, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}})
 }
 
@@ -128,16 +128,16 @@ async fn the_tables_of_the_slides_one_after_the_other() {
     plan["dataset"] = dataset.clone().into();
     let plan = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(plan["feasible"], true, "{plan:#}");
-    assert_eq!(plan["tables"][0]["standing"], "unsealed");
+    assert_eq!(plan["tables"][0]["protection"], "exclusive");
 
     let release = server.publish(&dataset, document.clone()).await;
     let part = server.part(&release, "t1", "rows").await;
     assert_eq!(part, "name,job,class\nAlice,Office,c1\nAlice,Office,c1\nBob,Field,c3\nBob,Office,c2\nCathy,Field,c4\n");
     assert_eq!(release["method"], json!({"type": "sequential", "adversary": "without minimality"}));
-    assert_eq!(release["tables"][0]["standing"], "unsealed");
+    assert_eq!(release["tables"][0]["protection"], "exclusive");
     assert_eq!(release["tables"][0]["parts"][0]["cells"], json!({"job": "node"}));
-    let said = &release["particulars"];
-    assert_eq!(*said, plan["particulars"], "the plan foretells it");
+    let said = &release["method_details"];
+    assert_eq!(*said, plan["method_details"], "the plan foretells it");
     assert_eq!(said["cuts"], json!({"job": ["Field", "Office"]}));
     let id = &earlier["id"];
     assert_eq!(
@@ -145,7 +145,7 @@ async fn the_tables_of_the_slides_one_after_the_other() {
         json!([{"releases": ["new", id], "achieved": {"k": 2}}]),
         "{said:#}"
     );
-    let checks = release["audit"]["checks"].as_array().unwrap();
+    let checks = release["verification"]["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["check"] == "requirements" && check["passed"] == true), "{checks:?}");
 
     // by this test's own join
@@ -183,10 +183,10 @@ async fn linkability_and_what_the_join_attack_tells() {
     let release = server.publish(&dataset, document).await;
     let part = server.part(&release, "t1", "rows").await;
     assert_eq!(part, "name,job,class\nAlice,Office,c1\nAlice,Office,c1\nBob,Field,c3\nBob,Office,c2\nCathy,Field,c4\n");
-    let said = &release["particulars"]["requirements"][0];
+    let said = &release["method_details"]["requirements"][0];
     assert_eq!(said["subsets"][0]["achieved"], json!({"h": {"count": 2, "of": 3}}));
 
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     let attacked = server.post(&path, &json!({"attack": "join", "rule": null})).await.ok(200);
     let two_thirds = json!({"count": 2, "of": 3});
     assert_eq!(
@@ -202,7 +202,7 @@ async fn linkability_and_what_the_join_attack_tells() {
     assert_eq!(server.post(&path, &one).await.ok(200)["joins"].as_array().unwrap().len(), 1);
     let none = json!({"attack": "join", "rule": "/method/requirements/1"});
     server.post(&path, &none).await.fault("/rule", "parameter-range");
-    let other = format!("/v1/releases/{}/audits", text(&earlier["id"]));
+    let other = format!("/v1/releases/{}/attacks", text(&earlier["id"]));
     let attack = json!({"attack": "join", "rule": null});
     server.post(&other, &attack).await.fault("/attack", "guarantee-unsupported");
 
@@ -213,10 +213,10 @@ async fn linkability_and_what_the_join_attack_tells() {
     of_hiv["dataset"] = dataset.clone().into();
     let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
     // Office 1/3, Field 1/2
-    assert_eq!(plan["particulars"]["cuts"], json!({"job": ["Field", "Office"]}), "{plan:#}");
+    assert_eq!(plan["method_details"]["cuts"], json!({"job": ["Field", "Office"]}), "{plan:#}");
     of_hiv["method"]["requirements"] = hiv("0.4");
     let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
-    assert_eq!(plan["particulars"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
+    assert_eq!(plan["method_details"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
 
     // counts are answered by the leaves below nodes
     let queries = json!({"queries": [{"where": [{"attribute": "job", "in": ["Banker"]}]},
@@ -267,7 +267,7 @@ async fn a_third_release_keeps_what_the_second_promised() {
     );
 
     let third = server.publish(&dataset, with(&[&second, &first])).await;
-    let said = third["particulars"]["requirements"].as_array().unwrap();
+    let said = third["method_details"]["requirements"].as_array().unwrap();
     assert_eq!(said.len(), 2);
     assert_eq!((&said[1]["promised_by"], &said[1]["pointer"]), (&second["id"], &json!("/method/requirements/0")));
     // its own on joins of one, of two and of all; what was promised with the new one too
@@ -277,7 +277,7 @@ async fn a_third_release_keeps_what_the_second_promised() {
         said.iter().flat_map(|of| of["subsets"].as_array().unwrap()).all(|on| on["achieved"]["k"].as_u64() >= Some(2))
     );
     let attack = json!({"attack": "join", "rule": null});
-    let attacked = server.post(&format!("/v1/releases/{}/audits", text(&third["id"])), &attack).await.ok(200);
+    let attacked = server.post(&format!("/v1/releases/{}/attacks", text(&third["id"])), &attack).await.ok(200);
     assert_eq!((attacked["breach"].clone(), attacked["joins"].as_array().unwrap().len()), (json!(false), 6));
 
     // by this test's own join of all three: rows of the second per group of what it promised
@@ -324,7 +324,7 @@ async fn numbers_are_published_as_intervals() {
     document["attributes"] = json!({});
     let release = server.publish(&dataset, document).await;
     assert_eq!(release["tables"][0]["parts"][0]["cells"], json!({"age": "interval", "pay": "interval"}));
-    let cuts = release["particulars"]["cuts"]["age"].as_array().unwrap();
+    let cuts = release["method_details"]["cuts"]["age"].as_array().unwrap();
     assert!(cuts.len() > 1, "{cuts:?}");
     let (a, b) = (shown(&server, &release).await, shown(&server, &earlier).await);
     // a missing age stands below the first interval
@@ -344,7 +344,7 @@ async fn numbers_are_published_as_intervals() {
         }
     }
     let fewest = groups.values().map(BTreeSet::len).min().unwrap() as u64;
-    let achieved = release["particulars"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
+    let achieved = release["method_details"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
     assert_eq!(achieved, Some(fewest));
     assert!(fewest >= 3);
     let json = server
@@ -441,7 +441,7 @@ async fn the_releases_of_the_census_in_groups_of_forty() {
     }
     // by what every row of the new release matches at least itself
     let fewest = *groups.values().min().unwrap();
-    let achieved = release["particulars"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
+    let achieved = release["method_details"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
     assert!(fewest >= 40 && groups.len() > 4, "{fewest} in {} groups", groups.len());
     assert_eq!(achieved, Some(fewest));
     let report = server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await.ok(200);

@@ -59,13 +59,13 @@ async fn a_plan_says_what_the_job_then_does() {
         "rules": [
             {"pointer": "/method/rules/0", "origin": "submitted", "quasi_identifiers": ["age", "icd9"], "sensitive": ["race"],
              "combination": false, "guarantee": {"type": "l_diversity", "l": 2}, "status": "kept", "because": null,
-             "eligible": true, "largest_l": 2, "held_by": {"unreachable": true}, "violated_by": null, "paths": []},
-            {"largest_l": 3, "held_by": {"guardian": "t1", "known": ["gender"]}},
-            {"largest_l": 3, "held_by": {"guardian": "t1", "known": ["hospital", "race"]}}],
+             "eligible": true, "largest_l": 2, "enforced_by": {"unreachable": true}, "violated_by": null, "paths": []},
+            {"largest_l": 3, "enforced_by": {"guardian": "t1", "known": ["gender"]}},
+            {"largest_l": 3, "enforced_by": {"guardian": "t1", "known": ["hospital", "race"]}}],
         "tables": [
-            {"name": "t1", "kind": "bucketized", "standing": "sealed",
+            {"name": "t1", "kind": "bucketized", "protection": "guarding",
              "attributes": ["hospital", "gender", "zipcode", "race"], "sensitive": ["zipcode"]},
-            {"name": "t2", "kind": "marginal", "standing": "plain", "attributes": ["age", "icd9"], "sensitive": null}],
+            {"name": "t2", "kind": "marginal", "protection": "plain", "attributes": ["age", "icd9"], "sensitive": null}],
         "dependencies": {"declared": [], "discovered": [], "assumed_unknown": []}, "proxies": [], "exposed_to": [],
         "composition": {"verdict": "safe", "against": [], "violations": [], "counts": null}});
     assert_like(&plan, &expected, "");
@@ -109,26 +109,26 @@ async fn a_job_ends_in_the_release_of_the_contract() {
         json!({"name": name, "attributes": attributes, "bucketed": bucketed, "row_meaning": "tuples", "cells": {},
             "rows": 6, "file": file, "sha256": "…"})
     };
-    let rule = |at, known: Value, sensitive, held_by: Value| {
+    let rule = |at, known: Value, sensitive, enforced_by: Value| {
         json!({"pointer": format!("/method/rules/{at}"), "origin": "submitted", "quasi_identifiers": known,
-            "sensitive": [sensitive], "combination": false, "because": null, "guarantee": guarantee, "held_by": held_by})
+            "sensitive": [sensitive], "combination": false, "because": null, "guarantee": guarantee, "enforced_by": enforced_by})
     };
     let expected = json!({"id": job["release"], "series": "hospital-2026", "created_at": "…", "software": "guardian 0.1.0",
-        "contract": 1, "unit": "row", "method": {"type": "versatile", "algorithm": "uad"},
+        "contract": 2, "unit": "row", "method": {"type": "versatile", "algorithm": "uad"},
         "composition": "enforced", "status": "published",
         "rules": [
             rule(0, json!(["age", "icd9"]), "race", json!({"unreachable": true})),
             rule(1, json!(["gender", "icd9"]), "zipcode", json!({"guardian": "t1", "known": ["gender"]})),
             rule(2, json!(["hospital", "race"]), "zipcode", json!({"guardian": "t1", "known": ["hospital", "race"]}))],
         "tables": [
-            {"name": "t1", "kind": "bucketized", "attributes": ["hospital", "gender", "zipcode", "race"], "standing": "sealed",
-             "seals": [{"quasi_identifiers": ["hospital", "gender", "race"], "sensitive": ["zipcode"], "joint": false,
+            {"name": "t1", "kind": "bucketized", "attributes": ["hospital", "gender", "zipcode", "race"], "protection": "guarding",
+             "guards": [{"quasi_identifiers": ["hospital", "gender", "race"], "sensitive": ["zipcode"], "joint": false,
                 "guarantees": [guarantee]}],
              "parts": [part("qi", json!(["hospital", "gender", "race"]), true, "t1.qi.csv"),
                 part("sa", json!(["zipcode"]), true, "t1.sa.csv")]},
-            {"name": "t2", "kind": "marginal", "attributes": ["age", "icd9"], "standing": "plain", "seals": [],
+            {"name": "t2", "kind": "marginal", "attributes": ["age", "icd9"], "protection": "plain", "guards": [],
              "parts": [part("rows", json!(["age", "icd9"]), false, "t2.rows.csv")]}],
-        "audit": {"verified": true, "linkage": "checked"}, "particulars": null,
+        "verification": {"verified": true, "linkage": "checked"}, "method_details": null,
         "utility": {"bucket_sizes": [{"table": "t1", "size": 2, "buckets": 3}]},
         "dependencies": {"declared": [], "discovered": [], "assumed_unknown": []}, "warnings": []});
     assert_like(&manifest, &expected, "");
@@ -161,7 +161,7 @@ async fn parts_are_served_in_three_formats() {
     let manifest = server.publish(
         &dataset,
         json!({"attributes": {"note": {"publish": true}, "age": {"publish": true},
-        "zip": {"publish": true}}, "no_rules": "a public register", "method": {"type": "versatile", "rules": []}}),
+        "zip": {"publish": true}}, "no_rules_reason": "a public register", "method": {"type": "versatile", "rules": []}}),
     );
     let manifest = manifest.await;
     let path = part_path(&manifest, "t1", "rows");
@@ -217,7 +217,7 @@ async fn anatomy_alone_and_published_names() {
     let manifest = server.publish(&dataset, document).await;
     assert_eq!(manifest["method"], json!({"type": "anatomy"}));
     let expected = json!([{"pointer": "/method", "origin": "submitted", "quasi_identifiers": ["years", "gender"],
-        "sensitive": ["diagnosis"], "held_by": {"table": "t1"}, "achieved": {"smallest_bucket": 2}}]);
+        "sensitive": ["diagnosis"], "enforced_by": {"table": "t1"}, "achieved": {"smallest_bucket": 2}}]);
     assert_like(&manifest["rules"], &expected, "/rules");
     assert_eq!(manifest["tables"].as_array().unwrap().len(), 1);
     assert!(server.part(&manifest, "t1", "qi").await.starts_with("bucket,years,gender\n"));

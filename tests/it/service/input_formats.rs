@@ -118,10 +118,10 @@ async fn same_key() -> Server {
     Server::start_as(|_| {}, Arc::new(|| Ok(Secret::new([7; 32])))).await
 }
 
-pub(crate) fn no_rules(dataset: &Value) -> Value {
+pub(crate) fn no_rules_reason(dataset: &Value) -> Value {
     let names = dataset["columns"].as_array().unwrap().iter().map(|column| text(&column["name"]));
     let attributes: serde_json::Map<String, Value> = names.map(|name| (name, json!({"publish": true}))).collect();
-    json!({"attributes": attributes, "no_rules": "it is public anyway", "method": {"type": "versatile", "rules": []}})
+    json!({"attributes": attributes, "no_rules_reason": "it is public anyway", "method": {"type": "versatile", "rules": []}})
 }
 
 pub(crate) fn bucketized() -> Value {
@@ -137,7 +137,7 @@ pub(crate) async fn sent(server: &Server, kind: &str, body: impl Into<Vec<u8>>) 
 
 /// Publishes a dataset without rules; the manifest.
 pub(crate) async fn published(server: &Server, dataset: &Value) -> Value {
-    server.publish(&text(&dataset["id"]), no_rules(dataset)).await
+    server.publish(&text(&dataset["id"]), no_rules_reason(dataset)).await
 }
 
 pub(crate) async fn raw(server: &Server, path: &str) -> Answer {
@@ -210,7 +210,7 @@ async fn equal_content_is_known_across_formats() {
         [("text/csv", csv.into()), (PARQUET, parquet), (ARROW, arrow_of(&[batch])), (NDJSON, ndjson.into())]
     {
         let dataset = server.upload_with("series=s", body, &[("content-type", kind)]).await.ok(201);
-        let job = server.job(&text(&dataset["id"]), no_rules(&dataset)).await.ok(200);
+        let job = server.job(&text(&dataset["id"]), no_rules_reason(&dataset)).await.ok(200);
         assert_eq!(job["reused"], !releases.is_empty(), "{kind}");
         releases.push(job["release"].clone());
     }

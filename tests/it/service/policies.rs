@@ -210,7 +210,7 @@ async fn a_member_that_occurs_twice_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_of_other_tenants_do_not_exist() {
     let guarded = Guarded::start().await;
-    let (here, there) = (guarded.preset(Preset::Admin), guarded.server.with_token(&guarded.stranger));
+    let (here, there) = (guarded.preset(Preset::Admin), guarded.server.with_token(&guarded.unknown_value));
     put(&here, "hospital", &hospital()).await.ok(201);
     assert!(there.items("/v1/policies").await.is_empty());
     there.get("/v1/policies/hospital/versions").await.problem(404, "not-found");

@@ -232,8 +232,8 @@ async fn holes_are_told_by_their_number_and_by_where_to_look() {
     let few = json!({"Any": ["Driver", "Engineer"]});
     missing(&server.job(&dataset, close("job", "0.2", &few)).await, 2).await;
     // other leaves: by the job, and by a plan
-    let strange = json!({"Any": {"Office": ["Clerk", "Boss"], "Field": ["Driver", "Pilot", "Diver"]}});
-    let problem = server.refused(&dataset, close("job", "0.2", &strange)).await;
+    let unknown = json!({"Any": {"Office": ["Clerk", "Boss"], "Field": ["Driver", "Pilot", "Diver"]}});
+    let problem = server.refused(&dataset, close("job", "0.2", &unknown)).await;
     let fault = &problem["errors"][0];
     assert_eq!(problem["errors"].as_array().unwrap().len(), 1);
     assert_eq!(
@@ -241,7 +241,7 @@ async fn holes_are_told_by_their_number_and_by_where_to_look() {
         ("taxonomy-value-missing", &json!(2), &json!("job"))
     );
     server.get(&text(&fault["values_url"])).await.ok(200);
-    for (tree, number) in [(strange, 2), (few, 2)] {
+    for (tree, number) in [(unknown, 2), (few, 2)] {
         let mut document = close("job", "0.2", &tree);
         document["dataset"] = dataset.as_str().into();
         let plan = server.post("/v1/plans", &document).await.ok(200);
@@ -260,12 +260,12 @@ async fn holes_are_told_by_their_number_and_by_where_to_look() {
     unused["attributes"]["job"]["taxonomy"] = wide;
     server.publish(&other, unused).await;
     // a value that is stated and does not occur is looked for at the same place
-    let mut strange = close("job", "0.2", &jobs());
-    strange["attributes"]["job"]["uninformative"] = json!(["nobody"]);
-    strange["method"]["guarantee"] = json!({"type": "l_diversity", "l": 2});
-    let problem = server.refused(&other, strange).await;
+    let mut unknown = close("job", "0.2", &jobs());
+    unknown["attributes"]["job"]["excludable"] = json!(["nobody"]);
+    unknown["method"]["guarantee"] = json!({"type": "l_diversity", "l": 2});
+    let problem = server.refused(&other, unknown).await;
     let fault = &problem["errors"][0];
-    assert_eq!((kind(fault), &fault["pointer"]), ("parameter-range", &json!("/attributes/job/uninformative/0")));
+    assert_eq!((kind(fault), &fault["pointer"]), ("parameter-range", &json!("/attributes/job/excludable/0")));
     server.get(&text(&fault["values_url"])).await.ok(200);
     server.stop().await;
 }

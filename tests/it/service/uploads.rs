@@ -22,7 +22,7 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
 async fn republished(server: &Client, dataset: &Value) -> String {
     let names = dataset["columns"].as_array().unwrap().iter().map(|column| text(&column["name"]));
     let attributes: serde_json::Map<String, Value> = names.map(|name| (name, json!({"publish": true}))).collect();
-    let document = json!({"attributes": attributes, "no_rules": "it is public anyway",
+    let document = json!({"attributes": attributes, "no_rules_reason": "it is public anyway",
         "method": {"type": "versatile", "rules": []}});
     let manifest = server.publish(&text(&dataset["id"]), document).await;
     server.part(&manifest, "t1", "rows").await

@@ -13,7 +13,7 @@ use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
 use guardian::publication::{PublishedBytes, Unit};
 use guardian::random::RandomStreams;
-use guardian::report::{AuditSummary, Manifest, Provenance};
+use guardian::report::{Manifest, Provenance, VerificationSummary};
 use guardian::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
 use guardian::{engine, spec};
 use serde_json::Value;
@@ -100,13 +100,13 @@ pub(crate) fn release(
 }
 
 /// Verifies a release from its manifest, with the rows of the original or without.
-pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> AuditSummary {
+pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
     let claim = VerificationInput {
         requirements: None,
         manifest,
         names: &job.specification.published_names,
         rules: Some(job.specification.method.rules()),
-        uninformative: None,
+        excludable: None,
         taxonomies: None,
         thresholds: None,
         original: with_rows.then_some(&job.table),

@@ -112,7 +112,7 @@ async fn the_tables_of_the_paper() {
     )
     .await;
     assert_eq!(found["verified"], true, "{found:#}");
-    let held: Vec<&Value> = found["rules"].as_array().unwrap().iter().map(|rule| &rule["held_by"]).collect();
+    let held: Vec<&Value> = found["rules"].as_array().unwrap().iter().map(|rule| &rule["enforced_by"]).collect();
     assert_eq!(held[..2], [&json!({"unreachable": true}); 2]);
     assert_eq!(held[2], &json!({"guardian": "b", "known": ["race"]}));
     let attack = &found["attacks"][0];
@@ -130,7 +130,7 @@ async fn the_tables_of_the_paper() {
     .await;
     let holds: Vec<&Value> = found["rules"].as_array().unwrap().iter().map(|rule| &rule["holds"]).collect();
     assert_eq!(holds, [true, false, false], "{found:#}");
-    assert_eq!(found["rules"][0]["held_by"], json!({"guardian": "t3", "known": ["gender", "hospital", "age"]}));
+    assert_eq!(found["rules"][0]["enforced_by"], json!({"guardian": "t3", "known": ["gender", "hospital", "age"]}));
     server.stop().await;
 }
 
@@ -138,7 +138,7 @@ async fn the_tables_of_the_paper() {
 async fn releases_are_attacked_rule_by_rule() {
     let server = Server::start().await;
     let released = server.publish(&server.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
-    let path = format!("/v1/releases/{}/audits", text(&released["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&released["id"]));
     let attack = |rule: Value| json!({"attack": "exact_posteriors", "rule": rule, "options": {}});
     for rule in [json!(null), json!("/method/rules/1")] {
         let found = server.post(&path, &attack(rule)).await.ok(200);
@@ -176,7 +176,7 @@ async fn releases_are_attacked_rule_by_rule() {
     let rows: String = (0..40).map(|row| format!("{},{}\n", row % 4, row / 4 % 3)).collect();
     let large =
         server.publish(&server.dataset(format!("a,s\n{rows}")).await, json!({"method": versatile(&["a -> s"])})).await;
-    let answer = server.post(&format!("/v1/releases/{}/audits", text(&large["id"])), &attack(json!(null))).await;
+    let answer = server.post(&format!("/v1/releases/{}/attacks", text(&large["id"])), &attack(json!(null))).await;
     assert_eq!(answer.problem(422, "work-limit")["limit"], 16);
     server.stop().await;
 }
@@ -268,7 +268,7 @@ fn what_is_said_to_hold_does() {
             assert!(!(breach && rule["holds"] == true), "seed {seed}: {found:#}\n{files:#?}");
             held += u64::from(rule["holds"] == true && !rule["achieved"].is_null());
             broken += u64::from(breach);
-            let guard = rule["held_by"]["guardian"].as_str().or(rule["held_by"]["table"].as_str());
+            let guard = rule["enforced_by"]["guardian"].as_str().or(rule["enforced_by"]["table"].as_str());
             let of = |table: &&Value| {
                 Some(text(&table["name"])) == guard.map(str::to_owned) && table["parts"][0]["bucketed"] != true
             };
@@ -405,7 +405,7 @@ fn left(original: &str, qi: &str, sa: &str, counterfeits: usize) -> (u64, Option
 }
 
 async fn crossed_out(client: &Client, release: &Value) -> Value {
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     client.post(&path, &json!({"attack": "negative_association"})).await.ok(200)
 }
 
@@ -453,7 +453,7 @@ async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
         "thresholds": {"uniform": {"l": 2}}, "sizes": [{"size": 9000, "buckets": 1}]});
     let large = server.publish(&server.dataset(format!("a,b,s\n{rows}")).await, json!({"method": method})).await;
     let attack = json!({"attack": "negative_association"});
-    let path = |release: &Value| format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = |release: &Value| format!("/v1/releases/{}/attacks", text(&release["id"]));
     let problem = server.post(&path(&large), &attack).await.problem(422, "work-limit");
     assert_eq!((&problem["limit"], &problem["found"]), (&json!(1 << 26), &json!(9000 * 8000)));
     // columns that tell of each other, and boxes that stand for several values
@@ -480,13 +480,13 @@ async fn crossing_out_is_for_those_who_may_know_what_the_original_says() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let release = admin.publish(&admin.dataset(planted()).await, thirds(Some(1))).await;
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     let attack = json!({"attack": "negative_association"});
     for preset in [Preset::Pipeline, Preset::Analyst] {
         let refused = guarded.preset(preset).post(&path, &attack).await.problem(403, "forbidden");
         assert_eq!(refused["scope"], "releases:internal");
     }
     assert_eq!(crossed_out(&guarded.preset(Preset::Officer), &release).await["uses"], "original");
-    guarded.server.with_token(&guarded.stranger).post(&path, &attack).await.problem(404, "not-found");
+    guarded.server.with_token(&guarded.unknown_value).post(&path, &attack).await.problem(404, "not-found");
     guarded.server.stop().await;
 }

@@ -210,7 +210,7 @@ async fn every_guarantee_is_judged_at_its_bound() {
         let found = plain(&server, csv, &["q -> s"], &guarantee).await;
         assert_eq!(found["verified"], holds, "{guarantee}: {found:#}");
         assert_eq!(found["rules"][0]["violated_by"], if holds { json!(null) } else { json!(["q"]) });
-        assert_eq!(found["rules"][0]["held_by"], if holds { json!({"table": "t"}) } else { json!(null) });
+        assert_eq!(found["rules"][0]["enforced_by"], if holds { json!({"table": "t"}) } else { json!(null) });
         assert_eq!(found["rules"][0]["detail"].is_null(), holds);
     }
     server.stop().await;
@@ -326,7 +326,7 @@ async fn a_release_is_verified_from_its_own_parts_and_faults_in_them_are_found()
     assert_eq!((&found["linkage"], &found["attacks"][0]["breach"]), (&json!("not_checked"), &json!(false)));
     // as the manifest says
     for (rule, stated) in found["rules"].as_array().unwrap().iter().zip(manifest["rules"].as_array().unwrap()) {
-        assert_eq!(rule["held_by"], stated["held_by"]);
+        assert_eq!(rule["enforced_by"], stated["enforced_by"]);
         assert_eq!(rule["achieved"]["worst_posterior"], stated["achieved"]["worst_posterior"]);
     }
     // by its id it is the same, but for the original
@@ -372,7 +372,7 @@ async fn a_release_is_verified_from_its_own_parts_and_faults_in_them_are_found()
     around.push(("t3.csv".to_owned(), format!("hospital,zipcode\n{}\n", pairs.join("\n")).into_bytes()));
     let found = verify(&server, &request, &borrowed(&with(&around))).await.ok(200);
     let last = &found["rules"][2];
-    assert_eq!((&last["holds"], &last["held_by"]), (&json!(false), &json!(null)));
+    assert_eq!((&last["holds"], &last["enforced_by"]), (&json!(false), &json!(null)));
     assert!(last["violated_by"].as_array().unwrap().contains(&json!("hospital")), "{last:#}");
     server.stop().await;
 }

@@ -245,12 +245,12 @@ fn has(shape: Shape, released: &guardian::engine::VerifiedRelease) -> bool {
     let table = serde_json::to_value(&released.manifest.tables).unwrap();
     let tables = table.as_array().unwrap();
     tables.iter().any(|table| {
-        let (seals, parts) = (table["seals"].as_array().unwrap(), table["parts"].as_array().unwrap());
+        let (guards, parts) = (table["guards"].as_array().unwrap(), table["parts"].as_array().unwrap());
         match shape {
             Shape::Single => true,
-            Shape::Joint => seals.iter().any(|seal| seal["joint"] == true),
-            Shape::Multi => seals.len() == 2 && parts.len() == 2,
-            Shape::Tied => seals.len() == 2 && parts.len() == 3,
+            Shape::Joint => guards.iter().any(|guard| guard["joint"] == true),
+            Shape::Multi => guards.len() == 2 && parts.len() == 2,
+            Shape::Tied => guards.len() == 2 && parts.len() == 3,
         }
     })
 }

@@ -28,7 +28,7 @@ fn discharges() -> String {
 }
 
 async fn attack(client: &Client, release: &Value, rule: Value) -> Value {
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     client.post(&path, &json!({"attack": "proxy", "rule": rule})).await.ok(200)
 }
 
@@ -78,7 +78,7 @@ async fn two_tables_of_diagnoses_tell_more_than_either() {
     assert_eq!((&found["breach"], &found["findings"]["total"]), (&json!(false), &json!(0)), "{found:#}");
 
     server.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
-    let path = format!("/v1/releases/{}/audits", text(&both["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&both["id"]));
     server.post(&path, &json!({"attack": "proxy"})).await.problem(410, "gone");
     server.stop().await;
 }
@@ -120,7 +120,7 @@ async fn it_is_played_on_tables_that_come_with_their_original() {
         "default_guarantee": {"type": "l_diversity", "l": 2}, "attacks": ["proxy"]});
     server.post("/v1/verifications", &by_id).await.fault("/attacks", "bad-columns");
     let odd = json!({"attack": "proxy", "rule": "/method/rules/9"});
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     server.post(&path, &odd).await.fault("/rule", "parameter-range");
     server.stop().await;
 }
@@ -130,7 +130,7 @@ async fn it_is_for_those_who_may_know_what_the_original_says() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let release = admin.publish(&admin.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
-    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     let proxy = json!({"attack": "proxy"});
     for preset in [Preset::Pipeline, Preset::Analyst] {
         let refused = guarded.preset(preset).post(&path, &proxy).await.problem(403, "forbidden");
@@ -138,6 +138,6 @@ async fn it_is_for_those_who_may_know_what_the_original_says() {
     }
     let found = guarded.preset(Preset::Officer).post(&path, &proxy).await.ok(200);
     assert_eq!(found["uses"], "original");
-    guarded.server.with_token(&guarded.stranger).post(&path, &proxy).await.problem(404, "not-found");
+    guarded.server.with_token(&guarded.unknown_value).post(&path, &proxy).await.problem(404, "not-found");
     guarded.server.stop().await;
 }

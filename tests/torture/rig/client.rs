@@ -190,7 +190,7 @@ impl Client {
             0 => json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age", "zip"],
                 "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": l}}}),
             // breaks what was promised before, where something was
-            1 => json!({"unlisted": "drop", "no_rules": "x", "method": {"type": "versatile", "rules": []},
+            1 => json!({"unlisted": "drop", "no_rules_reason": "x", "method": {"type": "versatile", "rules": []},
                 "attributes": {"age": {"publish": true}, "ward": {"publish": true}, "disease": {"publish": true}}}),
             _ => json!({"unlisted": "drop", "method": {"type": "versatile", "rules": rules,
                 "default_guarantee": {"type": "l_diversity", "l": l}}}),

@@ -97,7 +97,7 @@ async fn a_job_that_waits_for_memory_can_be_stopped() {
     for id in [waiting, overdue, put_back] {
         bench.reaches(id, JobStatus::Running).await;
     }
-    bench.store.request_cancel(TENANT, waiting, at(1), &deed()).await.unwrap();
+    bench.store.request_cancel(TENANT, waiting, at(1), &audit_entry()).await.unwrap();
     bench.signals.cancel_requested();
     bench.reaches(waiting, JobStatus::Cancelled).await;
     bench.clock.advance(Duration::from_secs(20));

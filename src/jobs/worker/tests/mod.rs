@@ -22,7 +22,7 @@ use crate::control::Phase;
 use crate::inputs::PartStorage;
 use crate::ports::{CancelOutcome, CommitOutcome, JobStatus, NewJob};
 use crate::publication::PublishedBytes;
-use crate::store::conformance::{self, TENANT, at, deed};
+use crate::store::conformance::{self, TENANT, at, audit_entry};
 use crate::store::sqlite::SqliteStore;
 use crate::vault::Purpose;
 
@@ -121,7 +121,7 @@ fn until_stopped(control: &Control) -> Result<RunCompletion, RunError> {
     }
 }
 
-fn shelf(assignment: &JobAssignment) -> PartStorage {
+fn storage(assignment: &JobAssignment) -> PartStorage {
     let JobAssignment { handle, store, job, attempt, .. } = assignment;
     PartStorage::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt)
 }
@@ -152,15 +152,15 @@ async fn a_job_is_run_from_the_queue_to_a_release() {
     let rows = |number: u32| format!("{number},x\r\n").repeat(1000 + number as usize).into_bytes();
     let workers = bench.start(NEVER, move |assignment, control| {
         assert_eq!(*assignment.release_key, [1; 32]);
-        let mut shelf = shelf(&assignment);
+        let mut storage = storage(&assignment);
         control.begin(Phase::Write, 3)?;
         for number in 0..3 {
-            shelf.put("t1.qi.csv", number, u64::from(number) * 2000, 1000 + number, &rows(number)).unwrap();
+            storage.put("t1.qi.csv", number, u64::from(number) * 2000, 1000 + number, &rows(number)).unwrap();
             control.advance(1)?;
         }
-        assert!(shelf.open("t1.sa.csv").is_err());
+        assert!(storage.open("t1.sa.csv").is_err());
         let mut read = Vec::new();
-        shelf.open("t1.qi.csv").unwrap().read_to_end(&mut read).unwrap();
+        storage.open("t1.qi.csv").unwrap().read_to_end(&mut read).unwrap();
         assert!(read == [rows(0), rows(1), rows(2)].concat());
         Ok(commit(&assignment))
     });
@@ -178,7 +178,7 @@ async fn a_panic_fails_the_job_and_the_worker_goes_on() {
     let bench = Bench::new().await;
     let config = WorkerConfig { workers: 1, tick: NEVER, poll: NEVER, ..WorkerConfig::default() };
     let workers = bench.start_with(config, |assignment, _| {
-        shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         assert_ne!(assignment.job.reuse_key, [1; 32], "a secret value");
         Ok(commit(&assignment))
     });
@@ -206,12 +206,12 @@ async fn a_refusal_is_recorded_with_its_problem() {
 async fn a_running_job_is_cancelled_by_request() {
     let bench = Bench::new().await;
     let workers = bench.start(NEVER, |assignment, control| {
-        shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         until_stopped(control)
     });
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    assert_eq!(bench.store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(bench.store.request_cancel(TENANT, id, at(1), &audit_entry()).await.unwrap(), CancelOutcome::Requested);
     bench.signals.cancel_requested();
     let job = bench.reaches(id, JobStatus::Cancelled).await;
     assert_eq!(job.problem, None);
@@ -225,7 +225,7 @@ async fn a_request_of_another_process_is_found_by_the_tick() {
     let workers = bench.start(SOON, |_, control| until_stopped(control));
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    bench.store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap();
+    bench.store.request_cancel(TENANT, id, at(1), &audit_entry()).await.unwrap();
     bench.reaches(id, JobStatus::Cancelled).await;
     workers.shutdown().await;
 }
@@ -246,8 +246,8 @@ async fn a_deadline_stops_a_running_job() {
 async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     let bench = Bench::new().await;
     let workers = bench.start(SOON, |assignment, control| {
-        let mut shelf = shelf(&assignment);
-        shelf.put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        let mut storage = storage(&assignment);
+        storage.put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         if assignment.attempt > 1 {
             return Ok(commit_at(&assignment, at(33)));
         }
@@ -276,7 +276,7 @@ async fn progress_is_written_when_it_changed() {
     let (proceed, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let workers = bench.start(SOON, move |assignment, control| {
-        control.begin(Phase::Audit, 7)?;
+        control.begin(Phase::Verify, 7)?;
         control.advance(3)?;
         wait.lock().unwrap().recv().unwrap();
         Ok(commit(&assignment))
@@ -285,7 +285,7 @@ async fn progress_is_written_when_it_changed() {
     let noted = async {
         loop {
             let progress = conformance::job(&*bench.store, id).await.progress;
-            if progress.is_some_and(|progress| progress.phase == Phase::Audit && progress.done == 3) {
+            if progress.is_some_and(|progress| progress.phase == Phase::Verify && progress.done == 3) {
                 return progress;
             }
             tokio::time::sleep(SOON).await;
@@ -302,7 +302,7 @@ async fn progress_is_written_when_it_changed() {
 async fn a_shutdown_puts_running_jobs_back() {
     let bench = Bench::new().await;
     let workers = bench.start(NEVER, |assignment, control| {
-        shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         until_stopped(control)
     });
     let id = bench.submit(1).await;
@@ -401,7 +401,7 @@ async fn a_job_that_finds_a_release_like_its_own_gets_it() {
     let bench = Bench::new().await;
     let (_, earlier) = conformance::release(&*bench.store, 9).await;
     let workers = bench.start(NEVER, move |assignment, _| {
-        shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         Ok(RunCompletion::Reused(earlier))
     });
     let id = bench.submit(1).await;

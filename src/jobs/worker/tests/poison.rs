@@ -24,7 +24,7 @@ fn dies(open: Open<'_>, clock: &Clock, vault: &Arc<Vault>) -> (Uuid, u32) {
     let dead = Mutex::new(dead);
     let inside = process.enter();
     let _workers = bench.start(NEVER, move |assignment, _| {
-        shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
+        storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         tell.send((assignment.job.id, assignment.attempt)).unwrap();
         let _ = dead.lock().unwrap().recv();
         Err(RunError::Cancelled)

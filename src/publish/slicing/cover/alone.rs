@@ -20,7 +20,7 @@
 //! by what does not tell it, and are a factor of all values alike. Of columns that form no tree nothing of this holds, and they are refused;
 //! a single sensitive column needs none of it, as its rows that agree in u can be exchanged whatever else stands in the table.
 //!
-//! Another table in which u's attributes stand together ties matchings that are independent here, so that nothing is sealed.
+//! Another table in which u's attributes stand together ties matchings that are independent here, so that nothing is guarding.
 
 use super::margins::{BucketMargins, MarginCounts, rows_of};
 use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};

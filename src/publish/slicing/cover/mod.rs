@@ -104,7 +104,7 @@ impl SlicingPlan {
             return Err(ColumnsError::Generalized.into());
         }
         let sensitive = columns.iter().filter(|column| column.contains(self.sensitive)).count();
-        let bound = |l| FrequencyBound { l, terrain: stated.terrain(self.sensitive) };
+        let bound = |l| FrequencyBound { l, annotations: stated.annotations(self.sensitive) };
         let margins = BucketMargins::of(table, self.sensitive);
         let refused = |found: Result<Option<WorstShare>, JoinTooDenseError>| {
             // what was told to stop has no answer either

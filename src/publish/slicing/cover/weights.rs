@@ -84,7 +84,7 @@ pub(super) fn holds(
         let (all, informative) = sums.totals(bound);
         informative > BigUint::ZERO
             && sums.0.iter().all(|(value, sum)| {
-                sum * l <= (if bound.terrain.is_uninformative(*value) { &all } else { &informative }) * of
+                sum * l <= (if bound.annotations.is_excludable(*value) { &all } else { &informative }) * of
             })
     })
 }
@@ -96,7 +96,7 @@ fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<
     let l = bound.l.to_f64();
     let mut kept = true;
     for (value, sum) in sums {
-        let among = if bound.terrain.is_uninformative(value) { all } else { informative };
+        let among = if bound.annotations.is_excludable(value) { all } else { informative };
         if (l * sum - among).abs() <= WEIGHT_EPSILON * all {
             return None;
         }
@@ -129,7 +129,7 @@ impl CommonDenominator {
     /// All weights, and those of values that nobody can rule out.
     fn totals(&self, bound: &FrequencyBound) -> (BigUint, BigUint) {
         let all = self.0.iter().map(|(_, sum)| sum).sum();
-        let informative = self.0.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
+        let informative = self.0.iter().filter(|(value, _)| !bound.annotations.is_excludable(*value));
         (all, informative.map(|(_, sum)| sum).sum())
     }
 }
@@ -159,7 +159,7 @@ impl WorstShare {
         weights.sort_unstable_by_key(|(value, _)| *value);
         let (sums, all, informative) = floats(bound, weights);
         let share =
-            |&(value, sum): &(u32, f64)| sum / if bound.terrain.is_uninformative(value) { all } else { informative };
+            |&(value, sum): &(u32, f64)| sum / if bound.annotations.is_excludable(value) { all } else { informative };
         let about = sums.iter().map(share).fold(0.0, f64::max);
         if about < self.about * (1.0 + WEIGHT_EPSILON) {
             return;
@@ -177,7 +177,7 @@ fn floats(bound: &FrequencyBound, weights: &[(u32, NaturalLog)]) -> (Vec<(u32, f
         |run: &[(u32, NaturalLog)]| (run[0].0, run.iter().map(|(_, weight)| (weight.0 - largest).exp()).sum::<f64>());
     let sums: Vec<(u32, f64)> = weights.chunk_by(|a, b| a.0 == b.0).map(sum).collect();
     let all = sums.iter().map(|(_, sum)| sum).sum();
-    let informative = sums.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
+    let informative = sums.iter().filter(|(value, _)| !bound.annotations.is_excludable(*value));
     let informative = informative.map(|(_, sum)| sum).sum();
     (sums, all, informative)
 }
@@ -186,7 +186,7 @@ fn largest(bound: &FrequencyBound, weights: &[(u32, UnreducedFraction)]) -> Opti
     let sums = CommonDenominator::of(weights);
     let (all, informative) = sums.totals(bound);
     let share = |(value, sum): &(u32, BigUint)| {
-        let among = if bound.terrain.is_uninformative(*value) { &all } else { &informative };
+        let among = if bound.annotations.is_excludable(*value) { &all } else { &informative };
         lowest(sum.clone(), among.clone())
     };
     sums.0.iter().map(share).reduce(|a, b| if b.exceeds(a) { b } else { a })
@@ -211,7 +211,7 @@ mod tests {
     use crate::microdata::ColumnAnnotations;
 
     fn bound(l: &str, aside: &[u32]) -> FrequencyBound {
-        FrequencyBound { l: l.parse().unwrap(), terrain: ColumnAnnotations::without(aside.to_vec()) }
+        FrequencyBound { l: l.parse().unwrap(), annotations: ColumnAnnotations::without(aside.to_vec()) }
     }
 
     fn kept(l: &str, aside: &[u32], weights: &[(u32, u128, u128)]) -> bool {

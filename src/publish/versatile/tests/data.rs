@@ -46,18 +46,18 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
         fill: false,
         score: DecompositionScore::Entropy,
         correlated: CorrelatedPolicy::Together,
-        no_rules: None,
+        no_rules_reason: None,
     }
 }
 
-fn planned(spec: &VersatileSpec, table: &Table, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Design {
-    planned_among(spec, table, (earlier, standing), &[])
+fn planned(spec: &VersatileSpec, table: &Table, earlier: &[TableSchema], protection: &[PrivacyRule]) -> Design {
+    planned_among(spec, table, (earlier, protection), &[])
 }
 
 fn planned_among(
     spec: &VersatileSpec,
     table: &Table,
-    (earlier, standing): (&[TableSchema], &[PrivacyRule]),
+    (earlier, protection): (&[TableSchema], &[PrivacyRule]),
     dependencies: &[Dependency],
 ) -> Design {
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]));
@@ -65,7 +65,7 @@ fn planned_among(
         counts: table,
         published_names: table.names(),
         earlier,
-        standing_rules: standing,
+        active_rules: protection,
         dependencies,
         beside: None,
         rows: Some(PlanRows { table, streams: &streams }),
@@ -172,12 +172,12 @@ proptest! {
         let spec = spec(Algorithm::Gd, rules_of(&raw, attributes));
         let set: AttrSet = earlier.iter().map(|a| Attr(a % (attributes + 2) as u8)).collect();
         let earlier = [TableSchema { attributes: set, guards: Vec::new() }];
-        let standing = [PrivacyRule { known: AttrSet::one(Attr(0)), sensitive: Attr(1), guarantee: Guarantee::LDiversity { l: 2 } }];
-        let design = planned(&spec, &table, &earlier, &standing);
+        let protection = [PrivacyRule { known: AttrSet::one(Attr(0)), sensitive: Attr(1), guarantee: Guarantee::LDiversity { l: 2 } }];
+        let design = planned(&spec, &table, &earlier, &protection);
         if design.decision == Decision::Undecided {
             return Ok(());
         }
-        let rules: Vec<PrivacyRule> = design.rules.iter().map(|rule| rule.rule).chain(standing).collect();
+        let rules: Vec<PrivacyRule> = design.rules.iter().map(|rule| rule.rule).chain(protection).collect();
         let broken = |schemas: &[TableSchema]| rules.iter().filter(|rule| matches!(privacy::judge(schemas, rule), RuleStatus::Violated(_))).count();
         prop_assert!(design.rules.iter().all(|rule| !matches!(rule.status, RuleStatus::Violated(_))));
         let alone: Vec<TableSchema> = table.attributes().iter().map(|attr| TableSchema { attributes: AttrSet::one(attr), guards: Vec::new() }).collect();
@@ -259,7 +259,7 @@ fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
         counts: &even,
         published_names: &names,
         earlier: &[],
-        standing_rules: &[],
+        active_rules: &[],
         dependencies: &[],
         beside: None,
         rows: None,
@@ -284,7 +284,7 @@ fn a_plan_that_is_cancelled_stops() {
         counts: &table,
         published_names: table.names(),
         earlier: &[],
-        standing_rules: &[],
+        active_rules: &[],
         dependencies: &[],
         beside: None,
         rows: Some(PlanRows { table: &table, streams: &streams }),

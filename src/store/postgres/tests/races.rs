@@ -22,7 +22,8 @@ use crate::ports::{
 use crate::store::conformance::keys::api_key;
 use crate::store::conformance::turns::submit;
 use crate::store::conformance::{
-    LEASE, TENANT, TERMS, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
+    LEASE, TENANT, TERMS, at, audit_entry, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems,
+    token,
 };
 use crate::store::postgres::pool::PostgresStore;
 use crate::vault::{Purpose, Vault};
@@ -105,7 +106,7 @@ async fn a_first_key_waits_for_one_that_is_being_made() {
         "INSERT INTO api_keys (id, tenant, name, scopes, hash, created_at) VALUES ($1, 'x', 'x', '', $2, now())";
     let insert = sqlx::query(insert).bind(Uuid::now_v7()).bind([0_u8; 32].as_slice());
     insert.execute(&mut *making).await.unwrap();
-    let late = tokio::spawn(async move { other.insert_first_key(&api_key(TENANT).0, &deed()).await.unwrap() });
+    let late = tokio::spawn(async move { other.insert_first_key(&api_key(TENANT).0, &audit_entry()).await.unwrap() });
     let waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     while !late.is_finished() && sqlx::query_scalar::<_, i64>(waits).fetch_one(&one.pool).await.unwrap() == 0 {
         tokio::task::yield_now().await;
@@ -223,7 +224,7 @@ async fn a_job_ends_or_goes_back_but_not_both() {
             (CommitOutcome::LeaseLost, 1) => {
                 assert_eq!(status, JobStatus::Queued);
                 assert_eq!(
-                    stores[0].request_cancel(TENANT, id, at(3), &deed()).await.unwrap(),
+                    stores[0].request_cancel(TENANT, id, at(3), &audit_entry()).await.unwrap(),
                     CancelOutcome::CancelledAtOnce
                 );
             }
@@ -369,7 +370,7 @@ async fn another_process_is_told_of_a_cancellation() {
     let id = here.enqueue(new).await.unwrap().id;
     let long = Duration::from_secs(10);
     assert_eq!(told.recv_timeout(long), Ok("started"));
-    assert_eq!(here.request_cancel(TENANT, id, at(2), &deed()).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(here.request_cancel(TENANT, id, at(2), &audit_entry()).await.unwrap(), CancelOutcome::Requested);
     assert_eq!(told.recv_timeout(long), Ok("stopped"));
     stopping.cancel();
 }

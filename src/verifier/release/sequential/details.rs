@@ -8,7 +8,7 @@ use crate::verifier::contract::evidence::Evidence;
 
 /// What a sequential release says of itself.
 pub(in crate::verifier) fn sequential_details<'a>(evidence: &'a Evidence<'_>) -> Option<&'a SequentialDetails> {
-    match &evidence.publication.particulars {
+    match &evidence.publication.method_details {
         MethodDetails::Sequential(sequence) => Some(sequence),
         _ => None,
     }
@@ -28,14 +28,14 @@ pub(in crate::verifier) fn earlier<'a>(
     sequence.against.iter().map(|id| releases.iter().find(|release| release.release == *id)).collect()
 }
 
-/// Whether it is one unsealed table of one part, generalized as its cuts say.
+/// Whether it is one exclusive table of one part, generalized as its cuts say.
 pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, sequence: &SequentialDetails, findings: &mut CheckLog) {
     let publication = evidence.publication;
     let [table] = &publication.tables[..] else {
-        return findings.fail(CheckName::Seals, "a sequential release is one table");
+        return findings.fail(CheckName::Guards, "a sequential release is one table");
     };
-    if table.standing != TableProtection::Unsealed || table.parts.len() != 1 || table.parts[0].bucketed {
-        findings.fail(CheckName::Seals, format!("table {}: it is unsealed, of one part without buckets", table.name));
+    if table.protection != TableProtection::Exclusive || table.parts.len() != 1 || table.parts[0].bucketed {
+        findings.fail(CheckName::Guards, format!("table {}: it is exclusive, of one part without buckets", table.name));
     }
     if !publication.rules.is_empty() || !evidence.submitted.is_empty() {
         findings.fail(CheckName::Gnf, "a sequential release keeps requirements, and no rules");

@@ -134,13 +134,13 @@ faulty! {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
         fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
-        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewFingerprint>, deed: &AuditEntry) -> bool;
+        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewFingerprint>, audit_entry: &AuditEntry) -> bool;
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
         fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
-        fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> DatasetRecord;
-        fn unsealed_datasets() -> Vec<Uuid>;
-        fn seal_dataset(dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>) -> ();
+        fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> DatasetRecord;
+        fn unencrypted_datasets() -> Vec<Uuid>;
+        fn encrypt_dataset(dataset: Uuid, wrapped_key: &[u8], encrypt: ChunkEncryptor<'_>) -> ();
     }
     impl JobQueue {
         fn enqueue(job: NewJob) -> JobRecord;
@@ -152,7 +152,7 @@ faulty! {
         fn finish(id: Uuid, token: LeaseToken, end: JobEnd, now: DateTime<Utc>) -> WriteOutcome;
         fn succeed_with_reused(id: Uuid, token: LeaseToken, release: Uuid, now: DateTime<Utc>) -> WriteOutcome;
         fn release_lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> WriteOutcome;
-        fn request_cancel(tenant: &str, id: Uuid, now: DateTime<Utc>, deed: &AuditEntry) -> CancelOutcome;
+        fn request_cancel(tenant: &str, id: Uuid, now: DateTime<Utc>, audit_entry: &AuditEntry) -> CancelOutcome;
         fn reap(now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Reaped;
         fn expire_all_leases(now: DateTime<Utc>) -> u64;
         fn queued_jobs(tenant: &str) -> u64;
@@ -173,7 +173,7 @@ faulty! {
     impl DisclosureStore {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
-        fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, deed: &AuditEntry) -> ();
+        fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
     impl FingerprintStore {
         fn put_people(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
@@ -181,11 +181,11 @@ faulty! {
         fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
     }
     impl ApiKeyStore {
-        fn insert_key(key: &ApiKey, deed: &AuditEntry) -> ();
-        fn insert_first_key(key: &ApiKey, deed: &AuditEntry) -> bool;
+        fn insert_key(key: &ApiKey, audit_entry: &AuditEntry) -> ();
+        fn insert_first_key(key: &ApiKey, audit_entry: &AuditEntry) -> bool;
         fn key(id: Uuid) -> Option<ApiKey>;
         fn keys(tenant: Option<&str>) -> Vec<ApiKey>;
-        fn revoke_key(id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> ApiKey;
+        fn revoke_key(id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> ApiKey;
         fn append_audit(entry: &AuditEntry) -> ();
         fn audit(tenant: &str, filter: AuditFilter, cursor: Option<Cursor>, limit: u32) -> Page<AuditEntry>;
     }
@@ -199,7 +199,7 @@ faulty! {
     }
     impl LifecycleStore {
         fn transition(transition: &Transition) -> TransitionOutcome;
-        fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> bool;
+        fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> bool;
         fn ended_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<(Uuid, String)>;
         fn old_releases(before: DateTime<Utc>) -> Vec<(String, Uuid)>;
         fn release_events(tenant: &str, release: Uuid) -> Vec<ReleaseEvent>;
@@ -219,7 +219,7 @@ faulty! {
         fn put_taxonomy(taxonomy: &NewTaxonomy) -> (TaxonomyRecord, bool);
         fn taxonomy(tenant: &str, name: &str, version: Option<u32>) -> Option<TaxonomyRecord>;
         fn taxonomies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<TaxonomyVersion>;
-        fn delete_taxonomy(name: &str, deed: &AuditEntry) -> Option<TaxonomyVersion>;
+        fn delete_taxonomy(name: &str, audit_entry: &AuditEntry) -> Option<TaxonomyVersion>;
     }
     impl LedgerTransferStore {
         fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;
@@ -229,7 +229,7 @@ faulty! {
     impl TenantStore {
         fn tenant_settings(tenant: &str) -> TenantSettings;
         fn tenants() -> Vec<(String, TenantSettings)>;
-        fn set_tenant(tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> ();
+        fn set_tenant(tenant: &str, settings: TenantSettings, audit_entry: &AuditEntry) -> ();
     }
     impl QueueStatsStore {
         fn check() -> ();

@@ -63,7 +63,7 @@ impl Bench {
         );
         let readiness = Readiness { store: Arc::clone(&faulty), draining: CancellationToken::new() };
         let keys: ReleaseKeySource = Arc::new(Vault::fresh_secret);
-        let desk = AppService {
+        let service = AppService {
             store: faulty,
             vault,
             clock,
@@ -74,7 +74,7 @@ impl Bench {
             limits: limits.clone(),
         };
         let router = api::router(App {
-            desk,
+            service,
             limits,
             spool: std::env::temp_dir().into(),
             max_upload_bytes: 1 << 20,

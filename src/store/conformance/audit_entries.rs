@@ -16,12 +16,12 @@ async fn log(store: &dyn Store) -> Vec<AuditEntry> {
     log
 }
 
-fn deed(action: AuditAction) -> AuditEntry {
+fn audit_entry(action: AuditAction) -> AuditEntry {
     by(TENANT, Some(Uuid::now_v7()), action, at(0))
 }
 
-fn policy(deed: AuditEntry) -> NewPolicy {
-    NewPolicy { id: Uuid::now_v7(), name: "p".to_owned(), specification: json!({}), deed }
+fn policy(audit_entry: AuditEntry) -> NewPolicy {
+    NewPolicy { id: Uuid::now_v7(), name: "p".to_owned(), specification: json!({}), audit_entry }
 }
 
 /// A held release.
@@ -41,14 +41,14 @@ pub(crate) async fn what_was_done_is_logged_once(bench: &impl Bench) {
     let before = log(&*store).await.len();
     let mut done = Vec::new();
     let mut next = |action| {
-        let deed = deed(action);
-        done.push(deed.clone());
-        deed
+        let audit_entry = audit_entry(action);
+        done.push(audit_entry.clone());
+        audit_entry
     };
     let id = begun(&*store).await;
     store.insert_dataset(&dataset_record(id, 0), &next(AuditAction::Upload)).await.unwrap();
     let mut new = new_job(id, 1);
-    new.deed = next(AuditAction::Submit);
+    new.audit_entry = next(AuditAction::Submit);
     let queued = store.enqueue(new).await.unwrap().id;
     let cancelled = store.request_cancel(TENANT, queued, at(1), &next(AuditAction::Cancel)).await.unwrap();
     assert_eq!(cancelled, CancelOutcome::CancelledAtOnce);
@@ -61,8 +61,9 @@ pub(crate) async fn what_was_done_is_logged_once(bench: &impl Bench) {
 
     let release = held(&*store, 2).await;
     let before = log(&*store).await.len();
-    let approve = deed(AuditAction::Approve);
-    let transition = Transition { release, act: ReleaseAction::Approve, reason: "why".into(), deed: approve.clone() };
+    let approve = audit_entry(AuditAction::Approve);
+    let transition =
+        Transition { release, act: ReleaseAction::Approve, reason: "why".into(), audit_entry: approve.clone() };
     assert_eq!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     assert_eq!(log(&*store).await[before..], [approve]);
 }
@@ -71,32 +72,35 @@ pub(crate) async fn what_was_not_done_is_not_logged(bench: &impl Bench) {
     let store = bench.store();
     let id = dataset(&*store).await;
     let queued = store.enqueue(new_job(id, 1)).await.unwrap().id;
-    store.request_cancel(TENANT, queued, at(1), &deed(AuditAction::Cancel)).await.unwrap();
-    store.purge_dataset(TENANT, id, at(2), &deed(AuditAction::Purge)).await.unwrap();
+    store.request_cancel(TENANT, queued, at(1), &audit_entry(AuditAction::Cancel)).await.unwrap();
+    store.purge_dataset(TENANT, id, at(2), &audit_entry(AuditAction::Purge)).await.unwrap();
     let key = api_key(TENANT).0;
-    store.insert_key(&key, &deed(AuditAction::CreateKey)).await.unwrap();
-    store.revoke_key(key.id, at(3), &deed(AuditAction::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(deed(AuditAction::PutPolicy))).await.unwrap();
+    store.insert_key(&key, &audit_entry(AuditAction::CreateKey)).await.unwrap();
+    store.revoke_key(key.id, at(3), &audit_entry(AuditAction::RevokeKey)).await.unwrap();
+    store.put_policy(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
     let release = held(&*store, 2).await;
     let before = log(&*store).await;
 
-    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &deed(AuditAction::Upload)).await));
+    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &audit_entry(AuditAction::Upload)).await));
     let unseen = dataset_record(Uuid::now_v7(), 1);
-    assert!(is_conflict(&store.insert_dataset(&unseen, &deed(AuditAction::Upload)).await), "its chunk is missing");
+    assert!(
+        is_conflict(&store.insert_dataset(&unseen, &audit_entry(AuditAction::Upload)).await),
+        "its chunk is missing"
+    );
     assert!(store.enqueue(new_job(Uuid::now_v7(), 3)).await.is_err());
     let mut again = new_job(id, 3);
     again.id = queued;
     assert!(is_conflict(&store.enqueue(again).await));
     for job in [queued, Uuid::now_v7()] {
-        let _ = store.request_cancel(TENANT, job, at(4), &deed(AuditAction::Cancel)).await.unwrap();
+        let _ = store.request_cancel(TENANT, job, at(4), &audit_entry(AuditAction::Cancel)).await.unwrap();
     }
-    store.purge_dataset(TENANT, id, at(4), &deed(AuditAction::Purge)).await.unwrap();
-    assert!(store.purge_dataset(TENANT, Uuid::now_v7(), at(4), &deed(AuditAction::Purge)).await.is_err());
-    assert!(is_conflict(&store.insert_key(&key, &deed(AuditAction::CreateKey)).await));
-    store.revoke_key(key.id, at(5), &deed(AuditAction::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(deed(AuditAction::PutPolicy))).await.unwrap();
+    store.purge_dataset(TENANT, id, at(4), &audit_entry(AuditAction::Purge)).await.unwrap();
+    assert!(store.purge_dataset(TENANT, Uuid::now_v7(), at(4), &audit_entry(AuditAction::Purge)).await.is_err());
+    assert!(is_conflict(&store.insert_key(&key, &audit_entry(AuditAction::CreateKey)).await));
+    store.revoke_key(key.id, at(5), &audit_entry(AuditAction::RevokeKey)).await.unwrap();
+    store.put_policy(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
     for (release, act) in [(release, ReleaseAction::Withdraw), (Uuid::now_v7(), ReleaseAction::Approve)] {
-        let transition = Transition { release, act, reason: "why".into(), deed: deed(act_name(act)) };
+        let transition = Transition { release, act, reason: "why".into(), audit_entry: audit_entry(act_name(act)) };
         assert_ne!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     }
     assert_eq!(log(&*store).await, before);
@@ -115,16 +119,16 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     let id = dataset(&*store).await;
     let queued = store.enqueue(new_job(id, 1)).await.unwrap().id;
     let key = api_key(TENANT).0;
-    store.insert_key(&key, &deed(AuditAction::CreateKey)).await.unwrap();
+    store.insert_key(&key, &audit_entry(AuditAction::CreateKey)).await.unwrap();
     // a line of this id is there already
-    let taken = deed(AuditAction::Plan);
+    let taken = audit_entry(AuditAction::Plan);
     store.append_audit(&taken).await.unwrap();
 
     let hidden = Uuid::now_v7();
     assert!(is_conflict(&store.insert_dataset(&dataset_record(hidden, 0), &taken).await));
     assert!(store.dataset(TENANT, hidden).await.unwrap().is_none());
     let mut new = new_job(id, 2);
-    (new.id, new.deed) = (hidden, taken.clone());
+    (new.id, new.audit_entry) = (hidden, taken.clone());
     assert!(is_conflict(&store.enqueue(new).await));
     assert!(store.job(TENANT, hidden).await.unwrap().is_none());
     assert!(is_conflict(&store.request_cancel(TENANT, queued, at(1), &taken).await));
@@ -141,15 +145,15 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     let asks = TenantSettings { approval_by_another: true };
     assert!(is_conflict(&store.set_tenant(TENANT, asks, &taken).await));
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), TenantSettings::default());
-    store.request_cancel(TENANT, queued, at(1), &deed(AuditAction::Cancel)).await.unwrap();
+    store.request_cancel(TENANT, queued, at(1), &audit_entry(AuditAction::Cancel)).await.unwrap();
     let release = held(&*store, 3).await;
     assert!(is_conflict(&store.mark_read(TENANT, release, at(3), &taken).await));
-    let transition = Transition { release, act: ReleaseAction::Reject, reason: "why".into(), deed: taken };
+    let transition = Transition { release, act: ReleaseAction::Reject, reason: "why".into(), audit_entry: taken };
     assert!(is_conflict(&store.transition(&transition).await));
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "held");
     assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
     // nothing of it was read, and it can still be rejected as if it had not been
-    let transition = Transition { deed: deed(AuditAction::Reject), ..transition };
+    let transition = Transition { audit_entry: audit_entry(AuditAction::Reject), ..transition };
     assert_eq!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     assert!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.is_empty());
 }

@@ -1,4 +1,4 @@
-//! What is sealed under the key of one dataset.
+//! What is encrypted under the key of one dataset.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::{Secret, VaultError};
 
-/// The layout of what is sealed: this byte, the nonce, the ciphertext, its tag.
+/// The layout of what is encrypted: this byte, the nonce, the ciphertext, its tag.
 const CIPHERTEXT_LAYOUT: u8 = 1;
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
-/// What something sealed is, within its dataset. It opens as nothing else.
+/// What something encrypted is, within its dataset. It opens as nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CiphertextContext {
     /// One column of a chunk.
@@ -33,7 +33,7 @@ pub enum CiphertextContext {
 }
 
 impl CiphertextContext {
-    /// What the seal covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
+    /// What the ciphertext covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
     fn of(self, dataset: Uuid) -> Vec<u8> {
         let mut covered = dataset.as_bytes().to_vec();
         match self {
@@ -57,7 +57,7 @@ impl CiphertextContext {
 pub struct Ciphertext(Vec<u8>);
 
 impl Ciphertext {
-    /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::seal`].
+    /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::encrypt`].
     pub(crate) const fn stored(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -90,37 +90,37 @@ impl DataKey {
     ///
     /// # Errors
     /// When the system gives no randomness for the nonce.
-    pub fn seal(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
+    pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
         Ok(Ciphertext(encrypt_bytes(&self.secret, &place.of(self.dataset), plain)?))
     }
 
-    /// Opens what was sealed for the same place.
+    /// Opens what was encrypted for the same place.
     ///
     /// # Errors
     /// [`VaultError::Damaged`] when it is anything else.
-    pub fn open(&self, place: CiphertextContext, sealed: &Ciphertext) -> Result<Vec<u8>, VaultError> {
-        decrypt_bytes(&self.secret, &place.of(self.dataset), &sealed.0)
+    pub fn open(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
+        decrypt_bytes(&self.secret, &place.of(self.dataset), &ciphertext.0)
     }
 }
 
 /// Encrypts under a nonce of its own; the tag covers `covered` too.
 pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let mut sealed = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
-    sealed.push(CIPHERTEXT_LAYOUT);
-    sealed.resize(1 + NONCE_BYTES, 0);
-    let (_, nonce) = sealed.split_at_mut(1);
+    let mut ciphertext = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
+    ciphertext.push(CIPHERTEXT_LAYOUT);
+    ciphertext.resize(1 + NONCE_BYTES, 0);
+    let (_, nonce) = ciphertext.split_at_mut(1);
     getrandom::fill(nonce).map_err(|_| VaultError::Randomness)?;
     let nonce = *XNonce::from_slice(nonce);
-    sealed.extend_from_slice(plain);
-    let (_, body) = sealed.split_at_mut(1 + NONCE_BYTES);
+    ciphertext.extend_from_slice(plain);
+    let (_, body) = ciphertext.split_at_mut(1 + NONCE_BYTES);
     let tag = cipher(key).encrypt_in_place_detached(&nonce, covered, body).map_err(|_| VaultError::Damaged)?;
-    sealed.extend_from_slice(&tag);
-    Ok(sealed)
+    ciphertext.extend_from_slice(&tag);
+    Ok(ciphertext)
 }
 
 /// Undoes [`encrypt_bytes`].
-pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let rest = match sealed.split_first() {
+pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let rest = match ciphertext.split_first() {
         Some((&CIPHERTEXT_LAYOUT, rest)) if rest.len() >= NONCE_BYTES + TAG_BYTES => rest,
         _ => return Err(VaultError::Damaged),
     };
@@ -153,18 +153,18 @@ mod tests {
     fn what_is_sealed_opens_whole_or_not_at_all() {
         let key = key(7);
         for plain in [&b""[..], b"x", b"a column of values"] {
-            let sealed = key.seal(PLACE, plain).unwrap();
-            assert_eq!(key.open(PLACE, &sealed).unwrap(), plain);
-            assert_eq!(sealed.as_bytes().len(), plain.len() + 1 + NONCE_BYTES + TAG_BYTES);
-            for at in 0..sealed.as_bytes().len() {
+            let ciphertext = key.encrypt(PLACE, plain).unwrap();
+            assert_eq!(key.open(PLACE, &ciphertext).unwrap(), plain);
+            assert_eq!(ciphertext.as_bytes().len(), plain.len() + 1 + NONCE_BYTES + TAG_BYTES);
+            for at in 0..ciphertext.as_bytes().len() {
                 for bit in 0..8 {
-                    let mut damaged = sealed.clone();
+                    let mut damaged = ciphertext.clone();
                     damaged.0[at] ^= 1 << bit;
                     assert!(key.open(PLACE, &damaged).is_err(), "bit {bit} of byte {at}");
                 }
-                assert!(key.open(PLACE, &Ciphertext(sealed.0[..at].to_vec())).is_err(), "cut at {at}");
+                assert!(key.open(PLACE, &Ciphertext(ciphertext.0[..at].to_vec())).is_err(), "cut at {at}");
             }
-            let longer = Ciphertext([sealed.as_bytes(), &[0]].concat());
+            let longer = Ciphertext([ciphertext.as_bytes(), &[0]].concat());
             assert!(key.open(PLACE, &longer).is_err());
         }
     }
@@ -180,9 +180,9 @@ mod tests {
             CiphertextContext::Profiles,
         ];
         for sealed_for in places {
-            let sealed = key.seal(sealed_for, b"values").unwrap();
+            let ciphertext = key.encrypt(sealed_for, b"values").unwrap();
             for place in places {
-                assert_eq!(key.open(place, &sealed).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
+                assert_eq!(key.open(place, &ciphertext).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
             }
         }
     }
@@ -191,17 +191,17 @@ mod tests {
     fn another_datasets_key_opens_nothing() {
         let (vault, secret) = (Vault::in_memory().unwrap(), Vault::fresh_secret().unwrap());
         let of = |dataset| DataKey::new(Uuid::from_u128(dataset), secret.clone());
-        let sealed = of(1).seal(PLACE, b"values").unwrap();
-        assert!(of(1).open(PLACE, &sealed).is_ok());
-        assert!(of(2).open(PLACE, &sealed).is_err(), "the same secret, but for another dataset");
+        let ciphertext = of(1).encrypt(PLACE, b"values").unwrap();
+        assert!(of(1).open(PLACE, &ciphertext).is_ok());
+        assert!(of(2).open(PLACE, &ciphertext).is_err(), "the same secret, but for another dataset");
         let other = vault.fresh_data_key(Uuid::from_u128(1)).unwrap().0;
-        assert!(other.open(PLACE, &sealed).is_err(), "the same dataset, but another secret");
+        assert!(other.open(PLACE, &ciphertext).is_err(), "the same dataset, but another secret");
     }
 
     #[test]
     fn the_same_bytes_never_look_alike_and_are_never_shown() {
         let key = key(7);
-        let (one, other) = (key.seal(PLACE, b"values").unwrap(), key.seal(PLACE, b"values").unwrap());
+        let (one, other) = (key.encrypt(PLACE, b"values").unwrap(), key.encrypt(PLACE, b"values").unwrap());
         assert_ne!(one, other);
         assert_eq!(format!("{one:?}"), "Sealed(47 bytes)");
         assert!(!one.as_bytes().windows(6).any(|window| window == b"values"));

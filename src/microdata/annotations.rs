@@ -10,7 +10,7 @@ use super::taxonomy::spelling::spelling;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ColumnAnnotations {
     /// The codes of values that an insider can rule out, rising.
-    uninformative: Vec<u32>,
+    excludable: Vec<u32>,
     /// The tree of which all values are leaves.
     taxonomy: Option<BoundTaxonomy>,
     /// By the name of stated thresholds: what each code may take of a bucket.
@@ -23,10 +23,10 @@ pub type ExactFraction = (u128, u128);
 impl ColumnAnnotations {
     /// A column with values that an insider can rule out, by their codes.
     #[must_use]
-    pub fn without(mut uninformative: Vec<u32>) -> Self {
-        uninformative.sort_unstable();
-        uninformative.dedup();
-        Self { uninformative, ..Self::default() }
+    pub fn without(mut excludable: Vec<u32>) -> Self {
+        excludable.sort_unstable();
+        excludable.dedup();
+        Self { excludable, ..Self::default() }
     }
 
     /// The same column, its values being leaves of a tree.
@@ -57,14 +57,14 @@ impl ColumnAnnotations {
 
     /// The codes of values that an insider can rule out, rising.
     #[must_use]
-    pub fn uninformative(&self) -> &[u32] {
-        &self.uninformative
+    pub fn excludable(&self) -> &[u32] {
+        &self.excludable
     }
 
     /// Whether an insider can rule out the value of a code.
     #[must_use]
-    pub fn is_uninformative(&self, code: u32) -> bool {
-        self.uninformative.binary_search(&code).is_ok()
+    pub fn is_excludable(&self, code: u32) -> bool {
+        self.excludable.binary_search(&code).is_ok()
     }
 }
 

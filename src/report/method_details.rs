@@ -32,8 +32,8 @@ struct SizeClass {
 
 /// As they stand in a manifest; null where there is nothing to say. `names` are the published names.
 #[must_use]
-pub fn method_details(particulars: &MethodDetails, names: &[String]) -> Option<Value> {
-    match particulars {
+pub fn method_details(method_details: &MethodDetails, names: &[String]) -> Option<Value> {
+    match method_details {
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
             let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
             let stated = BucketizeDetails {
@@ -144,12 +144,12 @@ pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Re
             super::sequence::read(stated).map(|sequence| MethodDetails::Sequential(Box::new(sequence)))
         }
         ("bucketize" | "slicing" | "decompose" | "sequential", None) => {
-            return Err(format!("a release by {method} without its particulars"));
+            return Err(format!("a release by {method} without its method_details"));
         }
         (_, None) => Some(MethodDetails::None),
         _ => None,
     };
-    read.ok_or_else(|| "particulars of a method that this version does not have".to_owned())
+    read.ok_or_else(|| "method_details of a method that this version does not have".to_owned())
 }
 
 fn of_buckets(stated: &Value) -> Option<MethodDetails> {
