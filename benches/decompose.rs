@@ -111,7 +111,7 @@ fn steps(c: &mut Criterion) {
     });
     group.bench_function("conclusions", |b| {
         b.iter(|| {
-            let candidates = PossibleTuples::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
+            let candidates = PossibleTuples::new(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
             black_box(breaches(&candidates, &[WANTED], 2))
         });
     });

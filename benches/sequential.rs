@@ -282,9 +282,9 @@ fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Dur
         measure: setting.measure.clone(),
     };
     let began = Instant::now();
-    let shown = ObservedRelease::of(&new);
-    let earlier = [(&earlier, ObservedRelease::of(&earlier))];
-    let join = ReleaseJoin::of(&shown, &trees, &earlier, &[]);
+    let shown = ObservedRelease::from_earlier(&new);
+    let earlier = [(&earlier, ObservedRelease::from_earlier(&earlier))];
+    let join = ReleaseJoin::new(&shown, &trees, &earlier, &[]);
     let found = join.measure(&requirement, &[0, 1], &Control::default());
     match found {
         Ok(found) => {
@@ -305,7 +305,7 @@ fn said(setting: &Setting, sequel: &SequentialSolution) -> String {
 fn core(criterion: &mut Criterion) {
     let adult = adult();
     for setting in settings() {
-        let world = World::of(setting.tables, adult.clone());
+        let world = World::new(setting.tables, adult.clone());
         println!("{} pairs of rows agree", world.pairs());
         let sequel = world.release(&setting);
         println!("{}; audit {:.3} s", said(&setting, &sequel), audited(&world, &setting, &sequel).as_secs_f64());
@@ -323,7 +323,7 @@ fn large(_: &mut Criterion) {
     let adult = adult();
     let tables = [10_000, 100_000, 1_000_000].map(|rows| replicas(&adult, rows));
     for setting in settings() {
-        let worlds = tables.each_ref().map(|table| World::of(setting.tables, table.clone()));
+        let worlds = tables.each_ref().map(|table| World::new(setting.tables, table.clone()));
         println!("{} pairs of a million rows agree", worlds[2].pairs());
         let mut sequel = None;
         let seconds = worlds.each_ref().map(|world| {

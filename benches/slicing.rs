@@ -223,7 +223,7 @@ fn large(_: &mut Criterion) {
 fn others(criterion: &mut Criterion) {
     let table = adult();
     let coarse: Vec<Coarse> =
-        table.attributes().iter().map(|attr| Coarse::of(table.column(attr), DEFAULT_BINS)).collect();
+        table.attributes().iter().map(|attr| Coarse::new(table.column(attr), DEFAULT_BINS)).collect();
     criterion.bench_function("correlations of 15 attributes", |bencher| {
         bencher.iter(|| {
             let pairs = (0..coarse.len()).flat_map(|a| (0..a).map(move |b| (a, b)));

@@ -184,7 +184,7 @@ fn candidate(c: &mut Criterion) {
     bucket_of.iter().enumerate().for_each(|(row, &bucket)| values_of[bucket as usize].push(column.codes.get(row)));
     let buckets = BucketedColumn::new(column, assignment.bucket_of, assignment.buckets as usize, &control).unwrap();
     let known: AttrSet = [0, 1, 4].map(Attr).into_iter().filter(|&attr| attr != sensitive).collect();
-    let groups = RowGroups::of(&table, known, &control).unwrap();
+    let groups = RowGroups::new(&table, known, &control).unwrap();
     let more = [table.column(Attr(3))];
     let mut group = c.benchmark_group("candidate");
     group.bench_function("score", |b| {
@@ -262,7 +262,7 @@ impl Literal<'_> {
             Some(sensitive) if draft.attributes.len() > 1 => TableView::bucketized(draft.attributes, sensitive),
             _ => TableView::plain(draft.attributes),
         };
-        if !JoinTree::of(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
+        if !JoinTree::from_views(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
             return None;
         }
         let mut counted: Vec<TableDraft> = drafts
@@ -275,7 +275,7 @@ impl Literal<'_> {
         let shown = counted.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         let alone = self.protected.minus(shown);
         counted.extend(alone.iter().map(|attr| TableDraft::plain(AttrSet::one(attr))));
-        let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
+        let tree = JoinTree::from_views(&counted.iter().map(view).collect::<Vec<_>>());
         let tables = tree.members.iter().map(|&member| {
             let draft = counted[member];
             match draft.sensitive.iter().next() {

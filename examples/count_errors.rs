@@ -111,7 +111,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limits = IngestLimits::default();
     let mut reader = CsvReader::open(&csv[..], CsvOptions::default(), &limits).map_err(|e| format!("{e:?}"))?;
     let table = read_table(&mut reader, None, &limits).map_err(|e| format!("{e:?}"))?;
-    let facts = |attr| ColumnFacts::from(&ColumnProfile::of(table.name(attr), table.column(attr)));
+    let facts = |attr| ColumnFacts::from(&ColumnProfile::new(table.name(attr), table.column(attr)));
     let facts: Vec<ColumnFacts> = table.attributes().iter().map(facts).collect();
     let document = serde_json::from_slice(&fs::read(document)?)?;
     let reading = spec::read(
@@ -164,7 +164,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut parts = Memory::default();
     let control = Control::default();
     let released = engine::release(&order, &mut parts, &control).map_err(|stopped| format!("{stopped:?}"))?;
-    let asked = QuerySet::of(&released.manifest, &json!({"queries": queries})).map_err(|fault| format!("{fault:?}"))?;
+    let asked =
+        QuerySet::new(&released.manifest, &json!({"queries": queries})).map_err(|fault| format!("{fault:?}"))?;
     let answers = asked.answer(&parts, &control).map_err(|stopped| format!("{stopped:?}"))?;
     let mut errors: Vec<f64> =
         answers.iter().zip(&truths).map(|(answer, truth)| (answer.estimate - truth).abs() / truth).collect();

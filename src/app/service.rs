@@ -68,7 +68,7 @@ impl AppService {
     pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
         let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
         Ok(match key {
-            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::of(&key)),
+            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::from_key(&key)),
             Some(_) => None,
             None => {
                 // whether there is such a key does not show in the time of the answer
@@ -97,7 +97,7 @@ impl AppService {
 
     /// What a caller does now, as the audit log will tell it.
     pub fn audit_entry(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
-        AuditEntry::of(caller, action, object, self.clock.now())
+        AuditEntry::new(caller, action, object, self.clock.now())
     }
 
     /// Writes to the audit log what a caller is about to be told, where nothing else is written.

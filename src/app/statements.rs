@@ -74,7 +74,7 @@ impl AppService {
             let dataset = self.dataset(caller, id).await?;
             let profiles = self.profiles(&dataset)?;
             let stated = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
-            match inputs::ExternalRows::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
+            match inputs::ExternalRows::new(id, (dataset, profiles), (&table.attributes, &stated), identities) {
                 Ok(table) => held.push((place, table)),
                 Err(unknown) => faults.extend(unknown.into_iter().map(|unknown| {
                     let name = &table.attributes[unknown];

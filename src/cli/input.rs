@@ -76,7 +76,7 @@ pub(super) fn job(
     let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();
 
-    let mut persons = SubjectCounter::of(unit, &names)?;
+    let mut persons = SubjectCounter::new(unit, &names)?;
 
     // what the document uses does not depend on what the columns hold: only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
@@ -106,7 +106,7 @@ pub(super) fn job(
         match builder.map(|builder| builder.finish(kinds[at])) {
             None => facts[at].overflow = true,
             Some(column) => {
-                facts[at] = ColumnFacts::of(&ColumnProfile::of(&names[at], &column), rows);
+                facts[at] = ColumnFacts::new(&ColumnProfile::new(&names[at], &column), rows);
                 built.push((at, column));
             }
         }
@@ -140,7 +140,7 @@ struct SubjectCounter<'a> {
 }
 
 impl<'a> SubjectCounter<'a> {
-    fn of(unit: &'a Unit, names: &[String]) -> Result<Self, CommandOutcome> {
+    fn new(unit: &'a Unit, names: &[String]) -> Result<Self, CommandOutcome> {
         let by = match unit {
             Unit::Row => None,
             Unit::Subject { attribute, max_rows } => {

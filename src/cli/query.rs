@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     let folder = Folder::new(&arguments.directory);
     let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
     let document = input::document(&arguments.queries)?;
-    let asked = QuerySet::of(&manifest, &document).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))?;
+    let asked = QuerySet::new(&manifest, &document).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))?;
     let answers = asked.answer(&folder, &control).map_err(|stopped| match stopped {
         EngineError::Failed { cause, .. } => {
             CommandOutcome::InputOutput(format!("{}: {cause}", arguments.directory.display()))

@@ -65,7 +65,7 @@ impl KeySet {
             if PRIVATE_JWK_MEMBERS.iter().any(|name| member.get(name).is_some()) {
                 return Err(KeySetError::PrivateKey);
             }
-            let Some(key) = PublicKey::of(member) else { continue };
+            let Some(key) = PublicKey::from_jwk(member) else { continue };
             if key.id.is_some() && keys.iter().any(|other| other.id == key.id) {
                 return Err(KeySetError::SameId);
             }
@@ -86,7 +86,7 @@ impl KeySet {
 }
 
 impl PublicKey {
-    fn of(member: &Value) -> Option<Self> {
+    fn from_jwk(member: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(member.clone()).ok()?;
         let common = &jwk.common;
         let signs = matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));

@@ -132,7 +132,7 @@ impl Caller {
 
     /// The caller that a key makes.
     #[must_use]
-    pub fn of(key: &ApiKey) -> Self {
+    pub fn from_key(key: &ApiKey) -> Self {
         Self { tenant: key.tenant.clone(), scopes: key.scopes, actor: Actor::Key(key.id) }
     }
 

@@ -92,7 +92,7 @@ impl ExternalRows {
             Some(dataset) => dataset,
         };
         let profiles = dataset.profiles(vault)?;
-        let found = Self::of(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
+        let found = Self::new(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
         found.map_err(|unknown| {
             let names: Vec<&str> = unknown.iter().map(|at| table.attributes[*at].as_str()).collect();
             ExternalRowsError::Absent(format!(
@@ -106,7 +106,7 @@ impl ExternalRows {
     ///
     /// # Errors
     /// The places of the attributes that are no columns of it.
-    pub(crate) fn of(
+    pub(crate) fn new(
         id: Uuid,
         (dataset, profiles): (DatasetRecord, Vec<ColumnProfile>),
         (attributes, stated): (&[String], &ledger::ExternalRowsRef),

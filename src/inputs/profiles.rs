@@ -53,7 +53,7 @@ pub(crate) fn encrypt_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Res
 #[must_use]
 pub(crate) fn column_facts(rows: u64, profiles: &[ColumnProfile], limits: &IngestLimits) -> Vec<ColumnFacts> {
     let facts =
-        |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
+        |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::new(profile, rows) };
     profiles.iter().map(facts).collect()
 }
 

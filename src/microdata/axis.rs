@@ -17,7 +17,7 @@ pub struct Axis {
 impl Axis {
     /// The axis of a domain's own order.
     #[must_use]
-    pub fn of(domain: &Domain) -> Self {
+    pub fn from_domain(domain: &Domain) -> Self {
         Self::from_places(&places(domain).unwrap_or_else(|| (0..domain.len() as u64).collect()))
     }
 
@@ -112,25 +112,28 @@ mod tests {
 
     #[test]
     fn numbers_stand_where_they_are_worth() {
-        let axis = Axis::of(&domain(AttributeType::Integer, false, &["-3", "0", "7"]));
+        let axis = Axis::from_domain(&domain(AttributeType::Integer, false, &["-3", "0", "7"]));
         assert_eq!((axis.width(0, 1), axis.width(1, 2)), (3, 7));
-        let axis = Axis::of(&domain(AttributeType::Decimal, true, &["-1.5", "0", "0.0", "0.25", "2"]));
+        let axis = Axis::from_domain(&domain(AttributeType::Decimal, true, &["-1.5", "0", "0.0", "0.25", "2"]));
         assert_eq!(
             (0..6).map(|code| axis.ordinal(code)).collect::<Vec<_>>(),
             [0, 1, 2, 2, 3, 4],
             "0 and 0.0 are equal"
         );
         assert_eq!((axis.width(0, 1), axis.width(1, 2), axis.width(2, 4)), (1, 150, 200));
-        let axis = Axis::of(&domain(AttributeType::Date, false, &["2024-02-28", "2024-03-01"]));
+        let axis = Axis::from_domain(&domain(AttributeType::Date, false, &["2024-02-28", "2024-03-01"]));
         assert_eq!(axis.width(0, 1), 2);
         // beyond what can be computed with, the order remains
         let long = format!("1{}", "0".repeat(60));
-        let axis = Axis::of(&domain(AttributeType::Decimal, false, &["1", "7", &long]));
+        let axis = Axis::from_domain(&domain(AttributeType::Decimal, false, &["1", "7", &long]));
         assert_eq!(axis.width(0, 2), 2);
-        let axis =
-            Axis::of(&domain(AttributeType::Integer, true, &["-9223372036854775808", "0", "9223372036854775807"]));
+        let axis = Axis::from_domain(&domain(
+            AttributeType::Integer,
+            true,
+            &["-9223372036854775808", "0", "9223372036854775807"],
+        ));
         assert!(axis.width(1, 2) >= 1 << 62 && axis.width(0, 3) >= 1 << 62, "the widest span fits");
-        let axis = Axis::of(&domain(AttributeType::Text, false, &["a", "x", "y"]));
+        let axis = Axis::from_domain(&domain(AttributeType::Text, false, &["a", "x", "y"]));
         assert_eq!((axis.width(0, 1), axis.width(0, 2)), (1, 2));
     }
 

@@ -26,7 +26,7 @@ impl Coarse {
     /// # Panics
     /// When `bins` is 0.
     #[must_use]
-    pub fn of(column: &Column, bins_wanted: u32) -> Self {
+    pub fn new(column: &Column, bins_wanted: u32) -> Self {
         assert!(bins_wanted > 0, "no bins");
         let (bin_of, values) = bins(&column.domain, bins_wanted);
         let codes = with_codes!(&column.codes, codes => {
@@ -53,14 +53,14 @@ impl Associations {
     ///
     /// # Errors
     /// What `go_on` says.
-    pub fn of<E>(
+    pub fn new<E>(
         table: &Table,
         attributes: AttrSet,
         bins: impl Fn(Attr) -> u32,
         mut go_on: impl FnMut() -> Result<(), E>,
     ) -> Result<Self, E> {
         let attributes: Vec<Attr> = attributes.iter().collect();
-        let coarse: Vec<Coarse> = attributes.iter().map(|&attr| Coarse::of(table.column(attr), bins(attr))).collect();
+        let coarse: Vec<Coarse> = attributes.iter().map(|&attr| Coarse::new(table.column(attr), bins(attr))).collect();
         let mut all = Vec::with_capacity(coarse.len());
         for (at, a) in coarse.iter().enumerate() {
             let mut of_a = Vec::with_capacity(at);

@@ -39,7 +39,7 @@ const OWN_BYTES_MASK: [u128; 17] = {
 impl ValueKey {
     /// The ends of `value`.
     #[must_use]
-    pub fn of(value: &[u8]) -> Self {
+    pub fn from_bytes(value: &[u8]) -> Self {
         let mut ends = [0; 16];
         if value.len() <= 16 {
             ends[..value.len()].copy_from_slice(value);
@@ -56,7 +56,7 @@ impl ValueKey {
     pub(super) fn within(buffer: &[u8], start: usize, end: usize) -> Self {
         match (buffer[start..].first_chunk(), OWN_BYTES_MASK.get(end - start)) {
             (Some(chunk), Some(own)) => Self(u128::from_le_bytes(*chunk) & own),
-            _ => Self::of(&buffer[start..end]),
+            _ => Self::from_bytes(&buffer[start..end]),
         }
     }
 
@@ -119,7 +119,7 @@ impl Interner {
     /// # Panics
     /// When there would be more than 2^32 distinct values.
     pub fn intern(&mut self, value: &[u8]) -> u32 {
-        self.intern_with(value, ValueKey::of(value))
+        self.intern_with(value, ValueKey::from_bytes(value))
     }
 
     /// The same for a value whose ends are at hand.
@@ -245,7 +245,7 @@ mod tests {
         let buffer: Vec<u8> = (1..=60).collect();
         for start in 0..40 {
             for end in start..=60 {
-                assert_eq!(ValueKey::within(&buffer, start, end), ValueKey::of(&buffer[start..end]));
+                assert_eq!(ValueKey::within(&buffer, start, end), ValueKey::from_bytes(&buffer[start..end]));
             }
         }
     }

@@ -38,7 +38,7 @@ pub struct ColumnProfile {
 impl ColumnProfile {
     /// The profile of a column that is at hand whole.
     #[must_use]
-    pub fn of(name: &str, column: &Column) -> Self {
+    pub fn new(name: &str, column: &Column) -> Self {
         let counts = column.counts();
         let missing = if column.domain.has_missing() { counts.first().copied().unwrap_or(0) } else { 0 };
         let distinct = (column.domain.len() - usize::from(column.domain.has_missing())) as u64;

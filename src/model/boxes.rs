@@ -132,7 +132,7 @@ impl Boxes {
                 control.check()?;
                 let among = Some(vec![value.map(<[u8]>::to_vec)]);
                 let only = ValueSelection { attribute: *attribute, among, from: None, to: None };
-                let asked = BoxPredicate::of(column, &[&only]);
+                let asked = BoxPredicate::new(column, &[&only]);
                 let shares: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
                 let mut has = vec![0_u64; places.len().div_ceil(64)];
                 for (at, (row, _)) in places.iter().enumerate() {
@@ -265,7 +265,7 @@ impl PartBoxes {
             }
             let written = texts.iter().map(|text| read_cell(column.cells.shape(), text));
             let written: Vec<Vec<Option<Vec<u8>>>> = written.collect::<Option<_>>().ok_or_else(broken)?;
-            let of_part = BoxColumn::of(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
+            let of_part = BoxColumn::new(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
             columns.push((column.attribute, of_part));
         }
         Ok(Self { rows, labels, columns })
@@ -292,7 +292,7 @@ impl PartBoxes {
         let mut shares = vec![1.0_f64; self.rows];
         for (attr, selections) in by_attribute {
             let Some((_, column)) = self.columns.iter().find(|(of, _)| *of == attr) else { continue };
-            let asked = BoxPredicate::of(column, &selections);
+            let asked = BoxPredicate::new(column, &selections);
             let of_cells: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
             for (share, &code) in shares.iter_mut().zip(&column.codes) {
                 *share *= of_cells[code as usize];
@@ -333,7 +333,7 @@ enum Integrality {
 }
 
 impl BoxPredicate {
-    fn of(column: &BoxColumn, selections: &[&ValueSelection]) -> Self {
+    fn new(column: &BoxColumn, selections: &[&ValueSelection]) -> Self {
         let mut named = vec![true; column.named.len()];
         for selection in selections {
             named.iter_mut().zip(selection.codes(&column.named)).for_each(|(all, admitted)| *all &= admitted);
@@ -377,7 +377,7 @@ impl Integrality {
 
 impl BoxColumn {
     /// A column of cells that name these values; `None` when they are not of their type or not in their order.
-    fn of(kind: AttributeType, shape: CellShape, codes: Vec<u32>, written: &[Vec<Option<Vec<u8>>>]) -> Option<Self> {
+    fn new(kind: AttributeType, shape: CellShape, codes: Vec<u32>, written: &[Vec<Option<Vec<u8>>>]) -> Option<Self> {
         let mut values: Vec<&Vec<u8>> = written.iter().flatten().flatten().collect();
         if !values.iter().all(|value| kind.admits(value)) {
             return None;
@@ -507,7 +507,7 @@ mod tests {
     fn column(kind: AttributeType, shape: CellShape, cells: &[&str]) -> Boxes {
         let written: Vec<_> = cells.iter().map(|cell| read_cell(shape, cell.as_bytes()).expect("a cell")).collect();
         let codes = (1..=cells.len() as u32).collect();
-        let column = BoxColumn::of(kind, shape, codes, &written).expect("a column");
+        let column = BoxColumn::new(kind, shape, codes, &written).expect("a column");
         Boxes { parts: vec![PartBoxes { rows: cells.len(), labels: Vec::new(), columns: vec![(Attr(0), column)] }] }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct PartCells {
 
 impl PartCells {
     #[cfg(test)]
-    pub(super) fn of(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
+    pub(super) fn new(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
         Self { labels, unranked: Vec::new(), columns, counterfeits: 0 }
     }
 

@@ -36,7 +36,7 @@ fn admits(asked: &SensitivePredicate<'_>, code: u32) -> bool {
 impl<'a> DecompositionModel<'a> {
     /// Of the rows of both tables, of which all sensitive attributes were read; `None` when they are not those of a decomposition.
     #[must_use]
-    pub fn of(cells: &'a PublishedRows, primary: Attr, others: &[Attr]) -> Option<Self> {
+    pub fn new(cells: &'a PublishedRows, primary: Attr, others: &[Attr]) -> Option<Self> {
         let [TableCells { parts, buckets: sizes, .. }, TableCells { parts: joint, .. }] = &cells.tables[..] else {
             return None;
         };

@@ -72,7 +72,7 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
     }
     let mut tied: Option<BucketDistribution> = None;
     for &part in others {
-        let of_part = BucketDistribution::of(table, part, used[part], control)?;
+        let of_part = BucketDistribution::new(table, part, used[part], control)?;
         tied = Some(match tied {
             None => of_part,
             Some(tied) => tied.beside(&of_part, control)?,
@@ -90,7 +90,7 @@ struct BucketDistribution {
 }
 
 impl BucketDistribution {
-    fn of(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
+    fn new(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let groups = groups(table, part, attributes, control)?;
         let mut rows: Vec<Vec<u32>> = table.buckets.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
         for (&group, &bucket) in groups.of_row().iter().zip(&table.parts[part].labels) {

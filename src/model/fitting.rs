@@ -41,7 +41,7 @@ impl Fitted {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn of(
+    pub fn new(
         published: &[TableView],
         tables: &[usize],
         cells: &PublishedRows,
@@ -76,7 +76,7 @@ impl Fitted {
                 constraints.push(constraint(part, attributes, rows, (&axes, &sizes), bucket, control)?);
             }
         }
-        let support = Support::of(&sizes, &constraints, control)?;
+        let support = Support::new(&sizes, &constraints, control)?;
         let fitted = support.fit(&constraints, count as usize, control)?;
         let buckets: usize = sizes[axes.len()..].iter().product();
         let mut shares = vec![0.0; count as usize / buckets];
@@ -172,7 +172,7 @@ struct Support {
 }
 
 impl Support {
-    fn of(sizes: &[usize], constraints: &[Constraint], control: &Control) -> Result<Self, Cancelled> {
+    fn new(sizes: &[usize], constraints: &[Constraint], control: &Control) -> Result<Self, Cancelled> {
         let count: usize = sizes.iter().product();
         let mut support = Self { cells: Vec::new(), keys: vec![Vec::new(); constraints.len()] };
         let mut at = vec![0_usize; sizes.len()];

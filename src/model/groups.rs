@@ -30,7 +30,7 @@ impl RowGroups {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn of(table: &Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
+    pub fn new(table: &Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let columns: Vec<&Column> = attributes.iter().map(|attr| table.column(attr)).collect();
         Self::whole(table.rows()).refined(&columns, control)
     }
@@ -151,7 +151,7 @@ pub(super) mod tests {
         ) {
             let table = table(&values, &rows);
             let chosen: AttrSet = (0..9).filter(|at| chosen >> at & 1 == 1).map(|at| Attr(at as u8)).collect();
-            let groups = RowGroups::of(&table, chosen, &Control::default()).unwrap();
+            let groups = RowGroups::new(&table, chosen, &Control::default()).unwrap();
             let mut numbers = BTreeMap::new();
             let mut sizes: Vec<u32> = Vec::new();
             for (row, &group) in groups.of_row().iter().enumerate() {
@@ -168,7 +168,7 @@ pub(super) mod tests {
             let (first, later) = (chosen.iter().take(2).collect::<AttrSet>(), chosen.iter().skip(2));
             let columns: Vec<&Column> = later.map(|attr| table.column(attr)).collect();
             let control = Control::default();
-            prop_assert_eq!(RowGroups::of(&table, first, &control).unwrap().refined(&columns, &control).unwrap(), groups);
+            prop_assert_eq!(RowGroups::new(&table, first, &control).unwrap().refined(&columns, &control).unwrap(), groups);
         }
     }
 }

@@ -143,7 +143,7 @@ impl BucketedColumn {
     }
 
     /// Where the values of a bucket and their shares stand.
-    fn of(&self, bucket: u32) -> Range<usize> {
+    fn rows(&self, bucket: u32) -> Range<usize> {
         self.starts[bucket as usize]..self.starts[bucket as usize + 1]
     }
 
@@ -161,10 +161,10 @@ impl BucketedColumn {
             // of n rows in one bucket every share counts n times
             KnownGroup::InOne { rows, bucket } => {
                 let rows = f64::from(rows);
-                sum.add(rows * self.certainty[bucket as usize] + weighed.of(rows));
+                sum.add(rows * self.certainty[bucket as usize] + weighed.x_ln_x(rows));
             }
             KnownGroup::InSeveral { weights, touched, .. } => {
-                sum.add(touched.iter().map(|&value| weighed.of(weights[value as usize])).sum());
+                sum.add(touched.iter().map(|&value| weighed.x_ln_x(weights[value as usize])).sum());
             }
         })?;
         Ok(of_sum(&sum, rows))
@@ -195,7 +195,7 @@ impl BucketedColumn {
         for (row, (&group, &bucket)) in known.of_row().iter().zip(&self.bucket_of).enumerate() {
             if let Some(rows) = in_one[group as usize] {
                 let code = codes.get(row);
-                let of = self.of(bucket);
+                let of = self.rows(bucket);
                 let share = self.values[of.clone()].binary_search(&code).map_or(0.0, |at| self.shares[of][at]);
                 sum.add((f64::from(rows) * share).ln());
             }
@@ -257,7 +257,7 @@ impl BucketedColumn {
                     }
                     *weight += more;
                 };
-                let of = self.of(bucket);
+                let of = self.rows(bucket);
                 match self.even[bucket as usize] {
                     Some(share) => self.values[of].iter().for_each(|&value| weigh(value, rows * share)),
                     None => {
@@ -310,7 +310,7 @@ impl Default for EntropyTerms {
 
 impl EntropyTerms {
     /// Of a number above 0.
-    fn of(&mut self, x: f64) -> f64 {
+    fn x_ln_x(&mut self, x: f64) -> f64 {
         let bits = x.to_bits();
         let (known, weight) = &mut self.0[(bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize];
         if *known != bits {

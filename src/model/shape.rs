@@ -57,7 +57,7 @@ pub struct FactorSubtree {
 impl ModelShape {
     /// The shape of a publication.
     #[must_use]
-    pub fn of(publication: &Publication) -> Self {
+    pub fn from_publication(publication: &Publication) -> Self {
         let view = |table: &crate::publication::PublishedTable| {
             TableView::tied(table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()))
         };
@@ -200,7 +200,7 @@ impl ModelShape {
 }
 
 fn tree_of(factors: &[Factor]) -> JoinTree {
-    JoinTree::of(&factors.iter().map(|factor| factor.view.clone()).collect::<Vec<_>>())
+    JoinTree::from_views(&factors.iter().map(|factor| factor.view.clone()).collect::<Vec<_>>())
 }
 
 /// As many tables as form a tree, those of most attributes first; and each column that stands in none of them.

@@ -33,7 +33,7 @@ pub fn cross_entropy(
     used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
     let mut parts = Vec::with_capacity(used.len());
     for (part, attributes) in used {
-        parts.push(DistinctTuples::of(table, part, attributes, cells, original, control)?);
+        parts.push(DistinctTuples::new(table, part, attributes, cells, original, control)?);
     }
     let mut occurring: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
     for row in 0..original.rows() {
@@ -80,7 +80,7 @@ pub fn cross_entropy_of_columns(
         table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()).collect();
     let (Some(tree), Some(read)) = (branches(&sets), cells.tables.first()) else { return Ok(None) };
     let (mut parts, mut shared) = (Vec::with_capacity(sets.len()), Vec::new());
-    let tuples = |part: usize, of: AttrSet| DistinctTuples::of(read, &read.parts[part], of, cells, original, control);
+    let tuples = |part: usize, of: AttrSet| DistinctTuples::new(read, &read.parts[part], of, cells, original, control);
     for branch in &tree {
         parts.push(tuples(branch.set, sets[branch.set])?);
         if branch.on != branch.set {
@@ -128,7 +128,7 @@ struct DistinctTuples {
 }
 
 impl DistinctTuples {
-    fn of(
+    fn new(
         table: &TableCells,
         part: &PartCells,
         attributes: AttrSet,

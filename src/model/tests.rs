@@ -39,7 +39,7 @@ impl Published {
         };
         let parts = self.parts.iter().map(|(attrs, rows)| {
             let labels = rows.iter().filter(|_| tied).map(|(bucket, _)| *bucket).collect();
-            PartCells::of(labels, (0..attrs.len()).map(|at| (Attr(attrs[at]), column(rows, at))).collect())
+            PartCells::new(labels, (0..attrs.len()).map(|at| (Attr(attrs[at]), column(rows, at))).collect())
         });
         let mut buckets = vec![];
         for (bucket, _) in self.parts[0].1.iter().filter(|_| tied) {

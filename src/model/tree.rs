@@ -113,7 +113,7 @@ pub struct JoinTree {
 impl JoinTree {
     /// The tree of so many views. Ties go to the view that comes first.
     #[must_use]
-    pub fn of(views: &[TableView]) -> Self {
+    pub fn from_views(views: &[TableView]) -> Self {
         let members = maximal(views);
         let sets: Vec<AttrSet> = members.iter().map(|&view| views[view].attributes()).collect();
         let mut joined: Vec<usize> = (0..members.len()).take(1).collect();
@@ -205,7 +205,7 @@ mod tests {
         let (mut cyclic, mut mixed) = (0, 0);
         for (at, case) in cases.iter().enumerate() {
             let views = views(&case["tables"]);
-            assert_eq!(JoinTree::of(&views).acyclic, case["acyclic"], "acyclic, case {at}");
+            assert_eq!(JoinTree::from_views(&views).acyclic, case["acyclic"], "acyclic, case {at}");
             assert_eq!(mixed_separator(&views).is_some(), case["mixed"], "mixed, case {at}");
             cyclic += u32::from(case["acyclic"] == false);
             mixed += u32::from(case["mixed"] == true);
@@ -218,7 +218,7 @@ mod tests {
         for (at, case) in vectors()["schema"].as_array().unwrap().iter().enumerate() {
             for algorithm in ["uad", "uad_saturate", "gd_final"] {
                 let views = views(&case[algorithm]);
-                assert!(JoinTree::of(&views).is_decomposable(), "{algorithm}, case {at}: {views:?}");
+                assert!(JoinTree::from_views(&views).is_decomposable(), "{algorithm}, case {at}: {views:?}");
             }
         }
     }
@@ -231,27 +231,29 @@ mod tests {
         assert_eq!(maximal(&[plain(&[0, 1]), tied.clone()]), [0]);
         assert_eq!(maximal(&[tied.clone(), TableView::bucketized(set(&[0, 1]), Attr(0))]), [0]);
         // a plain copy shows what the buckets hide, and no less
-        assert!(JoinTree::of(&[tied.clone(), plain(&[0, 1, 2])]).is_decomposable());
-        assert!(!JoinTree::of(&[TableView::bucketized(set(&[0, 1, 2]), Attr(1)), plain(&[0, 1])]).is_decomposable());
-        assert!(!JoinTree::of(&[tied, TableView::bucketized(set(&[0, 1, 2]), Attr(1))]).is_decomposable());
+        assert!(JoinTree::from_views(&[tied.clone(), plain(&[0, 1, 2])]).is_decomposable());
+        assert!(
+            !JoinTree::from_views(&[TableView::bucketized(set(&[0, 1, 2]), Attr(1)), plain(&[0, 1])]).is_decomposable()
+        );
+        assert!(!JoinTree::from_views(&[tied, TableView::bucketized(set(&[0, 1, 2]), Attr(1))]).is_decomposable());
     }
 
     #[test]
     fn a_circle_and_a_triangle_are_not_trees() {
         let circle = [plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), plain(&[3, 0])];
-        assert!(!JoinTree::of(&circle).acyclic);
+        assert!(!JoinTree::from_views(&circle).acyclic);
         // chordal, but the triangle stands in no table
         let triangle = [plain(&[0, 1]), plain(&[1, 2]), TableView::bucketized(set(&[0, 2, 3]), Attr(3))];
-        assert!(!JoinTree::of(&triangle).acyclic);
+        assert!(!JoinTree::from_views(&triangle).acyclic);
         let covered = [plain(&[0, 1]), plain(&[1, 2]), plain(&[0, 2]), plain(&[0, 1, 2, 3])];
-        let tree = JoinTree::of(&covered);
+        let tree = JoinTree::from_views(&covered);
         assert!(tree.is_decomposable() && tree.edges.is_empty() && tree.members == [3]);
-        assert!(JoinTree::of(&[]).is_decomposable());
+        assert!(JoinTree::from_views(&[]).is_decomposable());
     }
 
     #[test]
     fn neighbours_share_separators_and_strangers_an_empty_one() {
-        let tree = JoinTree::of(&[plain(&[0, 1]), plain(&[4]), plain(&[1, 2]), plain(&[2, 3])]);
+        let tree = JoinTree::from_views(&[plain(&[0, 1]), plain(&[4]), plain(&[1, 2]), plain(&[2, 3])]);
         let edge = |parent, child, separator: &[u8]| TreeEdge { parent, child, separator: set(separator) };
         assert_eq!(tree.edges, [edge(0, 2, &[1]), edge(2, 3, &[2]), edge(0, 1, &[])]);
         assert_eq!(tree.children(0).map(|edge| edge.child).collect::<Vec<_>>(), [2, 1]);
@@ -261,9 +263,9 @@ mod tests {
     #[test]
     fn several_parts_may_share_with_others_what_one_of_them_holds() {
         let tied = TableView::tied([set(&[0, 1]), set(&[2, 3]), set(&[4])]);
-        assert!(JoinTree::of(&[tied.clone(), plain(&[2, 3, 5]), plain(&[1, 6])]).is_decomposable());
-        assert_eq!(JoinTree::of(&[tied.clone(), plain(&[2, 4])]).mixed, Some((0, 1)));
-        assert_eq!(JoinTree::of(&[plain(&[1, 3, 5]), tied]).mixed, Some((1, 0)));
+        assert!(JoinTree::from_views(&[tied.clone(), plain(&[2, 3, 5]), plain(&[1, 6])]).is_decomposable());
+        assert_eq!(JoinTree::from_views(&[tied.clone(), plain(&[2, 4])]).mixed, Some((0, 1)));
+        assert_eq!(JoinTree::from_views(&[plain(&[1, 3, 5]), tied]).mixed, Some((1, 0)));
     }
 
     /// Whether a hypergraph can be emptied by removing attributes of one set and sets within others (Graham, Yu, Ozsoyoglu).
@@ -292,7 +294,7 @@ mod tests {
         fn the_weight_of_the_tree_tells_acyclic_schemas(tables in prop::collection::vec(prop::collection::vec(0u8..7, 1..4), 0..6)) {
             let sets: Vec<AttrSet> = tables.iter().map(|table| set(table)).collect();
             let views: Vec<TableView> = sets.iter().map(|&set| TableView::plain(set)).collect();
-            let tree = JoinTree::of(&views);
+            let tree = JoinTree::from_views(&views);
             prop_assert_eq!(tree.acyclic, can_be_emptied(&sets));
             // a parent comes before its children
             let mut seen: Vec<usize> = tree.members.iter().copied().take(1).collect();

@@ -129,7 +129,7 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// What `caller` did.
     #[must_use]
-    pub fn of(caller: &Caller, action: AuditAction, object: impl Into<String>, at: DateTime<Utc>) -> Self {
+    pub fn new(caller: &Caller, action: AuditAction, object: impl Into<String>, at: DateTime<Utc>) -> Self {
         Self {
             id: Uuid::now_v7(),
             at,

@@ -40,7 +40,7 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// The page of at most `limit` items, from a query that asked for one more.
     #[must_use]
-    pub fn of(mut items: Vec<T>, limit: u32, id: impl Fn(&T) -> Uuid) -> Self {
+    pub fn new(mut items: Vec<T>, limit: u32, id: impl Fn(&T) -> Uuid) -> Self {
         let more = items.len() > limit as usize;
         items.truncate(limit as usize);
         let next = items.last().filter(|_| more).map(|last| Cursor(id(last)));

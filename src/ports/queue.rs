@@ -186,7 +186,7 @@ pub struct ClaimTerms {
 impl ClaimTerms {
     /// A lease, and no other terms.
     #[must_use]
-    pub const fn of(lease: Duration) -> Self {
+    pub const fn from_lease(lease: Duration) -> Self {
         Self { lease, max_running_per_tenant: None }
     }
 }

@@ -47,7 +47,7 @@ impl Default for WorkBudget {
 impl WorkBudget {
     /// An effort of so many rows.
     #[must_use]
-    pub const fn of(rows: u64) -> Self {
+    pub const fn from_rows(rows: u64) -> Self {
         Self { left: rows }
     }
 
@@ -321,7 +321,7 @@ mod tests {
         let wrong = (0..400).filter(wrong).count() as u64;
         let halved = (0..400).filter(|i| i % 32 < 4 && i % 4 > 1).count() as u64;
         assert_eq!(found, [(0, 2, (300 - wrong, 300)), (0, 1, (100, 300)), (1, 2, (200 - halved, 200))]);
-        let mut effort = WorkBudget::of(500);
+        let mut effort = WorkBudget::from_rows(500);
         proxies(&table, set(&[0, 1]), &mut effort, &Control::default()).unwrap();
         assert!(effort.is_spent());
     }

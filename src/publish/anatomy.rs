@@ -24,7 +24,7 @@ impl Method for Anatomy {
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
         let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
-        let table = DesignedTable::of(attributes, Some(bucketized));
+        let table = DesignedTable::new(attributes, Some(bucketized));
         let (used_dependencies, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies, decision };
         design.judge();

@@ -98,7 +98,7 @@ pub struct Bucketized {
 impl Bucketized {
     /// Of a table of `attributes`: one sensitive part, protected from whoever knows all the others.
     #[must_use]
-    pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
+    pub fn new(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
         let guard = TableGuard { known: attributes.minus(part), protects, guarantees };
         Self { parts: vec![part], guards: vec![guard], planned: None, sliced: None }
@@ -107,7 +107,7 @@ impl Bucketized {
     /// The same with one sensitive attribute.
     #[must_use]
     pub fn on(attributes: AttrSet, sensitive: Attr, guarantees: Vec<Guarantee>) -> Self {
-        Self::of(attributes, Protected::Attribute(sensitive), guarantees)
+        Self::new(attributes, Protected::Attribute(sensitive), guarantees)
     }
 
     /// One sensitive part of several attributes, each protected from whoever knows all other attributes of the table, with so
@@ -258,7 +258,7 @@ pub struct DesignedRule {
 impl DesignedTable {
     /// A table of exact values, in buckets or not.
     #[must_use]
-    pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
+    pub const fn new(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
         Self { attributes, bucketized, generalized: None, cut: None, decomposed: None }
     }
 
@@ -319,7 +319,7 @@ impl Bucketized {
     ) -> Result<BucketAssignment, Cancelled> {
         let mut stream = streams.stream(&self.label());
         if let Some(planned) = &self.planned {
-            return planned.draw(&SensitiveCodes::of(table, self.sensitive(), control)?, &mut stream, control);
+            return planned.draw(&SensitiveCodes::new(table, self.sensitive(), control)?, &mut stream, control);
         }
         if self.leaves_out() {
             return several(table, &self.diversities(), &mut stream, control);
@@ -332,7 +332,7 @@ impl Bucketized {
             return assign_tied(table, &asked, &mut stream, control);
         }
         let guarantees: Vec<Guarantee> = self.guards.iter().flat_map(|guard| guard.guarantees.clone()).collect();
-        let values = SensitiveCodes::of(table, self.sensitive(), control)?;
+        let values = SensitiveCodes::new(table, self.sensitive(), control)?;
         match capped(&values, &guarantees, &mut stream, control)? {
             Some(assigned) => Ok(assigned),
             None => assign(values, &guarantees, &mut stream, control),

@@ -36,7 +36,7 @@ pub fn check_proposed(
             let guarantees = privacy::strongest(into.map(|rule| rule.guarantee));
             Bucketized::on(table.attributes, sensitive, guarantees)
         });
-        DesignedTable::of(table.attributes, bucketized)
+        DesignedTable::new(table.attributes, bucketized)
     };
     let tables = tables.iter().map(designed).collect();
     let mut design = Design { tables, rules, used_dependencies, decision: Decision::ByRules };

@@ -68,7 +68,7 @@ pub struct KlReport {
 impl KlReport {
     /// So many nats of a model that is made like this.
     #[must_use]
-    pub fn of(nats: f64, kl_method: &str) -> Self {
+    pub fn new(nats: f64, kl_method: &str) -> Self {
         let nats = Some(nats).filter(|nats| nats.is_finite());
         Self { nats, bits: nats.map(|nats| nats / std::f64::consts::LN_2), kl_method: kl_method.to_owned() }
     }
@@ -96,7 +96,7 @@ pub struct CountReport {
 impl CountReport {
     /// What relative errors amount to; `rising` are they in their order.
     #[must_use]
-    pub fn of(rising: &[f64], redrawn: u64) -> Self {
+    pub fn new(rising: &[f64], redrawn: u64) -> Self {
         let queries = rising.len();
         let of = queries as f64;
         let mean = (queries > 0).then(|| rising.iter().sum::<f64>() / of);
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn errors_are_summed_up() {
-        let report = CountReport::of(&[0.0, 0.0, 0.5, 1.5], 3);
+        let report = CountReport::new(&[0.0, 0.0, 0.5, 1.5], 3);
         assert_eq!((report.queries, report.redrawn, report.mean), (4, 3, Some(0.5)));
         assert_eq!((report.median, report.percentile_95, report.largest), (Some(0.0), Some(1.5), Some(1.5)));
         // squares of deviations: 0.25, 0.25, 0, 1
         assert!((report.mean_within.unwrap() - 1.96 * (0.5_f64 / 4.0).sqrt()).abs() < 1e-12);
-        let none = CountReport::of(&[], 9);
+        let none = CountReport::new(&[], 9);
         assert_eq!((none.mean, none.median, none.largest, none.mean_within), (None, None, None, None));
-        assert_eq!(CountReport::of(&[0.25], 0).mean_within, None);
+        assert_eq!(CountReport::new(&[0.25], 0).mean_within, None);
     }
 }

@@ -56,7 +56,7 @@ pub fn method_details(method_details: &MethodDetails, names: &[String]) -> Optio
             }
             Some(stated)
         }
-        MethodDetails::Decompose(said) => serde_json::to_value(DecomposeDetails::of(said, names)).ok(),
+        MethodDetails::Decompose(said) => serde_json::to_value(DecomposeDetails::new(said, names)).ok(),
         MethodDetails::Sequential(sequence) => super::sequence::write(sequence),
         MethodDetails::None => None,
     }
@@ -85,7 +85,7 @@ struct InferredBreachForm {
 }
 
 impl DecomposeDetails {
-    fn of(said: &DecompositionDetails, names: &[String]) -> Self {
+    fn new(said: &DecompositionDetails, names: &[String]) -> Self {
         let name = |attr: Attr| names[attr.index()].clone();
         let ratio = |&(count, of): &(u64, u64)| ManifestRatio { count, of };
         let breach = |told: &InferableBucket| InferredBreachForm {

@@ -98,7 +98,7 @@ impl Rendering {
                     _ if counts && index + 1 == shown.attributes.len() + usize::from(shown.bucketed) => {
                         TypedKind::Count
                     }
-                    _ => TypedKind::of(kind, found.get(index).copied().flatten()),
+                    _ => TypedKind::new(kind, found.get(index).copied().flatten()),
                 },
             };
             let columns = names.zip(kinds(&shown)).enumerate().map(column).collect();

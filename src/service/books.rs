@@ -46,7 +46,7 @@ impl AdminOps {
     pub async fn set_approval_by_another(&self, tenant: &str, wanted: bool) -> Result<TenantSettings, StartError> {
         let store = self.store.shared();
         let settings = TenantSettings { approval_by_another: wanted };
-        let mut audit_entry = AuditEntry::of(&operator(tenant), AuditAction::SetTenant, tenant, self.clock.now());
+        let mut audit_entry = AuditEntry::new(&operator(tenant), AuditAction::SetTenant, tenant, self.clock.now());
         audit_entry.detail = Some(format!("approval_by_another {wanted}"));
         store.set_tenant(tenant, settings, &audit_entry).await?;
         Ok(settings)

@@ -75,7 +75,7 @@ impl ApiKeyAdmin {
     pub async fn revoke(&self, id: Uuid) -> Result<Option<ApiKey>, StartError> {
         let (store, now) = (self.store.shared(), self.clock.now());
         let Some(key) = store.key(id).await? else { return Ok(None) };
-        let audit_entry = AuditEntry::of(&operator(&key.tenant), AuditAction::RevokeKey, id, now);
+        let audit_entry = AuditEntry::new(&operator(&key.tenant), AuditAction::RevokeKey, id, now);
         Ok(Some(store.revoke_key(id, now, &audit_entry).await?))
     }
 
@@ -119,7 +119,7 @@ async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), Star
 
 /// The line of the audit log for a new key.
 fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
-    let mut audit_entry = AuditEntry::of(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
+    let mut audit_entry = AuditEntry::new(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
     audit_entry.detail = Some(key.scopes.to_string());
     audit_entry
 }

@@ -15,7 +15,7 @@ use super::{check, methods};
 pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource) -> ParsedDocument {
     let mut faults = FaultList::new();
     let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let columns = DatasetColumns::of(schema);
+        let columns = DatasetColumns::from_schema(schema);
         let general = read_general(&mut members, origin, &mut faults);
         let stated = attributes::read(&mut members, &columns, origin, &mut faults);
         let method = methods::read(&mut members, &columns, &stated, origin, &mut faults);

@@ -77,7 +77,7 @@ pub fn divergence(
 /// [`Cancelled`]
 pub fn divergence_of_boxes(boxes: &Boxes, original: &Table, control: &Control) -> Result<Option<f64>, Cancelled> {
     let Some(surprise) = boxes.surprise(original, control)? else { return Ok(None) };
-    let nats = surprise - entropy(RowGroups::of(original, original.attributes(), control)?.sizes());
+    let nats = surprise - entropy(RowGroups::new(original, original.attributes(), control)?.sizes());
     Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
@@ -93,7 +93,7 @@ pub fn divergence_of_columns(
     control: &Control,
 ) -> Result<Option<f64>, Cancelled> {
     let Some(surprise) = cross_entropy_of_columns(table, cells, original, control)? else { return Ok(None) };
-    let nats = surprise - entropy(RowGroups::of(original, table.attributes(), control)?.sizes());
+    let nats = surprise - entropy(RowGroups::new(original, table.attributes(), control)?.sizes());
     Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
@@ -111,7 +111,7 @@ impl EntropyCache<'_> {
         if let Some(&known) = self.entropies.get(&attributes) {
             return Ok(known);
         }
-        let found = entropy(RowGroups::of(self.original, attributes, self.control)?.sizes());
+        let found = entropy(RowGroups::new(self.original, attributes, self.control)?.sizes());
         self.entropies.insert(attributes, found);
         Ok(found)
     }
@@ -142,7 +142,7 @@ impl EntropyCache<'_> {
         if let Some(tree) = shape.made_of(tables, attributes) {
             return Ok((self.surprise(&tree)?, ModelKind::ClosedForm));
         }
-        if let Some(fitted) = Fitted::of(&shape.published, tables, self.cells, self.control)? {
+        if let Some(fitted) = Fitted::new(&shape.published, tables, self.cells, self.control)? {
             return Ok((fitted.cross_entropy(self.cells, self.original, self.control)?, ModelKind::Fitted));
         }
         Ok((self.of_some(shape, tables, attributes)?, ModelKind::AcyclicSubset))

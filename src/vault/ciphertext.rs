@@ -34,7 +34,7 @@ pub enum CiphertextContext {
 
 impl CiphertextContext {
     /// What the ciphertext covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
-    fn of(self, dataset: Uuid) -> Vec<u8> {
+    fn context_bytes(self, dataset: Uuid) -> Vec<u8> {
         let mut covered = dataset.as_bytes().to_vec();
         match self {
             Self::Chunk { chunk, column } => {
@@ -91,7 +91,7 @@ impl DataKey {
     /// # Errors
     /// When the system gives no randomness for the nonce.
     pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
-        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.of(self.dataset), plain)?))
+        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.dataset), plain)?))
     }
 
     /// Opens what was encrypted for the same place.
@@ -99,7 +99,7 @@ impl DataKey {
     /// # Errors
     /// [`VaultError::Damaged`] when it is anything else.
     pub fn open(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
-        decrypt_bytes(&self.secret, &place.of(self.dataset), &ciphertext.0)
+        decrypt_bytes(&self.secret, &place.context_bytes(self.dataset), &ciphertext.0)
     }
 }
 

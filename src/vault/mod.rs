@@ -32,7 +32,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// What the wrapping covers beside the secret. Ids have one length, so that two labels never cover the same bytes.
-    fn of(self, id: Uuid) -> Vec<u8> {
+    fn context_bytes(self, id: Uuid) -> Vec<u8> {
         let label: &[u8] = match self {
             // release keys were wrapped before anything else was: those of jobs that wait must open still
             Self::Release => b"",
@@ -100,13 +100,13 @@ impl Vault {
     /// # Errors
     /// When the system gives no randomness.
     pub fn fresh(master: &MasterKey) -> Result<Self, VaultError> {
-        Ok(Self::of(master, Self::fresh_secret()?))
+        Ok(Self::new(master, Self::fresh_secret()?))
     }
 
     /// The vault of a master key on a store from the time when the hashing key was derived from it.
     #[must_use]
     pub fn derived(master: &MasterKey) -> Self {
-        Self::of(master, keyed(&master.0, b"guardian content hashes 1"))
+        Self::new(master, keyed(&master.0, b"guardian content hashes 1"))
     }
 
     /// The same with the hashing key that [`Vault::wrapped_hashing_key`] gave, under the same master key.
@@ -121,7 +121,7 @@ impl Vault {
     /// The vault of another master key that hashes contents as this one does.
     #[must_use]
     pub fn rotated(&self, master: &MasterKey) -> Self {
-        Self::of(master, self.hashing.clone())
+        Self::new(master, self.hashing.clone())
     }
 
     /// The hashing key, wrapped: a store keeps it, so that contents hash alike under every master key it will have.
@@ -140,7 +140,7 @@ impl Vault {
         Self::fresh(&MasterKey::fresh()?)
     }
 
-    fn of(master: &MasterKey, hashing: Secret) -> Self {
+    fn new(master: &MasterKey, hashing: Secret) -> Self {
         Self {
             wrapping: keyed(&master.0, b"guardian wrapping 1"),
             hashing,
@@ -175,7 +175,7 @@ impl Vault {
     /// # Errors
     /// When the system gives no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        ciphertext::encrypt_bytes(&self.wrapping, &purpose.of(id), secret.as_slice())
+        ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), secret.as_slice())
     }
 
     /// Opens what [`Vault::wrap`] wrapped for the same purpose and id.
@@ -183,8 +183,8 @@ impl Vault {
     /// # Errors
     /// When it was damaged, belongs to something else, or was wrapped under another master key.
     pub fn unwrap_secret(&self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
-        let opened =
-            ciphertext::decrypt_bytes(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
+        let opened = ciphertext::decrypt_bytes(&self.wrapping, &purpose.context_bytes(id), wrapped)
+            .map_err(|_| VaultError::Unwrap)?;
         let opened = Zeroizing::new(opened);
         let mut secret = Zeroizing::new([0; 32]);
         if opened.len() != secret.len() {

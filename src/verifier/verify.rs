@@ -26,7 +26,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     let unchecked = |check| match check {
         CheckName::Content => true,
         CheckName::Guarantee => {
-            let of_rows = claim::SlicingClaim::of(evidence).is_some_and(|claim| claim.needs_rows());
+            let of_rows = claim::SlicingClaim::from_evidence(evidence).is_some_and(|claim| claim.needs_rows());
             of_rows && !findings.0.contains_key(&check)
         }
         _ => false,

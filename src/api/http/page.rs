@@ -47,7 +47,7 @@ pub(in crate::api) fn cursor(asked: Option<&str>) -> Result<Option<Cursor>, Prob
 }
 
 impl<T> ListPage<T> {
-    pub(in crate::api) fn of<R>(page: Page<R>, item: impl Fn(R) -> Result<T, Problem>) -> Result<Self, Problem> {
+    pub(in crate::api) fn new<R>(page: Page<R>, item: impl Fn(R) -> Result<T, Problem>) -> Result<Self, Problem> {
         let next = page.next.map(|cursor| cursor.to_string());
         Ok(Self { items: page.items.into_iter().map(item).collect::<Result<_, _>>()?, next })
     }

@@ -76,7 +76,7 @@ struct DatasetColumn {
 }
 
 impl Dataset {
-    pub(in crate::api) fn of(service: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
+    pub(in crate::api) fn new(service: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
         let profiles = service.profiles(&record)?;
         let column = |profile: ColumnProfile| DatasetColumn {
             name: profile.name,
@@ -118,7 +118,7 @@ impl Dataset {
         record: DatasetRecord,
         warnings: Vec<SpecificationNotice>,
     ) -> Result<Self, Problem> {
-        Ok(Self { warnings, ..Self::of(service, record)? })
+        Ok(Self { warnings, ..Self::new(service, record)? })
     }
 }
 
@@ -134,7 +134,7 @@ pub(in crate::api) async fn list(
 ) -> Result<Json<ListPage<Dataset>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.store.datasets(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.service, record))?))
+    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |record| Dataset::new(&app.service, record))?))
 }
 
 /// One dataset, with the counts of its columns
@@ -147,7 +147,7 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
 ) -> Result<Json<Dataset>, Problem> {
-    Ok(Json(Dataset::of(&app.service, app.service.dataset(&caller, id).await?)?))
+    Ok(Json(Dataset::new(&app.service, app.service.dataset(&caller, id).await?)?))
 }
 
 /// The receipt of a purge.

@@ -241,7 +241,7 @@ pub(in crate::api) async fn list(
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.jobs(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
-    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
+    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
 /// One job

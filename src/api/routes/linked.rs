@@ -62,7 +62,7 @@ pub(in crate::api) async fn get(
     let scales = scales(app, &release, &table, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
-    let view = LinkedViewStream::of(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
+    let view = LinkedViewStream::new(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
     let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
     let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
     let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
@@ -101,7 +101,7 @@ struct LinkedViewStream {
 }
 
 impl LinkedViewStream {
-    fn of(app: &App, release: &ReleaseRecord, table: &ManifestTable, from: u32) -> io::Result<Self> {
+    fn new(app: &App, release: &ReleaseRecord, table: &ManifestTable, from: u32) -> io::Result<Self> {
         Ok(Self {
             app: app.clone(),
             release: release.clone(),
@@ -177,7 +177,7 @@ async fn scales(
     format: PartFormat,
 ) -> Result<Option<DecimalScales>, Problem> {
     let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
-    let mut view = LinkedViewStream::of(app, release, table, 1).map_err(|error| storage_problem(&error))?;
+    let mut view = LinkedViewStream::new(app, release, table, 1).map_err(|error| storage_problem(&error))?;
     let mut first = true;
     loop {
         let rows;
@@ -208,7 +208,7 @@ async fn page(
         return Err(cursor_problem());
     }
     let (begin, from) = begins(app, release, table, first).await?;
-    let mut view = LinkedViewStream::of(app, release, table, from).map_err(|error| storage_problem(&error))?;
+    let mut view = LinkedViewStream::new(app, release, table, from).map_err(|error| storage_problem(&error))?;
     // what stands before the bucket is not fetched
     for (place, of) in view.places.iter_mut().zip(&table.parts) {
         place.skip_to(&chunk_at(app, release, of, begin).await?);

@@ -95,7 +95,7 @@ pub(in crate::api) async fn list(
 ) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.store.policies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
 /// Which version to give.
@@ -135,5 +135,5 @@ pub(in crate::api) async fn versions(
 ) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.policy_versions(&caller, &name, cursor, page::limit(paging.limit)?).await?;
-    Ok(Json(ListPage::of(page, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::new(page, |version| Ok(version.into()))?))
 }

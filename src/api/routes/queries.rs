@@ -78,7 +78,7 @@ pub(in crate::api) async fn answer(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<QueryAnswers>, Problem> {
     let (release, manifest) = served::read(&app, &caller, id).await?;
-    let asked = QuerySet::of(&manifest, &document)?;
+    let asked = QuerySet::new(&manifest, &document)?;
     let place = app.plans.take()?;
     let room = app.service.budget.take_now(asked.memory())?;
     // an answer tells of rows, as a part does

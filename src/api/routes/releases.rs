@@ -78,7 +78,7 @@ pub(in crate::api) async fn list(
             created_at: release.created_at,
         })
     };
-    Ok(Json(ListPage::of(page, item)?))
+    Ok(Json(ListPage::new(page, item)?))
 }
 
 /// The manifest of a release

@@ -141,7 +141,7 @@ impl StoredParts {
         rule: Option<&str>,
         control: &Control,
     ) -> Result<engine::AttackReport, EngineError> {
-        let asked = engine::Corruption::of(&self.manifest, known, rule)?;
+        let asked = engine::Corruption::new(&self.manifest, known, rule)?;
         let mut room = FileMemory::new(self.budget.clone());
         room.hold(asked.memory()).map_err(EngineError::Refused)?;
         asked.play(&self.parts, control)
@@ -170,6 +170,6 @@ impl StoredParts {
             let read = room.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(EngineError::Refused)?);
         }
-        Ok((VerificationMaterial::of(&tables, files, false).map_err(engine_problem)?, room))
+        Ok((VerificationMaterial::new(&tables, files, false).map_err(engine_problem)?, room))
     }
 }

@@ -102,7 +102,7 @@ pub(in crate::api) async fn list(
 ) -> Result<Json<ListPage<TaxonomyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.store.taxonomies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
 /// Which version to give.

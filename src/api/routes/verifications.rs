@@ -156,7 +156,7 @@ impl VerificationFormReader {
                 let detail = "the form has a part that is no file of the request, or a file twice";
                 return Err(Problem::new(Kind::MalformedRequest, detail).with("part", name));
             };
-            let packing = FileEncoding::of(stated, &part)?;
+            let packing = FileEncoding::new(stated, &part)?;
             let room = std::mem::replace(&mut self.held, FileMemory::new(MemoryBudget::default()));
             let (file, room, read) = Self::file(app, part, packing, (self.left, room), &mut self.pace).await;
             (self.held, self.left) = (room, self.left.saturating_sub(read));
@@ -235,7 +235,7 @@ struct FileEncoding {
 
 impl FileEncoding {
     /// What the request states goes before what the part states, and that before the end of the name.
-    fn of(stated: &SubmittedFile, part: &Field<'_>) -> Result<Self, Problem> {
+    fn new(stated: &SubmittedFile, part: &Field<'_>) -> Result<Self, Problem> {
         let unpacked = |name: &str| match name {
             name if name.ends_with(".gz") => (name.len() - 3, Some(Encoding::Gzip)),
             name if name.ends_with(".zst") => (name.len() - 4, Some(Encoding::Zstd)),
@@ -272,7 +272,7 @@ async fn from_form(
     }
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
     run_blocking(move |control| {
-        let material = VerificationMaterial::of(&tables, files, original).map_err(engine_problem)?;
+        let material = VerificationMaterial::new(&tables, files, original).map_err(engine_problem)?;
         let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &asked, control)
     })

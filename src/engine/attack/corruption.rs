@@ -33,7 +33,7 @@ impl Corruption {
     ///
     /// # Errors
     /// The refusal of a release or a rule that it cannot be played on.
-    pub fn of(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, EngineError> {
+    pub fn new(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, EngineError> {
         let attributes = manifest.attributes();
         let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
         let publication = publication_of(manifest, &names).map_err(EngineError::bug)?;

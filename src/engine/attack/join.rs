@@ -70,9 +70,9 @@ impl JoinableRelease {
         let earlier: Option<Vec<&EarlierRelease>> = sequence.against.iter().map(find).collect();
         let Some(earlier) = earlier else { return Err(EngineError::bug("an earlier release is not at hand")) };
         let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
-            earlier.into_iter().map(|release| (release, ObservedRelease::of(release))).collect();
-        let shown = ObservedRelease::of(new);
-        let join = ReleaseJoin::of(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
+            earlier.into_iter().map(|release| (release, ObservedRelease::from_earlier(release))).collect();
+        let shown = ObservedRelease::from_earlier(new);
+        let join = ReleaseJoin::new(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
         let (mut joins, mut breaches, mut worst) = (Vec::new(), Vec::new(), None::<ManifestRatio>);
         for (requirement, on) in of_rule(sequence, rule) {
             for stated in on {

@@ -33,7 +33,7 @@ pub fn membership(
         }
         let members = verifier::members(given, &columns, protected, control).map_err(membership_problem)?;
         let members = members.ok_or_else(|| EngineError::bug("a release is not made from its original"))?;
-        found.push(MembershipSummary::of(table, &members));
+        found.push(MembershipSummary::new(table, &members));
     }
     if found.is_empty() && manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty()) {
         let detail = "cells of the release stand for several values: which tuples it might hold is not counted";

@@ -142,7 +142,7 @@ impl From<verifier::TupleEstimate> for TupleCount {
 }
 
 impl MembershipSummary {
-    pub(super) fn of(table: &ManifestTable, members: &MembershipReport) -> Self {
+    pub(super) fn new(table: &ManifestTable, members: &MembershipReport) -> Self {
         let class = |(at, name): (usize, &&str)| MembershipClass {
             buckets: (*name).to_owned(),
             rows: members.rows[at],

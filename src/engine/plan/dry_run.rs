@@ -50,13 +50,13 @@ pub fn dry_run(
     faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, EngineError> {
-    let dependencies = KnownDependencies::of(specification, table, control)?;
+    let dependencies = KnownDependencies::new(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
     let (permuted, unknown) = annotate(specification, permuted);
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let wide = ExtendedTable::of(specification, table, further, &union);
+    let wide = ExtendedTable::new(specification, table, further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;

@@ -111,7 +111,7 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
         table.reordered(&spread)
     });
     let looked_at = sampled.as_ref().unwrap_or(table);
-    let matrix = Associations::of(looked_at, attrs, |_| DEFAULT_BINS, || control.check())?;
+    let matrix = Associations::new(looked_at, attrs, |_| DEFAULT_BINS, || control.check())?;
     let name = |at: usize| table.name(matrix.attributes()[at]).to_owned();
     let pairs = (0..attrs.len()).flat_map(|a| (a + 1..attrs.len()).map(move |b| (a, b)));
     let mut associations: Vec<AttributeAssociation> = pairs

@@ -66,7 +66,7 @@ pub(in crate::engine) fn redundant_tables(
         }
         None => TableView::plain(table.attributes),
     };
-    let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());
+    let tree = JoinTree::from_views(&design.tables.iter().map(view).collect::<Vec<_>>());
     let why = match tree.mixed {
         _ if !tree.acyclic => Some("they share attributes in a ring".to_owned()),
         Some((tied, other)) => {

@@ -23,7 +23,7 @@ pub(in crate::engine) struct ExtendedTable<'a> {
 
 impl<'a> ExtendedTable<'a> {
     /// `further` are the other columns, rows in the same order.
-    pub(in crate::engine) fn of(
+    pub(in crate::engine) fn new(
         specification: &Specification,
         table: &'a Table,
         further: Option<&Table>,

@@ -30,7 +30,7 @@ impl KnownDependencies {
     }
 
     /// Declared ones, and those that hold in the data, but for those that are assumed unknown.
-    pub(in crate::engine) fn of(
+    pub(in crate::engine) fn new(
         specification: &Specification,
         table: &Table,
         control: &Control,

@@ -55,7 +55,7 @@ fn read(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<(f64, &'static str), ModelError> {
-    let shape = ModelShape::of(publication);
+    let shape = ModelShape::from_publication(publication);
     let nats = model_entropy(&shape, publication, kinds, parts, control)?;
     Ok((nats, if shape.whole { "closed_form" } else { "acyclic_subset" }))
 }

@@ -190,7 +190,7 @@ impl VerificationMaterial {
     ///
     /// # Errors
     /// Every fault of the statements that the files show.
-    pub fn of(stated: &[SubmittedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+    pub fn new(stated: &[SubmittedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
         let (mut names, mut faults) = (Vec::new(), Vec::new());
         let original = if original { files.pop() } else { None };
         for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {

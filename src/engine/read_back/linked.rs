@@ -225,7 +225,7 @@ impl BucketJoiner {
 
     /// Writes the rows of a bucket: those of the first part as they stand, beside those of each other part in an order of its own.
     fn bucket(&mut self, label: u32, out: &mut Vec<u8>) -> io::Result<()> {
-        let ranges: Vec<Range<usize>> = self.feeds.iter().map(|feed| feed.of(label)).collect();
+        let ranges: Vec<Range<usize>> = self.feeds.iter().map(|feed| feed.rows(label)).collect();
         let size = ranges.first().map_or(0, Range::len);
         if ranges.iter().any(|range| range.len() != size) {
             return Err(damaged("the parts of a table have not the same buckets"));
@@ -301,7 +301,7 @@ impl PartFeed {
     }
 
     /// The rows of a bucket, which is the next one.
-    fn of(&self, label: u32) -> Range<usize> {
+    fn rows(&self, label: u32) -> Range<usize> {
         let rows = &self.rows[self.used..];
         self.used..self.used + rows.iter().take_while(|(of, _)| *of == label).count()
     }

@@ -37,7 +37,7 @@ pub struct TableMeasures {
 }
 
 impl TableMeasures {
-    pub(in crate::engine) fn of(
+    pub(in crate::engine) fn new(
         sensitive: &[String],
         quasi_identifiers: Vec<String>,
         measured: &ClassMeasures,
@@ -53,7 +53,7 @@ impl TableMeasures {
             t_ordered,
             t_hierarchical,
             worst_posterior,
-        } = AchievedMeasures::of(measured);
+        } = AchievedMeasures::from_classes(measured);
         Self {
             sensitive: sensitive.join(" & "),
             quasi_identifiers,
@@ -108,7 +108,7 @@ pub struct RecursiveC {
 }
 
 impl AchievedMeasures {
-    pub(in crate::engine) fn of(measured: &ClassMeasures) -> Self {
+    pub(in crate::engine) fn from_classes(measured: &ClassMeasures) -> Self {
         let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
         Self {
             classes: measured.classes,

@@ -24,7 +24,7 @@ pub(in crate::engine) fn model_of<'c>(
     cells: &'c PublishedRows,
 ) -> Result<DecompositionModel<'c>, EngineError> {
     let others: Vec<_> = said.l.keys().copied().filter(|attr| *attr != said.primary).collect();
-    DecompositionModel::of(cells, said.primary, &others)
+    DecompositionModel::new(cells, said.primary, &others)
         .ok_or_else(|| EngineError::bug("the parts of a decomposition are not what its manifest says"))
 }
 

@@ -60,7 +60,7 @@ impl QuerySet {
     ///
     /// # Errors
     /// `invalid-specification` with every fault, or `work-limit`.
-    pub fn of(manifest: &Manifest, document: &Value) -> Result<Self, Problem> {
+    pub fn new(manifest: &Manifest, document: &Value) -> Result<Self, Problem> {
         let attributes = manifest.attributes();
         let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
         let unknown = |_| Problem::new(Kind::Internal, "the manifest of the release cannot be understood");
@@ -82,7 +82,7 @@ impl QuerySet {
         };
         let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
         suppressed(&publication, &names, &queries)?;
-        let shape = ModelShape::of(&publication);
+        let shape = ModelShape::from_publication(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
         let (mut needed, mut work): (Vec<Option<AttrSet>>, u64) = (vec![None; publication.tables.len()], 0);
         let routed = |query: ResolvedCountQuery| {

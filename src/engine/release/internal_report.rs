@@ -48,26 +48,26 @@ pub(in crate::engine) fn report(
         let cells = PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control)
             .map_err(model_problem)?;
         let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
-        report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
+        report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.word()));
     }
     if several.is_some() {
         kinds.push(Some(AttributeType::Integer));
     }
     let publication = several.as_ref().unwrap_or(publication);
-    let shape = ModelShape::of(publication);
+    let shape = ModelShape::from_publication(publication);
     if let Some(boxed) = boxes_of(publication) {
         let trees = &order.specification.taxonomies;
         let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
         let boxes = read.map_err(model_problem)?;
         if asked.kl {
             let nats = utility::divergence_of_boxes(&boxes, table, control)?;
-            report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
+            report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.word()));
         }
         let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;
-        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        report.count_queries = Some(CountReport::new(&errors.relative, errors.redrawn));
         return Ok(report);
     }
     if let (Some(said), Some(asked)) = (decomposition_of(publication), asked.count_queries) {
@@ -77,20 +77,20 @@ pub(in crate::engine) fn report(
         let mut below = |bound: u32| stream.below(bound);
         let model = model_of(said, &cells)?;
         let errors = utility::errors_of_decomposition(&model, &cells, table, &workload(asked), &mut below, control)?;
-        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        report.count_queries = Some(CountReport::new(&errors.relative, errors.redrawn));
         return Ok(report);
     }
     let all = |of: usize| Some(shape.published[of].attributes());
     let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(model_problem)?;
     if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
-        report.kl = Some(KlReport::of(divergence.nats, divergence.made.word()));
+        report.kl = Some(KlReport::new(divergence.nats, divergence.made.word()));
     }
     if let Some(asked) = asked.count_queries {
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors(&shape, &cells, table, &workload(asked), &mut below, control)?;
-        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        report.count_queries = Some(CountReport::new(&errors.relative, errors.redrawn));
     }
     Ok(report)
 }

@@ -36,7 +36,7 @@ pub fn release(
 ) -> Result<VerifiedRelease, EngineError> {
     let ReleaseInput { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
-    let dependencies = KnownDependencies::of(specification, table, control)?;
+    let dependencies = KnownDependencies::new(specification, table, control)?;
     let secret_order = super::prepare::secret_order(table, order.streams);
     let (permuted, unknown) = super::prepare::annotations::annotate(specification, table.reordered(&secret_order));
     if !unknown.is_empty() {
@@ -44,7 +44,7 @@ pub fn release(
     }
     let rows = Some(PlanRows { table: &permuted, streams: order.streams });
     let union = super::prepare::ledger_union(specification, order.earlier)?;
-    let wide = ExtendedTable::of(specification, table, order.further, &union);
+    let wide = ExtendedTable::new(specification, table, order.further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
     drop(wide);

@@ -168,7 +168,7 @@ fn to_verification(
             }
         }),
         violated_by: judged.held.is_none().then(|| names(judged.violated_by)),
-        achieved: judged.achieved.as_ref().map(AchievedMeasures::of),
+        achieved: judged.achieved.as_ref().map(AchievedMeasures::from_classes),
         breaks: broken(submission, judged),
         detail: judged.detail.clone(),
     });
@@ -179,7 +179,7 @@ fn to_verification(
         measures: figures
             .measures
             .iter()
-            .map(|(target, by, measured)| TableMeasures::of(&names(*target), names(*by), measured))
+            .map(|(target, by, measured)| TableMeasures::new(&names(*target), names(*by), measured))
             .collect(),
     });
     let check = |check: &verifier::Check| CheckResult {

@@ -70,7 +70,7 @@ pub enum TypedKind {
 impl TypedKind {
     /// How values of a type are held; `scale` is that of a decimal column, `None` when it is too wide.
     #[must_use]
-    pub fn of(kind: AttributeType, scale: Option<(u8, u8)>) -> Self {
+    pub fn new(kind: AttributeType, scale: Option<(u8, u8)>) -> Self {
         match kind {
             AttributeType::Integer => Self::Integer,
             AttributeType::Decimal => scale.map_or(Self::Text, |(digits, scale)| Self::Decimal(digits, scale)),
@@ -130,7 +130,7 @@ impl TypedRows {
     /// # Errors
     /// When they are not rows of these columns.
     pub fn batch(&self, csv: &[u8], header: bool) -> io::Result<RecordBatch> {
-        let mut growing: Vec<TypedBuilder> = self.columns.iter().map(TypedBuilder::of).collect();
+        let mut growing: Vec<TypedBuilder> = self.columns.iter().map(TypedBuilder::from_column).collect();
         each_record(csv, header, self.columns.len(), |record| {
             for ((field, quoted), column) in record.iter().zip(&mut growing) {
                 let value = (quoted || field != self.null.as_bytes()).then_some(field);
@@ -259,7 +259,7 @@ enum TypedBuilder {
 }
 
 impl TypedBuilder {
-    fn of(column: &TypedColumn) -> Self {
+    fn from_column(column: &TypedColumn) -> Self {
         let nested = || Self::new(column.kind.nested());
         match column.field().data_type() {
             DataType::Struct(fields) if column.shape == CellShape::Interval => {

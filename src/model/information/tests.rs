@@ -26,7 +26,7 @@ fn prepared(rows: &[(u32, u32, u32)], values: u32) -> (Table, RowGroups, Buckete
     let cells: Vec<Vec<u32>> = rows.iter().map(|&(x, _, s)| vec![x, s]).collect();
     let table = table(&[50, values], &cells);
     let control = Control::default();
-    let groups = RowGroups::of(&table, AttrSet::one(Attr(0)), &control).unwrap();
+    let groups = RowGroups::new(&table, AttrSet::one(Attr(0)), &control).unwrap();
     let bucket_of = rows.iter().map(|row| row.1).collect();
     let buckets = BucketedColumn::new(table.column(Attr(1)), bucket_of, 9, &control).unwrap();
     (table, groups, buckets)
@@ -125,7 +125,7 @@ fn the_divergence_is_that_of_the_vectors() {
             .map(|row| ["A", "B", "C", "D"].map(|a| code(&row[a])).into())
             .collect();
         let original = table(&[3; 4], &cells);
-        let entropy_of = |set: AttrSet| entropy(RowGroups::of(&original, set, &control).unwrap().sizes());
+        let entropy_of = |set: AttrSet| entropy(RowGroups::new(&original, set, &control).unwrap().sizes());
         let (mut views, mut figures) = (Vec::new(), Vec::new());
         for published in vector["tables"].as_array().unwrap() {
             let known: Vec<Attr> = attrs(&published["x"]);
@@ -156,11 +156,11 @@ fn the_divergence_is_that_of_the_vectors() {
                 placed(&rows, &mut parts, &mut listed).unwrap().into_iter().map(|bucket| bucket as u32).collect();
             let column = original.column(sensitive);
             let buckets = BucketedColumn::new(column, placed, 12, &control).unwrap();
-            let groups = RowGroups::of(&original, set, &control).unwrap();
+            let groups = RowGroups::new(&original, set, &control).unwrap();
             views.push(TableView::bucketized(set.with(sensitive), sensitive));
             figures.push(buckets.cross_entropy(&groups, &column.codes, &control).unwrap());
         }
-        let tree = JoinTree::of(&views);
+        let tree = JoinTree::from_views(&views);
         assert!(tree.is_decomposable(), "vector {at}");
         let tables: f64 = tree.members.iter().map(|&view| figures[view]).sum();
         let shared: f64 = tree.edges.iter().map(|edge| entropy_of(edge.separator)).sum();

@@ -37,14 +37,18 @@ impl SensitiveGrid {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn of(table: &Table, sensitive: &[(Attr, u64)], control: &Control) -> Result<(Self, Vec<u32>), Cancelled> {
+    pub fn from_table(
+        table: &Table,
+        sensitive: &[(Attr, u64)],
+        control: &Control,
+    ) -> Result<(Self, Vec<u32>), Cancelled> {
         let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
-        let cells = SensitiveCodes::of(table, all, control)?;
+        let cells = SensitiveCodes::new(table, all, control)?;
         let cell_of: Vec<u32> = cells.codes().iter().collect();
         let mut lines = vec![Vec::with_capacity(sensitive.len()); cells.counts().len()];
         let mut next = 0;
         for (attr, _) in sensitive {
-            let others = SensitiveCodes::of(table, all.without(*attr), control)?;
+            let others = SensitiveCodes::new(table, all.without(*attr), control)?;
             let mut line_of = vec![0; lines.len()];
             for (&cell, line) in cell_of.iter().zip(others.codes().iter()) {
                 line_of[cell as usize] = next + line;
@@ -193,7 +197,7 @@ pub fn several(
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
-    let (grid, cell_of) = SensitiveGrid::of(table, sensitive, control)?;
+    let (grid, cell_of) = SensitiveGrid::from_table(table, sensitive, control)?;
     let mut rows: Vec<Vec<u32>> = grid.counts.iter().map(|&count| Vec::with_capacity(count as usize)).collect();
     for (&cell, row) in cell_of.iter().zip(0..) {
         rows[cell as usize].push(row);

@@ -34,7 +34,7 @@ pub fn assign_tied(
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
     let asked: Vec<AttributeRequirement<'_>> =
-        sensitive.iter().map(|&(attr, guarantees)| AttributeRequirement::of(table, attr, guarantees)).collect();
+        sensitive.iter().map(|&(attr, guarantees)| AttributeRequirement::new(table, attr, guarantees)).collect();
     // the attribute whose most frequent value is rarest makes the most buckets
     let rarest = |&at: &usize| asked[at].population.largest();
     let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
@@ -75,7 +75,7 @@ struct AttributeRequirement<'a> {
 }
 
 impl<'a> AttributeRequirement<'a> {
-    fn of(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
+    fn new(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
         let column = table.column(attr);
         let population = Population::new(column.counts()).on(table.annotations(attr).clone());
         Self { codes: &column.codes, guarantees, population }

@@ -30,7 +30,7 @@ impl<'a> SensitiveCodes<'a> {
     ///
     /// # Panics
     /// When there is no attribute.
-    pub fn of(table: &'a Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
+    pub fn new(table: &'a Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let mut columns = attributes.iter().map(|attr| table.column(attr));
         #[expect(clippy::expect_used)]
         let first = columns.next().expect("there is an attribute");
@@ -106,7 +106,7 @@ mod tests {
             let codes = |at: usize| Codes::collect(4, rows.iter().map(move |row| row[at]));
             let columns = (0..3).map(|at| Column { domain: Arc::clone(&domain), codes: codes(at) }).collect();
             let table = Table::new((0..3).map(|i| i.to_string()).collect(), columns);
-            let joint = SensitiveCodes::of(&table, [Attr(0), Attr(2)].into_iter().collect(), &Control::default()).unwrap();
+            let joint = SensitiveCodes::new(&table, [Attr(0), Attr(2)].into_iter().collect(), &Control::default()).unwrap();
             let key = |row: usize| (rows[row][0], rows[row][2]);
             for a in 0..rows.len() {
                 prop_assert_eq!(joint.counts[joint.codes.get(a) as usize], (0..rows.len()).filter(|&b| key(a) == key(b)).count() as u64);

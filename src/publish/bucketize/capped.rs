@@ -49,7 +49,7 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
     for guarantee in guarantees {
         match *guarantee {
             Guarantee::LDiversity { l } => {
-                let part = ValueThreshold::of((1, l.into()));
+                let part = ValueThreshold::from_fraction((1, l.into()));
                 lower(&mut shares, |_| Some(part))?;
             }
             Guarantee::AlphaK { alpha, k } => {
@@ -59,7 +59,7 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
             Guarantee::KAnonymity { k } => fewest = fewest.max(k),
             Guarantee::Thresholds { stated, .. } => {
                 let limits = values.annotations().limits(stated.bytes())?;
-                lower(&mut shares, |code| limits.get(code).copied().map(ValueThreshold::of))?;
+                lower(&mut shares, |code| limits.get(code).copied().map(ValueThreshold::from_fraction))?;
             }
             _ => return None,
         }

@@ -60,7 +60,7 @@ pub(super) fn relax(
     if sizes.is_empty() {
         return Ok(None);
     }
-    let mut program = LinearProgram::of(kinds, (most * most) as f64 * 100.0);
+    let mut program = LinearProgram::new(kinds, (most * most) as f64 * 100.0);
     let step = kinds.len() as u64 * (sizes.len() + 3 * kinds.len()) as u64;
     let mut work = 0;
     loop {
@@ -150,7 +150,7 @@ struct LinearProgram {
 }
 
 impl LinearProgram {
-    fn of(kinds: &[ValueClass], dear: f64) -> Self {
+    fn new(kinds: &[ValueClass], dear: f64) -> Self {
         let number = kinds.len();
         let unit = |at: usize| (0..number).map(|other| f64::from(u8::from(other == at))).collect();
         Self {

@@ -149,7 +149,7 @@ impl Method for Bucketize {
             }
             bucketized.planned = Some(Arc::new(planned));
         }
-        let table = DesignedTable::of(attributes, Some(bucketized));
+        let table = DesignedTable::new(attributes, Some(bucketized));
         let (used_dependencies, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies, decision };
         design.judge();

@@ -71,7 +71,7 @@ pub enum MoveOrder {
 impl MoveOrder {
     /// The values in this order.
     #[must_use]
-    pub fn of(self, counts: &[u64]) -> Vec<usize> {
+    pub fn indices(self, counts: &[u64]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..counts.len()).collect();
         if self == Self::Falling {
             order.sort_by_key(|&value| std::cmp::Reverse(counts[value]));
@@ -83,7 +83,7 @@ impl MoveOrder {
 /// Fills buckets of two sizes.
 #[must_use]
 pub(super) fn fill_two(counts: &[u64], shares: &[ValueThreshold], two: TwoSizes) -> Vec<FilledBuckets> {
-    let (smaller, larger) = divide(counts, shares, two, &MoveOrder::Falling.of(counts));
+    let (smaller, larger) = divide(counts, shares, two, &MoveOrder::Falling.indices(counts));
     let filled =
         [FilledBuckets { class: two.first, counts: smaller }, FilledBuckets { class: two.second, counts: larger }];
     filled.into_iter().filter(|filled| filled.class.1 > 0).collect()
@@ -122,7 +122,7 @@ impl MultiSizeSearch<'_> {
                 (Some(two), _) => match two.setting()[..] {
                     [only] => open.push((counts, Some(only))),
                     _ => {
-                        let (smaller, larger) = divide(&counts, self.shares, two, &self.order.of(&counts));
+                        let (smaller, larger) = divide(&counts, self.shares, two, &self.order.indices(&counts));
                         open.push((larger, Some(two.second)));
                         open.push((smaller, Some(two.first)));
                     }

@@ -19,7 +19,7 @@ impl From<Ratio> for ValueThreshold {
 
 impl ValueThreshold {
     /// A fraction of at most 1.
-    pub(super) fn of((numerator, denominator): ExactFraction) -> Self {
+    pub(super) fn from_fraction((numerator, denominator): ExactFraction) -> Self {
         if numerator >= denominator { Self::ALL } else { Self { numerator, denominator } }
     }
 

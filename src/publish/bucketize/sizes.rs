@@ -74,7 +74,7 @@ pub struct SizePairs {
 impl SizePairs {
     /// The ways for two sizes, the smaller first; `None` where there are none.
     #[must_use]
-    pub fn of(rows: u64, s1: u64, s2: u64) -> Option<Self> {
+    pub fn new(rows: u64, s1: u64, s2: u64) -> Option<Self> {
         let (n, s1, s2) = (i128::from(rows), i128::from(s1), i128::from(s2));
         let (g, inverse) = gcd(s2, s1);
         if n % g != 0 {
@@ -208,7 +208,7 @@ pub fn two_sizes(
     for s1 in m.max(1)..most.min(rows.max(1)) {
         for s2 in s1 + 1..=most {
             control.check()?;
-            let Some(pairs) = SizePairs::of(rows, s1, s2) else { continue };
+            let Some(pairs) = SizePairs::new(rows, s1, s2) else { continue };
             let last = if pruning == Pruning::None { pairs.last() } else { pairs.last_below(least) };
             let found = match pruning {
                 Pruning::Full if last < 0 => None,

@@ -63,7 +63,7 @@ fn settings_are_those_of_the_reference() {
         let (m, most) = (case["min_size"].as_u64().unwrap(), case["max_size"].as_u64().unwrap());
 
         let gamma = &case["gamma"];
-        let pairs = SizePairs::of(share::rows(&kinds), gamma["S1"].as_u64().unwrap(), gamma["S2"].as_u64().unwrap());
+        let pairs = SizePairs::new(share::rows(&kinds), gamma["S1"].as_u64().unwrap(), gamma["S2"].as_u64().unwrap());
         let listed: Vec<SizeCount> = pairs.into_iter().flat_map(|p| (0..=p.last()).map(move |at| p.at(at))).collect();
         assert_eq!(listed, classes(&gamma["pairs"]), "case {number}");
         let valid = pairs.and_then(|pairs| pairs.valid(&kinds, pairs.last()));
@@ -81,7 +81,7 @@ fn settings_are_those_of_the_reference() {
         assert_eq!(Some(loss(&two.setting())), case["two_size"]["loss"].as_u64(), "case {number}");
         if case["partition"].is_object() {
             divided += 1;
-            let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.of(&counts));
+            let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.indices(&counts));
             assert_eq!(smaller, numbers(&case["partition"]["t1"]), "case {number}");
             assert_eq!(larger, numbers(&case["partition"]["t2"]), "case {number}");
         }
@@ -129,7 +129,7 @@ fn fifty_records_come_in_eight_buckets() {
     let shares: Vec<ValueThreshold> = ["1/6"; 6].iter().chain(&["1/3", "1/3", "1/7"]).map(|text| share(text)).collect();
     let two = TwoSizes { first: (6, 6), second: (7, 2) };
     assert!(two_are_valid(&kinds(&counts, &shares), two.first, two.second));
-    let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.of(&counts));
+    let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.indices(&counts));
     assert_eq!(smaller, [5, 5, 5, 5, 5, 5, 3, 3, 0]);
     assert_eq!(larger, [2, 2, 2, 2, 2, 2, 0, 0, 2]);
     assert_kept(&multi::fill_two(&counts, &shares, two), &counts, &shares);

@@ -55,7 +55,7 @@ impl PossibleTuples {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn of(
+    pub fn new(
         sensitive: &SensitiveCodesByRow,
         groups: &RowsByGroup,
         sets: &PublishedSets,

@@ -59,7 +59,7 @@ fn the_posters_table_is_as_its_restoration_says() {
     let with = |noise: u32| {
         let mut sets = sets.clone();
         sets[0][0].insert(noise);
-        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &control).unwrap();
+        let candidates = PossibleTuples::new(&sensitive, &groups, &sets, &control).unwrap();
         (unlinked(&sensitive, &groups, &sets), excludable(&candidates, &sets))
     };
     assert_eq!(with(4), (vec![], vec![(0, 0, 4)]));
@@ -69,7 +69,7 @@ fn the_posters_table_is_as_its_restoration_says() {
     assert_eq!(noisy.noise, [NoiseValue { group: 0, attribute: 0, value: 7 }]);
     assert_eq!(noisy.sets, [[set(&[1, 2, 7, 8])], [set(&[2, 4, 7, 9])]]);
     // the sets hide from nobody with the sensitive table that two of four have 8
-    let candidates = PossibleTuples::of(&sensitive, &groups, &noisy.sets, &control).unwrap();
+    let candidates = PossibleTuples::new(&sensitive, &groups, &noisy.sets, &control).unwrap();
     let found = breaches(&candidates, &[4], 2);
     let kinds = |kind: BreachKind| found.iter().filter(move |breach| breach.kind == kind);
     assert!(kinds(BreachKind::Forced).all(|breach| breach.group == 0) && kinds(BreachKind::Forced).count() == 1);
@@ -117,7 +117,7 @@ fn what_the_vectors_exclude_is_excluded() {
             stated.sort_unstable();
             stated
         };
-        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let candidates = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
         assert_eq!(excludable(&candidates, &sets), stated("excludable"), "case {at}");
         assert_eq!(unlinked(&sensitive, &groups, &sets), stated("e1"), "case {at}");
         some += stated("excludable").len();
@@ -156,7 +156,7 @@ fn what_no_other_row_can_have_is_concluded_where_no_value_is_noise() {
         let found = breaches(candidates, &[2], 2).into_iter();
         found.filter(|told| told.kind == BreachKind::Chain).map(|told| (told.group, told.primary)).collect()
     };
-    let all = || PossibleTuples::of(&sensitive, &groups, &sets, &control).unwrap();
+    let all = || PossibleTuples::new(&sensitive, &groups, &sets, &control).unwrap();
     assert_eq!(chains(&all()), [(0, Some(1)), (1, Some(2))]);
     // somebody earns 8, and the nurse does not
     let told = all().covering(&sets, &[true], &control).unwrap();
@@ -206,7 +206,7 @@ proptest! {
                 }
             }
         });
-        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let candidates = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
         for (group, of_group) in possible.iter().enumerate() {
             for (attribute, values) in of_group.iter().enumerate() {
                 prop_assert_eq!(&candidates.in_group(group, attribute), values);
@@ -265,7 +265,7 @@ proptest! {
                 (0..2).for_each(|attribute| { of[attribute].insert(sensitive.others[attribute][row as usize]); });
             }
         });
-        let all = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let all = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
         let told = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
         for (group, of) in alike.iter().enumerate() {
             for (attribute, most) in of.iter().enumerate() {
@@ -307,7 +307,7 @@ proptest! {
                     let most = counts(&primaries).into_iter().max().unwrap_or(0);
                     prop_assert!(most * l <= group.len() as u64);
                 }
-                let candidates = PossibleTuples::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
+                let candidates = PossibleTuples::new(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
                 prop_assert_eq!(excludable(&candidates, &noisy.sets), vec![]);
                 // true values stay
                 for (sets, truth) in noisy.sets.iter().zip(sets_of(&sensitive, &noisy.groups)) {

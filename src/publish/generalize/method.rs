@@ -193,7 +193,7 @@ fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, 
                 Some(number(&mut |text| write_set(domain.kind(), values(), text)))
             })
             .collect(),
-        (CellKind::Interval | CellKind::Node, None) => intervals(column, &Axis::of(domain), classes)
+        (CellKind::Interval | CellKind::Node, None) => intervals(column, &Axis::from_domain(domain), classes)
             .iter()
             .map(|interval| {
                 let (first, last) = interval.ends?;

@@ -90,7 +90,7 @@ impl GeneralizationInput {
         // at most the number of rows: the whole table keeps all of it
         let min_bucket = self.k.max(fewest).max(1) as usize;
         let limits = PartitionLimits { split: self.split, max_attempts: self.max_attempts, min_bucket };
-        let space = SplitSpace::of(table, self.quasi_identifiers, stated);
+        let space = SplitSpace::new(table, self.quasi_identifiers, stated);
         let made = partition::partition_apart(space, table.rows(), limits, &mut judge, control);
         made.map_err(|unfinished| unfinished.cancelled().into())
     }

@@ -84,7 +84,7 @@ proptest! {
         }
         for attr in [Attr(0), Attr(1)] {
             let column = table.column(attr);
-            let (intervals, sets) = (intervals(column, &Axis::of(&column.domain), &made), sets(column, &made));
+            let (intervals, sets) = (intervals(column, &Axis::from_domain(&column.domain), &made), sets(column, &made));
             let nodes = nodes(column, &made, &Halves);
             for (class, rows) in members.iter().enumerate() {
                 let codes: BTreeSet<u32> = rows.iter().map(|&row| column.codes.get(row)).collect();
@@ -136,7 +136,7 @@ fn four_rows_make_two_classes_of_two() {
     let made = classes(&generalization(2, kept, MedianSplit::Strict), &table).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(made.bucket_of, [0, 0, 1, 1]);
     let column = table.column(Attr(0));
-    let cells = intervals(column, &Axis::of(&column.domain), &made);
+    let cells = intervals(column, &Axis::from_domain(&column.domain), &made);
     assert_eq!(cells.iter().map(|cell| cell.ends).collect::<Vec<_>>(), [Some((0, 1)), Some((2, 3))]);
     let empty = table.reordered(&[]);
     assert_eq!(

@@ -94,7 +94,7 @@ pub(super) fn partition_near(
     near: usize,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
-    let mut halving = PartitionState::of(space, rows, near);
+    let mut halving = PartitionState::new(space, rows, near);
     let mut scratch = Scratch::default();
     let (mut bucket, mut made) = (0, 1);
     while !halving.open.is_empty() {
@@ -153,7 +153,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     judge: &mut J,
     control: &Control,
 ) -> Result<BucketAssignment, PartitionError<J::Unclear>> {
-    let mut halving = PartitionState::of(space, rows, MAX_UNNUMBERED_ROWS);
+    let mut halving = PartitionState::new(space, rows, MAX_UNNUMBERED_ROWS);
     while !halving.open.is_empty() {
         halving.renumber(|order| judge.reorder(order));
         let (space, asked) = (&halving.space, &*judge);
@@ -200,7 +200,7 @@ fn halve<E: From<Cancelled>>(
     if rows.len() / 2 < limits.min_bucket {
         return Ok(None);
     }
-    let mut candidates = SplitCandidates::of(space, limits.split, rows, scratch);
+    let mut candidates = SplitCandidates::new(space, limits.split, rows, scratch);
     for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
         let Some((left, right)) = candidates.next_split() else { break };
         control.check()?;
@@ -231,7 +231,7 @@ struct PartitionState {
 }
 
 impl PartitionState {
-    fn of(space: SplitSpace, rows: usize, near: usize) -> Self {
+    fn new(space: SplitSpace, rows: usize, near: usize) -> Self {
         let order = (0..rows as u32).collect();
         let open = (rows > 0).then_some(0..rows).into_iter().collect();
         Self { space, order, outside: None, among: rows, near, open, bucket_of: vec![0; rows], closed: 0 }

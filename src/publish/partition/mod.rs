@@ -87,10 +87,10 @@ struct Dimension {
 impl SplitSpace {
     /// The dimensions of `attributes`.
     #[must_use]
-    pub fn of(table: &Table, attributes: AttrSet, stated: &dyn TableAnnotations) -> Self {
+    pub fn new(table: &Table, attributes: AttrSet, stated: &dyn TableAnnotations) -> Self {
         let dimension = |attr| {
             let column = table.column(attr);
-            let axis = stated.axis(attr).unwrap_or_else(|| Axis::of(&column.domain));
+            let axis = stated.axis(attr).unwrap_or_else(|| Axis::from_domain(&column.domain));
             let of_code: Vec<u32> = (0..column.domain.len() as u32).map(|code| axis.ordinal(code)).collect();
             let (low, high) = range(&column.codes, &of_code);
             let most = of_code.iter().copied().max().map_or(0, |most| most as usize + 1);
@@ -139,7 +139,7 @@ pub struct Scratch {
 impl<'a> SplitCandidates<'a> {
     /// The splits of the bucket of `rows`, which rise.
     #[must_use]
-    pub fn of(space: &'a SplitSpace, split: MedianSplit, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
+    pub fn new(space: &'a SplitSpace, split: MedianSplit, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
         scratch.order.clear();
         for (index, dimension) in space.dimensions.iter().enumerate() {
             let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows));

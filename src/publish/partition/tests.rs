@@ -62,12 +62,12 @@ proptest! {
         rows in prop::collection::vec(prop::collection::vec(0u32..6, 3), 1..30), members: u32, strict: bool,
     ) {
         let table = table(&rows);
-        let space = SplitSpace::of(&table, table.attributes(), &NoAnnotations);
+        let space = SplitSpace::new(&table, table.attributes(), &NoAnnotations);
         let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| members >> row & 1 == 1).collect();
         prop_assume!(!bucket.is_empty());
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let mut scratch = Scratch::default();
-        let mut candidates = SplitCandidates::of(&space, split, &bucket, &mut scratch);
+        let mut candidates = SplitCandidates::new(&space, split, &bucket, &mut scratch);
         let mut made = Vec::new();
         while let Some((left, right)) = candidates.next_split() {
             prop_assert!(!left.is_empty() && !right.is_empty());
@@ -106,7 +106,7 @@ proptest! {
         attempts in prop::option::of(1usize..3),
     ) {
         let table = table(&rows);
-        let space = SplitSpace::of(&table, AttrSet::first(2), &NoAnnotations);
+        let space = SplitSpace::new(&table, AttrSet::first(2), &NoAnnotations);
         let sensitive = table.column(Attr(2));
         let requirement = || BucketRequirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
         let mut judge = PerHalfPredicate::new(vec![requirement()]);
@@ -155,7 +155,7 @@ proptest! {
         let groups = TallyGroups { of_row: group, count: 3 };
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let limits = PartitionLimits { split, max_attempts: None, min_bucket: 1 };
-        let space = || SplitSpace::of(&table, AttrSet::first(2), &NoAnnotations);
+        let space = || SplitSpace::new(&table, AttrSet::first(2), &NoAnnotations);
         let two = |groups| BucketRequirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
         let judge = || PerHalfPredicate::new(vec![two(None), two(Some(&groups))]);
         let partitioned = |near| {
@@ -185,7 +185,7 @@ fn a_declared_order_decides_where_rows_are_cut() {
             Some(Axis::from_places(&[1, 3, 0, 2]))
         }
     }
-    let space = SplitSpace::of(&table, table.attributes(), &Declared);
+    let space = SplitSpace::new(&table, table.attributes(), &Declared);
     let limits = PartitionLimits { split: MedianSplit::Strict, max_attempts: None, min_bucket: 2 };
     let made = partition_apart(space, 4, limits, &mut PerHalfPredicate::default(), &Control::default()).unwrap();
     assert_eq!(made.bucket_of, [0, 1, 0, 1]);
@@ -194,12 +194,12 @@ fn a_declared_order_decides_where_rows_are_cut() {
 #[test]
 fn it_stops_when_told() {
     let table = table(&[vec![1], vec![2]]);
-    let space = SplitSpace::of(&table, table.attributes(), &NoAnnotations);
+    let space = SplitSpace::new(&table, table.attributes(), &NoAnnotations);
     let control = Control::default();
     control.cancel();
     let limits = PartitionLimits { split: MedianSplit::Relaxed, max_attempts: None, min_bucket: 1 };
     assert!(partition_apart(space, 2, limits, &mut PerHalfPredicate::default(), &control).is_err());
-    let space = || SplitSpace::of(&table, table.attributes(), &NoAnnotations);
+    let space = || SplitSpace::new(&table, table.attributes(), &NoAnnotations);
     assert!(
         partition(space(), 2, limits, &mut InTurn(PerHalfPredicate::default(), GroupTally::default()), &control)
             .is_err()

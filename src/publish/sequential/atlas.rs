@@ -30,7 +30,7 @@ pub(super) enum LabelError {
 
 impl LabelDomain {
     /// The atlas of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
-    pub(super) fn of(
+    pub(super) fn new(
         new: Option<(&Column, Option<&BoundTaxonomy>)>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
         stated: &[&str],
@@ -164,7 +164,7 @@ impl LabelDomain {
             };
             places.get(rank).map(|span| span.first)
         };
-        sets.iter().map(|set| NodeSet::of(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
+        sets.iter().map(|set| NodeSet::from_leaves(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
     }
 
     /// Where a stated value or node stands; `None` where it is neither.

@@ -128,10 +128,10 @@ impl JoinedEarlier {
                 classes.insert(release, signatures);
             }
         }
-        Ok(Self::of(tables, sought, partial, &classes, with_new))
+        Ok(Self::new(tables, sought, partial, &classes, with_new))
     }
 
-    fn of(
+    fn new(
         tables: &JoinTables,
         sought: &IndexedRequirement,
         mut partial: PartialTuple,

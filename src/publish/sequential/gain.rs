@@ -19,7 +19,7 @@ pub(super) struct ClassHistogram {
 
 impl ClassHistogram {
     /// Of a column whose codes have the given places. Without classes all rows are of one.
-    pub(super) fn of(
+    pub(super) fn new(
         codes: &Codes,
         places: &[u32],
         class: Option<(&Codes, usize)>,

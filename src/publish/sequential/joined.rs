@@ -259,7 +259,7 @@ impl RequirementJoin {
             let mut by_label: HashMap<&NodeSet, Vec<u32>, RandomState> = HashMap::default();
             links.iter().for_each(|&link| by_label.entry(pairing.places_of(link)).or_default().push(link));
             let (others, of_others): (Vec<&NodeSet>, Vec<Vec<u32>>) = by_label.into_iter().unzip();
-            let index = CompatibilityIndex::of(others);
+            let index = CompatibilityIndex::from_labels(others);
             for (label, met) in labels.iter().zip(&mut meeting) {
                 let found = index.meeting(label);
                 // most often all of them meet, and need not be copied
@@ -397,7 +397,7 @@ impl RequirementJoin {
         let at = self.growth_of.iter().position(|&other| other == Some(growth))?;
         let of_column = |(_, pairing): &(usize, &ColumnPairing)| pairing.column == self.columns[at];
         let met = |(place, pairing): (usize, &ColumnPairing)| {
-            let index = CompatibilityIndex::of(pairing.places.iter().collect());
+            let index = CompatibilityIndex::from_labels(pairing.places.iter().collect());
             // values without a taxonomy may be as many as there are labels
             let is_few = children.len().saturating_mul(pairing.places.len()) <= CompatibleLabels::MOST;
             let by_child = children.iter().map(|&child| {

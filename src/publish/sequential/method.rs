@@ -63,7 +63,7 @@ impl Method for Sequential {
         let Some(rows) = input.rows else { return Ok(design) };
         let nothing = EarlierReleases::default();
         let beside = input.beside.unwrap_or(&nothing);
-        let world = ProblemBuilder::of(spec, rows.table, beside)?;
+        let world = ProblemBuilder::new(spec, rows.table, beside)?;
         let sequence = world.sequence(control)?;
         let mut faults = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
         faults.extend(world.tied(control)?);
@@ -79,7 +79,7 @@ impl Method for Sequential {
             cuts,
         };
         let attributes = AttrSet::first(input.counts.attributes());
-        design.tables.push(DesignedTable { cut: Some(Arc::new(sequenced)), ..DesignedTable::of(attributes, None) });
+        design.tables.push(DesignedTable { cut: Some(Arc::new(sequenced)), ..DesignedTable::new(attributes, None) });
         // a step is refused where it would break a requirement, and that it was tells of the data
         design.decision = Decision::ByData(None);
         Ok(design)

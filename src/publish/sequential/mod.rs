@@ -296,7 +296,7 @@ impl From<Cancelled> for SequentialJoinError {
 }
 
 impl SequentialJoinError {
-    const fn of(self, requirement: usize) -> SequentialError {
+    const fn at_requirement(self, requirement: usize) -> SequentialError {
         match self {
             Self::TooDense => SequentialError::TooDense { requirement },
             Self::Cancelled(cancelled) => SequentialError::Cancelled(cancelled),

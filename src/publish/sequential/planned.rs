@@ -74,7 +74,7 @@ impl JoinPlanner<'_> {
     ) -> Result<RequirementJoin, SequentialError> {
         let Self { sequence, tables, growths, control } = *self;
         let begun = RequirementJoin::begin(tables, requirement, sought, joined, growths, sequence.most_links, control);
-        begun.map_err(|unjoined| unjoined.of(requirement))
+        begun.map_err(|unjoined| unjoined.at_requirement(requirement))
     }
 
     /// A join that says what the new release says alone, which is `sought` of it.
@@ -105,7 +105,7 @@ impl JoinPlanner<'_> {
         earlier: &[usize],
     ) -> Result<MeasureValue, SequentialError> {
         let fixed = JoinedEarlier::join(self.tables, sought, earlier, self.sequence.most_links, self.control);
-        let fixed = fixed.map_err(|unjoined| unjoined.of(requirement))?;
+        let fixed = fixed.map_err(|unjoined| unjoined.at_requirement(requirement))?;
         fixed.level(&sought.measure).ok_or(SequentialError::EmptyJoin { requirement })
     }
 }

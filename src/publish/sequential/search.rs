@@ -72,7 +72,7 @@ impl<'a> CutSearch<'a> {
         if sequence.new.rows == 0 {
             return Err(SequentialError::EmptyTable);
         }
-        let tables = JoinTables::of(sequence, control)?;
+        let tables = JoinTables::from_problem(sequence, control)?;
         let growths = growths(sequence, &tables, control)?;
         let planned = JoinPlanner { sequence, tables: &tables, growths: &growths, control }.begin(reduce)?;
         let mut search = Self { sequence, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
@@ -217,7 +217,7 @@ impl<'a> CutSearch<'a> {
         let strict = !self.sequence.allow_violating_prefix;
         for open in &mut self.planned.open {
             let level = open.weigh(growth, (node, children), &self.growths, strict, control);
-            let level = level.map_err(|unjoined| unjoined.of(open.requirement))?;
+            let level = level.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
             levels.push(level);
             if !level.is_some_and(|level| open.measure.allows(level)) {
                 keeps_all = false;
@@ -253,7 +253,7 @@ impl<'a> CutSearch<'a> {
         let CandidateStep { growth, node, children, .. } = self.candidates.remove(candidate);
         for open in &mut self.planned.open {
             let made = open.make(growth, (node, &children), &self.growths, control);
-            made.map_err(|unjoined| unjoined.of(open.requirement))?;
+            made.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
         }
         let levels = self.levels();
         let found = |requirement| self.planned.worst(&self.tables, requirement, &levels);
@@ -338,7 +338,7 @@ fn growths<'a>(
         }
         let original = &sequence.new.columns[tables.original[column]];
         let places: Vec<u32> = tables.views[0].places[column].iter().map(NodeSet::first).collect();
-        let cells = ClassHistogram::of(original.codes, &places, class, control)?;
+        let cells = ClassHistogram::new(original.codes, &places, class, control)?;
         let growth = CutState::new(column, &original.scale, places, cells);
         growths.push(growth.ok_or(SequentialError::NoScale { attribute: original.attribute })?);
     }

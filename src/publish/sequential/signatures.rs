@@ -18,15 +18,15 @@ pub(super) struct RowSignatures {
 impl RowSignatures {
     /// Of the rows of a table.
     pub(super) fn of_rows(rows: usize, columns: &[&Codes], control: &Control) -> Result<Self, Cancelled> {
-        Self::of(rows, columns.len(), |row, at| columns[at].get(row), |_| 1, control)
+        Self::new(rows, columns.len(), |row, at| columns[at].get(row), |_| 1, control)
     }
 
     /// Of some columns of other signatures.
     pub(super) fn project(&self, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
-        Self::of(self.len(), columns.len(), |row, at| self.get(row)[columns[at]], |row| self.counts[row], control)
+        Self::new(self.len(), columns.len(), |row, at| self.get(row)[columns[at]], |row| self.counts[row], control)
     }
 
-    fn of(
+    fn new(
         rows: usize,
         width: usize,
         cell: impl Fn(usize, usize) -> u32,

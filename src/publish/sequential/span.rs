@@ -61,7 +61,7 @@ impl From<NodeRange> for NodeSet {
 impl NodeSet {
     /// Single places, in any order; `None` of no place.
     #[must_use]
-    pub fn of(mut places: Vec<u32>) -> Option<Self> {
+    pub fn from_leaves(mut places: Vec<u32>) -> Option<Self> {
         places.sort_unstable();
         places.dedup();
         let runs = places.chunk_by(|a, b| a + 1 == *b);
@@ -120,7 +120,7 @@ pub(super) struct CompatibilityIndex<'a> {
 }
 
 impl<'a> CompatibilityIndex<'a> {
-    pub(super) fn of(places: Vec<&'a NodeSet>) -> Self {
+    pub(super) fn from_labels(places: Vec<&'a NodeSet>) -> Self {
         let is_point = |at: &u32| matches!(places[*at as usize], NodeSet::Range(span) if span.is_point());
         let (mut points, wide): (Vec<u32>, Vec<u32>) = (0..places.len() as u32).partition(is_point);
         points.sort_unstable_by_key(|at| places[*at as usize].first());

@@ -119,7 +119,7 @@ pub(super) struct JoinTables {
 }
 
 impl JoinTables {
-    pub(super) fn of(sequence: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
+    pub(super) fn from_problem(sequence: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
         let SequentialProblem { new, earlier, requirements, exclusions, .. } = sequence;
         let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
         let of_earlier =

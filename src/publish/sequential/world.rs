@@ -37,7 +37,7 @@ pub(super) struct ProblemBuilder<'a> {
 }
 
 impl<'a> ProblemBuilder<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         spec: &'a SequentialSpec,
         table: &'a Table,
         beside: &'a EarlierReleases,
@@ -145,7 +145,7 @@ impl<'a> ProblemBuilder<'a> {
                 .filter_map(|release| Some((release.column(name)?, release.taxonomies.get(name))))
                 .collect();
             let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-            match LabelDomain::of(new, &earlier, stated) {
+            match LabelDomain::new(new, &earlier, stated) {
                 Ok(atlas) => atlases.push(atlas),
                 Err(why) => faults.push(self.unplaced(name, why)),
             }

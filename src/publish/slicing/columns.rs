@@ -27,7 +27,7 @@ impl CorrelationBins {
     }
 
     fn coarse(&self, table: &Table, attr: Attr) -> Coarse {
-        Coarse::of(table.column(attr), self.number(attr))
+        Coarse::new(table.column(attr), self.number(attr))
     }
 }
 
@@ -200,7 +200,7 @@ fn clustered(
     if count == attrs.len() {
         return Ok(attrs.into_iter().map(AttrSet::one).collect());
     }
-    let associations = Associations::of(table, attributes, |attr| bins.number(attr), || control.check())?;
+    let associations = Associations::new(table, attributes, |attr| bins.number(attr), || control.check())?;
     let from = |a: usize| (0..attrs.len()).map(|b| 1.0 - associations.between(a, b)).collect::<Vec<f64>>();
     let distances: Vec<Vec<f64>> = (0..attrs.len()).map(from).collect();
     let clusters = medoids::cluster(&distances, count).into_iter();

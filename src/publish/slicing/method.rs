@@ -147,7 +147,7 @@ impl Method for SlicingMethod {
                 Err(other) => return Err(unplanned(other)),
             }
         }
-        let mut table = DesignedTable::of(attributes, None);
+        let mut table = DesignedTable::new(attributes, None);
         let last = columns.last().copied().unwrap_or_default();
         let protection = slicing.diversity.protection(&columns, sensitive);
         slicing.columns = ColumnChoice::Explicit(columns);

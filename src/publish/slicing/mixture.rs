@@ -75,7 +75,7 @@ struct MixtureChange {
 }
 
 impl IdentityIndex {
-    fn of(keys: &IdentityKeys, control: &Control) -> Result<Self, Cancelled> {
+    fn from_keys(keys: &IdentityKeys, control: &Control) -> Result<Self, Cancelled> {
         let groups = keys.together(control)?;
         let mut matching = Self::empty();
         let mut seen = vec![false; groups.count as usize];
@@ -119,7 +119,7 @@ impl<'a> MixtureChecker<'a> {
         if left.has_bad() {
             return Ok(None);
         }
-        let whole = MixtureBucket { counts: left.kept(), matching: IdentityIndex::of(keys, control)? };
+        let whole = MixtureBucket { counts: left.kept(), matching: IdentityIndex::from_keys(keys, control)? };
         Ok(Some(Self {
             keys: Cow::Borrowed(keys),
             codes: Cow::Borrowed(&sensitive.codes),
@@ -153,10 +153,10 @@ impl<'a> MixtureChecker<'a> {
                     .map(|(other, weight)| MatchedBucket::known(weight, &other.counts))
                     .collect();
                 if in_left {
-                    mixed.push(MatchedBucket::of(others, &self.left));
+                    mixed.push(MatchedBucket::new(others, &self.left));
                 }
                 if in_right {
-                    mixed.push(MatchedBucket::of(others, &self.right));
+                    mixed.push(MatchedBucket::new(others, &self.right));
                 }
                 // what is bad in its only bucket is bad
                 if mixed.len() == 1 || !self.judge.holds(others, beside, &mixed) {

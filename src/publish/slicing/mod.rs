@@ -236,7 +236,7 @@ impl SlicingPlan {
 
     /// Along what rows are split.
     fn space(&self, table: &Table, stated: &dyn TableAnnotations) -> SplitSpace {
-        SplitSpace::of(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
+        SplitSpace::new(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
     }
 
     /// How far rows are split.

@@ -34,7 +34,7 @@ pub(super) struct MatchedBucket<'a> {
 
 impl<'a> MatchedBucket<'a> {
     /// A bucket for a row with these values.
-    pub(super) fn of(others: &[u32], counts: &'a dyn BucketCountsView) -> Self {
+    pub(super) fn new(others: &[u32], counts: &'a dyn BucketCountsView) -> Self {
         Self { weight: weight(others, counts), counts }
     }
 
@@ -211,7 +211,8 @@ mod tests {
 
     fn judged_without(aside: &[u32], l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
-        let buckets: Vec<MatchedBucket<'_>> = buckets.iter().map(|bucket| MatchedBucket::of(&others, bucket)).collect();
+        let buckets: Vec<MatchedBucket<'_>> =
+            buckets.iter().map(|bucket| MatchedBucket::new(&others, bucket)).collect();
         let bound = FrequencyBound { l: ratio(l), annotations: ColumnAnnotations::without(aside.to_vec()) };
         let mut judge = PosteriorJudge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);

@@ -90,7 +90,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn of(table: &Table, sensitive: u8, keys: &IdentityKeys) -> Self {
+    fn new(table: &Table, sensitive: u8, keys: &IdentityKeys) -> Self {
         Self {
             others: keys.others.iter().map(|other| other.of_row.clone()).collect(),
             beside: keys.beside.of_row.clone(),
@@ -150,7 +150,7 @@ pub(super) fn naive(
     'buckets: while !open.is_empty() {
         let bucket = open.remove(0);
         let mut scratch = Scratch::default();
-        let mut candidates = SplitCandidates::of(space, split, &bucket, &mut scratch);
+        let mut candidates = SplitCandidates::new(space, split, &bucket, &mut scratch);
         for _ in 0..attempts {
             let Some((left, right)) = candidates.next_split() else { break };
             let all: Vec<Vec<u32>> =
@@ -225,7 +225,7 @@ fn the_vectors_come_out() {
 
         // the definition of these tests is the oracle's
         let keys = keys_of(&table, &sliced.columns, &sliced.boxes, slicing.sensitive, &Control::default()).unwrap();
-        let known = Known::of(&table, vector.sensitive, &keys);
+        let known = Known::new(&table, vector.sensitive, &keys);
         for (row, expected) in vector.p.unwrap().into_iter().enumerate() {
             let (weights, all) = known.posterior(&buckets, row as u32, false);
             assert_eq!(weights.len(), expected.len());
@@ -238,7 +238,7 @@ fn the_vectors_come_out() {
             }
         }
         let coarse: Vec<Coarse> =
-            table.attributes().iter().map(|attr| Coarse::of(table.column(attr), u32::MAX)).collect();
+            table.attributes().iter().map(|attr| Coarse::new(table.column(attr), u32::MAX)).collect();
         for (a, row) in vector.phi2.unwrap().into_iter().enumerate() {
             for (b, expected) in row.into_iter().enumerate() {
                 assert!((phi_squared(&coarse[a], &coarse[b]) - expected).abs() < 1e-11, "{a} {b}");
@@ -277,7 +277,7 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
         [vec![vec![0, 1], vec![2, 3]], vec![vec![0], vec![1], vec![2], vec![3]], vec![vec![0, 1, 2], vec![3]]]
     {
         let keys = keys_for(&table, &columns, 3);
-        let known = Known::of(&table, 3, &keys);
+        let known = Known::new(&table, 3, &keys);
         assert!(known.is_diverse(&buckets, ratio(2, 1), false));
         assert!(!known.is_diverse(&buckets, ratio(2_000_001, 1_000_000), false));
         // and so says the arithmetic of the check
@@ -299,7 +299,7 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
                 let beside = keys.beside.of_row[row];
                 let matching = counted.iter().filter(|bucket| bucket.matches(&others, beside));
                 let matching: Vec<MatchedBucket<'_>> =
-                    matching.map(|bucket| MatchedBucket::of(&others, bucket)).collect();
+                    matching.map(|bucket| MatchedBucket::new(&others, bucket)).collect();
                 judge.holds(&others, beside, &matching)
             })
         };
@@ -307,7 +307,7 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
     }
 
     // p(t,s) of table 1(f), row by row: t1 dyspepsia 1/2, flu 1/2; ...
-    let known = Known::of(&table, 3, &keys_for(&table, &[vec![0, 1], vec![2, 3]], 3));
+    let known = Known::new(&table, 3, &keys_for(&table, &[vec![0, 1], vec![2, 3]], 3));
     let expected = [[1, 2], [1, 2], [0, 2], [0, 2], [1, 2], [1, 2], [1, 3], [1, 3]];
     for (row, expected) in (0..).zip(expected) {
         let (weights, all) = known.posterior(&buckets, row, false);
@@ -417,8 +417,8 @@ proptest! {
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
         let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
         let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
-        let known = Known::of(&table, sensitive, &keys);
-        let space = SplitSpace::of(&table, dimensions, &stated);
+        let known = Known::new(&table, sensitive, &keys);
+        let space = SplitSpace::new(&table, dimensions, &stated);
         let holds = |buckets: &[Vec<u32>]| {
             let holds = |sized| known.is_diverse_without(&aside, buckets, l, sized);
             holds(false) && (!weighted || holds(true))
@@ -463,7 +463,7 @@ proptest! {
         let keys = keys_of(&table, &sliced.columns, &sliced.boxes, Attr(sensitive), &Control::default()).unwrap();
         let population = Population::new(table.column(Attr(sensitive)).counts());
         let buckets = members(&sliced.buckets);
-        let known = Known::of(&table, sensitive, &keys);
+        let known = Known::new(&table, sensitive, &keys);
         for bucket in &buckets {
             prop_assert!(bucket.len() as u64 >= slicing.diversity.least_rows());
             for &row in bucket {

@@ -82,7 +82,7 @@ pub(super) struct CheckerScratch {
 }
 
 impl RowsByValue {
-    fn of(column: &TallyGroups) -> Self {
+    fn from_column(column: &TallyGroups) -> Self {
         let mut ends = vec![0_u32; column.count as usize + 1];
         column.of_row.iter().for_each(|&value| ends[value as usize + 1] += 1);
         let mut start = 0;
@@ -184,7 +184,7 @@ impl<'a> LocalMixtureChecker<'a> {
     }
 
     fn having(&self) -> &[RowsByValue] {
-        self.having.get_or_init(|| columns(&self.keys).map(RowsByValue::of).collect())
+        self.having.get_or_init(|| columns(&self.keys).map(RowsByValue::from_column).collect())
     }
 
     /// Whether `row` surely matches no bucket but its own, and of that not the half `other`. One of its values is rare.
@@ -259,7 +259,7 @@ impl LocalMixtureChecker<'_> {
         let others = places.iter().filter_map(|place| kept.get(place)).map(|kept| kept as &dyn BucketCountsView);
         let halves = self.halves.iter().map(|half| half as &dyn BucketCountsView);
         let matching = others.chain(halves).filter(|bucket| matches(*bucket));
-        let matching: Vec<MatchedBucket<'_>> = matching.map(|bucket| MatchedBucket::of(&values, bucket)).collect();
+        let matching: Vec<MatchedBucket<'_>> = matching.map(|bucket| MatchedBucket::new(&values, bucket)).collect();
         Some(!self.judge.holds(&values, beside, &matching))
     }
 }

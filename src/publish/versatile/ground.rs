@@ -105,7 +105,7 @@ impl<'a> DecompositionInput<'a> {
         let asked: Vec<(Attr, &[Guarantee])> =
             draft.sensitive.iter().map(|attr| (attr, self.guarantees(attr))).collect();
         let bucketized = (!asked.is_empty()).then(|| Bucketized::together(draft.attributes, &asked));
-        DesignedTable::of(draft.attributes, bucketized)
+        DesignedTable::new(draft.attributes, bucketized)
     }
 
     /// The attributes that rules protect.

@@ -138,17 +138,17 @@ impl JointCountCache<'_> {
     fn judge(&mut self, joint: AttrSet, rule: &PrivacyRule) -> Result<Result<u64, IneligibilityReason>, Cancelled> {
         let counts = match self.known.entry(joint) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(JointCounts::of(joint, self.input, self.control)?),
+            Entry::Vacant(vacant) => vacant.insert(JointCounts::new(joint, self.input, self.control)?),
         };
         Ok(privacy::check_eligibility(rule, counts).map(|()| counts.rows / counts.largest.max(1)))
     }
 }
 
 impl JointCounts {
-    fn of(joint: AttrSet, input: &PlanInput<'_>, control: &Control) -> Result<Self, Cancelled> {
+    fn new(joint: AttrSet, input: &PlanInput<'_>, control: &Control) -> Result<Self, Cancelled> {
         let rows = input.counts.rows();
         if let Some(data) = input.rows {
-            let values = SensitiveCodes::of(data.table, joint, control)?.counts().to_vec();
+            let values = SensitiveCodes::new(data.table, joint, control)?.counts().to_vec();
             let largest = values.iter().copied().max().unwrap_or(0);
             return Ok(Self { rows, largest, distinct: values.len() as u64, values: Some(values) });
         }
@@ -168,7 +168,7 @@ pub(super) struct CombinationContraction(Vec<AttrSet>);
 
 impl CombinationContraction {
     /// Of the combinations that rules protect by their joint value, which are apart from each other where nothing is refused.
-    pub(super) fn of(rules: &[DesignedRule]) -> Self {
+    pub(super) fn from_rules(rules: &[DesignedRule]) -> Self {
         let mut joints: Vec<AttrSet> = Vec::new();
         for rule in rules {
             if let Protected::Joint(joint) = rule.judged
@@ -221,6 +221,6 @@ impl CombinationContraction {
             planned: bucketized.planned,
             sliced: bucketized.sliced,
         });
-        DesignedTable::of(self.expand(table.attributes), bucketized)
+        DesignedTable::new(self.expand(table.attributes), bucketized)
     }
 }

@@ -54,13 +54,13 @@ impl Method for Versatile {
         }
         let mut design = Design { tables: Vec::new(), rules, used_dependencies, decision: Decision::ByRules };
         // tables are decided with one attribute in place of each combination that only its joint value protects
-        let contraction = CombinationContraction::of(&design.rules);
+        let contraction = CombinationContraction::from_rules(&design.rules);
         let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
         let kept: Vec<PrivacyRule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
         let attributes = AttrSet::first(input.counts.attributes());
         match spec.algorithm {
             Algorithm::SingleAttribute => {
-                let alone = |attr| DesignedTable::of(AttrSet::one(attr), None);
+                let alone = |attr| DesignedTable::new(AttrSet::one(attr), None);
                 design.tables = attributes.iter().map(alone).collect();
             }
             Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
@@ -179,7 +179,7 @@ fn designed_table(selected: &SelectedTable, kept: &[PrivacyRule], protection: &[
         let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
         (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
     });
-    DesignedTable::of(selected.attributes, bucketized)
+    DesignedTable::new(selected.attributes, bucketized)
 }
 
 /// Publishes raw what guards no rule, of this job or protection in the series: its buckets would protect nothing.

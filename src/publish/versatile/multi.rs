@@ -46,14 +46,14 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
         [(attr, l)] => Some(Bucketized::on(attributes, attr, vec![Guarantee::LDiversity { l }])),
         _ => Some(Bucketized::each_of(attributes, &sensitive)),
     };
-    design.tables = vec![DesignedTable::of(attributes, bucketized)];
+    design.tables = vec![DesignedTable::new(attributes, bucketized)];
     if sensitive.len() < 2 {
         return Ok(());
     }
     design.decision = Decision::ByData(None);
     let refused = design.rules.iter().any(DesignedRule::is_refused);
     if let Some(rows) = input.rows.filter(|_| !refused) {
-        let (grid, _) = SensitiveGrid::of(rows.table, &sensitive, control)?;
+        let (grid, _) = SensitiveGrid::from_table(rows.table, &sensitive, control)?;
         if grid.largest_group().iter().all(|&rows| rows == 0) {
             design.decision = Decision::Empty;
         }

@@ -135,7 +135,7 @@ impl<'a> EntropyScorer<'a> {
         if drafts.iter().any(|draft| draft.is_tied() && !self.knows(draft.sensitive)) {
             return None;
         }
-        if !JoinTree::of(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
+        if !JoinTree::from_views(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
             return None;
         }
         let mut counted: Vec<TableDraft> = drafts
@@ -148,7 +148,7 @@ impl<'a> EntropyScorer<'a> {
         let shown = counted.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         let all = drafts.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         counted.extend(all.minus(shown).iter().map(|attr| TableDraft::plain(AttrSet::one(attr))));
-        let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
+        let tree = JoinTree::from_views(&counted.iter().map(view).collect::<Vec<_>>());
         let figure = |draft: &TableDraft| match parts_rows(draft) {
             true => (draft.known(), draft.sensitive),
             false => (draft.attributes, AttrSet::EMPTY),
@@ -179,7 +179,7 @@ impl<'a> EntropyScorer<'a> {
     /// Computes figures, several at once. Those that differ in few attributes share the groups of what they have in common.
     fn compute(&mut self, missing: &[ScoreTermKey]) -> Result<(), Cancelled> {
         for (base, figures) in batches(missing) {
-            let groups = RowGroups::of(self.table, base, self.control)?;
+            let groups = RowGroups::new(self.table, base, self.control)?;
             self.compute_batch(&figures, base, &groups)?;
         }
         Ok(())

@@ -157,7 +157,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     let bucketized = Bucketized::on(set(&[0, 2, 3, 4]), Attr(3), vec![Guarantee::LDiversity { l: 2 }]);
     assert_eq!(
         design.tables,
-        [DesignedTable::of(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::of(set(&[1, 5]), None),]
+        [DesignedTable::new(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::new(set(&[1, 5]), None),]
     );
     let statuses: Vec<&RuleStatus> = design.rules.iter().map(|rule| &rule.status).collect();
     assert_eq!(statuses[0], &RuleStatus::Unreachable);
@@ -192,7 +192,7 @@ fn an_implied_rule_is_listed_with_the_rule_that_implies_it() {
 #[test]
 fn no_rules_give_one_raw_table() {
     let design = plan(4, vec![], false);
-    assert_eq!(design.tables, [DesignedTable::of(AttrSet::first(4), None)]);
+    assert_eq!(design.tables, [DesignedTable::new(AttrSet::first(4), None)]);
 }
 
 proptest! {

@@ -24,7 +24,7 @@ pub(in crate::spec) struct DatasetColumns<'a> {
 }
 
 impl<'a> DatasetColumns<'a> {
-    pub(in crate::spec) fn of(schema: &DatasetSchema<'a>) -> Self {
+    pub(in crate::spec) fn from_schema(schema: &DatasetSchema<'a>) -> Self {
         let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
         Self { facts: schema.columns, by_name, per_unit: schema.unit.rows() }
     }

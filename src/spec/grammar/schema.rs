@@ -63,7 +63,7 @@ impl ColumnFacts {
 
     /// What the profile of a column in a table of so many rows shows.
     #[must_use]
-    pub fn of(profile: &ColumnProfile, rows: u64) -> Self {
+    pub fn new(profile: &ColumnProfile, rows: u64) -> Self {
         Self { largest_l: rows.checked_div(profile.top), ..profile.into() }
     }
 }

@@ -328,10 +328,13 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
         return None;
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = DatasetColumns::of(&DatasetSchema { columns: &facts, record_key: &[], unit: &Unit::Row });
+    let all = DatasetColumns::from_schema(&DatasetSchema { columns: &facts, record_key: &[], unit: &Unit::Row });
     let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
-    let published =
-        DatasetColumns::of(&DatasetSchema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
+    let published = DatasetColumns::from_schema(&DatasetSchema {
+        columns: &facts[..given.len()],
+        record_key: &[],
+        unit: &Unit::Row,
+    });
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));

@@ -68,13 +68,13 @@ pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
     let store = bench.store();
     let caller = |tenant: &str, actor| Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
     let key = Uuid::now_v7();
-    let mut first = AuditEntry::of(&caller(TENANT, Actor::Key(key)), AuditAction::Upload, Uuid::now_v7(), at(1));
+    let mut first = AuditEntry::new(&caller(TENANT, Actor::Key(key)), AuditAction::Upload, Uuid::now_v7(), at(1));
     first.detail = Some("more".to_owned());
     assert_eq!((first.key, first.actor.clone()), (Some(key), Some(format!("key:{key}"))));
     let subject = Actor::Subject { subject: "jo@example.org".to_owned(), until: at(9) };
-    let second = AuditEntry::of(&caller(TENANT, subject), AuditAction::Cancel, Uuid::now_v7(), at(2));
+    let second = AuditEntry::new(&caller(TENANT, subject), AuditAction::Cancel, Uuid::now_v7(), at(2));
     assert_eq!((second.key, second.actor.as_deref()), (None, Some("sub:jo@example.org")));
-    let foreign = AuditEntry::of(&caller("other", Actor::Unnamed), AuditAction::Purge, Uuid::now_v7(), at(3));
+    let foreign = AuditEntry::new(&caller("other", Actor::Unnamed), AuditAction::Purge, Uuid::now_v7(), at(3));
     assert_eq!(foreign.actor, None);
     for entry in [&first, &second, &foreign] {
         store.append_audit(entry).await.unwrap();
@@ -108,7 +108,7 @@ pub(crate) async fn the_audit_log_is_filtered(bench: &impl Bench) {
 
 pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
     let store = bench.store();
-    let entry = AuditEntry::of(&Caller::local(), AuditAction::Plan, Uuid::now_v7(), at(1));
+    let entry = AuditEntry::new(&Caller::local(), AuditAction::Plan, Uuid::now_v7(), at(1));
     store.append_audit(&entry).await.unwrap();
     assert!(bench.refuses("UPDATE audit_log SET action = 'nothing'").await);
     assert!(bench.refuses("DELETE FROM audit_log").await);

@@ -50,7 +50,7 @@ pub(crate) const TENANT: &str = "default";
 /// What a store takes for a wrapped key.
 pub(crate) const WRAPPED: [u8; 73] = [42; 73];
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-pub(crate) const TERMS: ClaimTerms = ClaimTerms::of(LEASE);
+pub(crate) const TERMS: ClaimTerms = ClaimTerms::from_lease(LEASE);
 
 /// A fixed time, some seconds on.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
@@ -94,7 +94,7 @@ pub(crate) fn audit_entry() -> AuditEntry {
 pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: AuditAction, at: DateTime<Utc>) -> AuditEntry {
     let actor = key.map_or(Actor::Unnamed, Actor::Key);
     let caller = Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
-    AuditEntry::of(&caller, action, Uuid::now_v7(), at)
+    AuditEntry::new(&caller, action, Uuid::now_v7(), at)
 }
 
 /// What a store takes for encrypted: it cannot look inside.

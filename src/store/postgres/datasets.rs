@@ -92,7 +92,7 @@ impl DatasetStore for PostgresStore {
             .await
             .map_err(failed)?;
         let records = rows.into_iter().map(DatasetRecord::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(records, limit, |record| record.id))
+        Ok(Page::new(records, limit, |record| record.id))
     }
 
     async fn purge_dataset(

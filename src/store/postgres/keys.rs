@@ -86,7 +86,7 @@ impl ApiKeyStore for PostgresStore {
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
-        Ok(Page::of(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
+        Ok(Page::new(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
     }
 }
 

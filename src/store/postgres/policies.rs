@@ -43,7 +43,7 @@ impl PolicyStore for PostgresStore {
             .await
             .map_err(failed)?;
         let versions = rows.into_iter().map(PolicyVersion::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(versions, limit, |version| version.id))
+        Ok(Page::new(versions, limit, |version| version.id))
     }
 
     async fn policy_versions(
@@ -62,7 +62,7 @@ impl PolicyStore for PostgresStore {
             .await
             .map_err(failed)?;
         let versions = rows.into_iter().map(PolicyVersion::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(versions, limit, |version| version.id))
+        Ok(Page::new(versions, limit, |version| version.id))
     }
 }
 

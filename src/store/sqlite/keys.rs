@@ -97,7 +97,7 @@ impl ApiKeyStore for SqliteStore {
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
-        Ok(Page::of(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
+        Ok(Page::new(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
     }
 }
 

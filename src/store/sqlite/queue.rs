@@ -300,7 +300,7 @@ impl JobQueue for SqliteStore {
             .await
             .map_err(failed)?;
         let records = rows.into_iter().map(JobRecord::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(records, limit, |record| record.id))
+        Ok(Page::new(records, limit, |record| record.id))
     }
 }
 

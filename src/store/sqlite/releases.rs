@@ -158,7 +158,7 @@ impl ReleaseStore for SqliteStore {
             .await
             .map_err(failed)?;
         let records = rows.into_iter().map(ReleaseRecord::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(records, limit, |record| record.id))
+        Ok(Page::new(records, limit, |record| record.id))
     }
 
     async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {

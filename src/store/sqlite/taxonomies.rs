@@ -69,7 +69,7 @@ impl TaxonomyStore for SqliteStore {
             .await
             .map_err(failed)?;
         let versions = rows.into_iter().map(TaxonomyVersion::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::of(versions, limit, |version| version.id))
+        Ok(Page::new(versions, limit, |version| version.id))
     }
 
     async fn delete_taxonomy(

@@ -77,7 +77,7 @@ fn published(tables: Vec<Vec<OfPart>>) -> (Publication, Files) {
 }
 
 fn read(publication: &Publication, files: &Files, attributes: usize) -> (ModelShape, PublishedRows) {
-    let shape = ModelShape::of(publication);
+    let shape = ModelShape::from_publication(publication);
     let kinds = vec![Some(AttributeType::Text); attributes];
     let all = |of: usize| Some(shape.published[of].attributes());
     let cells = PublishedRows::read(publication, all, &kinds, files, &Control::default()).unwrap();

@@ -75,7 +75,7 @@ pub fn find_negative_associations(
     for &(table, rule) in asked {
         let asked = &submission.rules[rule];
         let Protected::Attribute(sensitive) = asked.protects else { return Err(AttackError::NotExact) };
-        let buckets = CodedBuckets::of(&submission.tables[table], asked.known, sensitive, original, control)?;
+        let buckets = CodedBuckets::new(&submission.tables[table], asked.known, sensitive, original, control)?;
         let pairs = buckets.all.values().map(|bucket| (bucket.rows.len() * bucket.values.len()) as u64);
         steps = pairs.fold(steps, u64::saturating_add);
         read.push((table, rule, sensitive, buckets));
@@ -93,9 +93,11 @@ pub fn find_negative_associations(
         let associations: Vec<ObservedAssociations> = buckets
             .attributes
             .iter()
-            .map(|attr| ObservedAssociations::of(original.column(*attr).ok_or(AttackError::NotExact)?, column, control))
+            .map(|attr| {
+                ObservedAssociations::new(original.column(*attr).ok_or(AttackError::NotExact)?, column, control)
+            })
             .collect::<Result<_, AttackError>>()?;
-        let limit = RuleLimit::of(submission, &submission.rules[*rule], *sensitive, column);
+        let limit = RuleLimit::new(submission, &submission.rules[*rule], *sensitive, column);
         for (label, bucket) in &buckets.all {
             bucket.look((&associations, buckets.counterfeits, &limit), control, |row, told| {
                 if crossed.worst.is_none_or(|worst| exceeds(told.most, worst)) {
@@ -147,7 +149,7 @@ struct ObservedAssociations {
 }
 
 impl ObservedAssociations {
-    fn of(column: &Column, sensitive: &Column, control: &Control) -> Result<Self, AttackError> {
+    fn new(column: &Column, sensitive: &Column, control: &Control) -> Result<Self, AttackError> {
         let (mut support, mut overall) = (vec![0; column.domain.len()], vec![0; sensitive.domain.len()]);
         let mut together = AHashMap::new();
         let rows = sensitive.codes.len();
@@ -193,7 +195,7 @@ struct CodedBucket {
 }
 
 impl CodedBuckets {
-    fn of(
+    fn new(
         table: &ExternalTable,
         known: AttrSet,
         sensitive: Attr,
@@ -317,14 +319,14 @@ enum RuleLimit {
 }
 
 impl RuleLimit {
-    fn of(submission: &Submission<'_>, rule: &SubmittedRule, sensitive: Attr, column: &Column) -> Self {
+    fn new(submission: &Submission<'_>, rule: &SubmittedRule, sensitive: Attr, column: &Column) -> Self {
         match rule.guarantee {
             Guarantee::LDiversity { l } => Self::Share(1, l),
             Guarantee::AlphaK { alpha, .. } => Self::Share(alpha.numerator(), alpha.denominator()),
             Guarantee::Thresholds { stated, .. } => {
                 let of = submission.thresholds.iter().filter(|of| of.attribute == sensitive);
                 let mut bounds =
-                    of.map(|of| ThresholdBounds::of(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
+                    of.map(|of| ThresholdBounds::new(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
                 let mut overall = vec![0; column.domain.len()];
                 column.codes.iter().for_each(|code| overall[code as usize] += 1);
                 Self::Thresholds(bounds.find(|bound| bound.name() == stated), overall, column.codes.len() as u64)

@@ -315,7 +315,7 @@ fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &
                         .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
                     let counts: Vec<(u32, u64)> = counts.collect();
                     let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    let shares = BucketShares::of(&counts, &prior, &stated);
+                    let shares = BucketShares::new(&counts, &prior, &stated);
                     if let Guarantee::Thresholds { stated, .. } = other {
                         let beyond: Vec<u32> = shares.beyond(stated);
                         let of = |code: &u32| overall.get(*code as usize).map(|(value, _)| (value, seen[value]));

@@ -27,7 +27,7 @@ fn attributes(part: &Part) -> AttrSet {
 
 impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
-    pub(in crate::verifier) fn of(evidence: &Evidence<'a>) -> Option<Self> {
+    pub(in crate::verifier) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
         let MethodDetails::Decompose(said) = &evidence.publication.method_details else { return None };
         let [buckets, joint] = &evidence.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
@@ -105,7 +105,8 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
     if let Some(column) = part.columns.iter().find(bare) {
         return Err(format!("no taxonomy of {} is stated, whose nodes are published", evidence.name(column.attribute)));
     }
-    let (shared, attributes) = (shared(table), crate::verifier::definition::gnf::LiteralTable::of(table).attributes);
+    let (shared, attributes) =
+        (shared(table), crate::verifier::definition::gnf::LiteralTable::from_published(table).attributes);
     match &table.protection {
         TableProtection::Plain => return Err("a plain table holds exact values".to_owned()),
         TableProtection::Exclusive => {}
@@ -180,7 +181,7 @@ pub(in crate::verifier) fn keeps_alone(
 pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Result<(), String> {
     for table in &evidence.publication.tables {
         let exact = known
-            .intersection(crate::verifier::definition::gnf::LiteralTable::of(table).attributes)
+            .intersection(crate::verifier::definition::gnf::LiteralTable::from_published(table).attributes)
             .minus(shared(table));
         if !exact.is_empty() {
             return Err(format!("table {} shows exact values of {}", table.name, evidence.list(exact)));
@@ -194,7 +195,7 @@ pub(in crate::verifier) type ValueCounts = Vec<u64>;
 
 /// The combinations that rules and guards speak of.
 pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
-    let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::of(table).guards);
+    let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::from_published(table).guards);
     let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
     let submitted = evidence.submitted.iter().map(|rule| rule.protects);
     let all = guards.map(|guard| guard.protects).chain(listed).chain(submitted);
@@ -229,7 +230,7 @@ pub(in crate::verifier) struct SlicingClaim {
 
 impl SlicingClaim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
-    pub(in crate::verifier) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::verifier) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let publication = evidence.publication;
         let MethodDetails::Slicing { diversity, .. } = &publication.method_details else { return None };
         let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
@@ -239,7 +240,7 @@ impl SlicingClaim {
             Guarantee::AlphaK { alpha, k: 0 | 1 } => Ratio::new(alpha.denominator(), alpha.numerator()).ok()?,
             _ => return None,
         };
-        let attributes = gnf::LiteralTable::of(table).attributes;
+        let attributes = gnf::LiteralTable::from_published(table).attributes;
         let shared = parts(table).map(|part| part.len()).sum::<usize>() > attributes.len();
         let fits = (shared || *diversity != SlicedDiversity::Bucket)
             && table.protection == TableProtection::Exclusive
@@ -256,7 +257,7 @@ impl SlicingClaim {
 
     /// Whether an attribute may stand in several columns: where a publication is one table that says so of itself.
     pub(in crate::verifier) fn repeats(evidence: &Evidence<'_>) -> bool {
-        Self::of(evidence).is_some_and(|claim| claim.shared)
+        Self::from_evidence(evidence).is_some_and(|claim| claim.shared)
     }
 
     /// Whether it speaks of the rows of the original.

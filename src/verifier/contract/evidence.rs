@@ -63,9 +63,9 @@ impl Evidence<'_> {
         values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
     ) -> DeclaredValues {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
-        let ways = tree.and_then(|tree| TaxonomyPaths::of(tree, self.kind(attr), values.clone())).map(Arc::new);
+        let ways = tree.and_then(|tree| TaxonomyPaths::new(tree, self.kind(attr), values.clone())).map(Arc::new);
         let bound = |thresholds: &DigestedThresholds| {
-            Arc::new(ThresholdBounds::of(thresholds, self.kind(attr), values.clone()))
+            Arc::new(ThresholdBounds::new(thresholds, self.kind(attr), values.clone()))
         };
         let bounds = declared_for(self, attr).iter().map(bound).collect();
         DeclaredValues { excluded: self.excluded(attr, values), ways, bounds }

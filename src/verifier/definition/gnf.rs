@@ -11,7 +11,7 @@ pub(in crate::verifier) struct LiteralTable<'a> {
 }
 
 impl<'a> LiteralTable<'a> {
-    pub(in crate::verifier) fn of(table: &'a PublishedTable) -> Self {
+    pub(in crate::verifier) fn from_published(table: &'a PublishedTable) -> Self {
         let guards = match &table.protection {
             TableProtection::Guarding(guards) => guards.as_slice(),
             TableProtection::Plain | TableProtection::Exclusive => &[],

@@ -24,7 +24,7 @@ pub(in crate::verifier) struct BucketShares {
 
 impl BucketShares {
     /// A bucket with `counts` of each code, in a column that has `overall` of it.
-    pub(in crate::verifier) fn of(counts: &[(u32, u64)], overall: &[u64], stated: &DeclaredValues) -> Self {
+    pub(in crate::verifier) fn new(counts: &[(u32, u64)], overall: &[u64], stated: &DeclaredValues) -> Self {
         let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
         for &(code, count) in counts {
             values[code as usize].0 = count;

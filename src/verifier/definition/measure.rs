@@ -34,7 +34,7 @@ impl BucketMeasure {
     }
 
     /// A bucket in the terms of a guarantee, values that an insider can rule out left aside; `None` where it has no such value.
-    pub(in crate::verifier) fn of(guarantee: Guarantee, bucket: &BucketShares) -> Option<Self> {
+    pub(in crate::verifier) fn new(guarantee: Guarantee, bucket: &BucketShares) -> Option<Self> {
         let left = || bucket.left();
         Some(match guarantee {
             Guarantee::KAnonymity { .. }

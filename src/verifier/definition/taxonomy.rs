@@ -28,7 +28,7 @@ pub(in crate::verifier) struct TaxonomyPaths {
 
 impl TaxonomyPaths {
     /// The ways of `values`, in the order of their codes; `None` when one of them is no leaf.
-    pub(in crate::verifier) fn of<'v>(
+    pub(in crate::verifier) fn new<'v>(
         tree: &Taxonomy,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
@@ -91,7 +91,7 @@ fn climbed<'v>(
     kind: Option<AttributeType>,
     values: impl Iterator<Item = Option<&'v [u8]>>,
 ) -> Option<Vec<Vec<u32>>> {
-    let of_label = LeafIndex::of(tree, kind, leaves);
+    let of_label = LeafIndex::new(tree, kind, leaves);
     let up = |leaf: u32| std::iter::successors(Some(leaf), |node| tree.parent(*node)).collect::<Vec<u32>>();
     values.map(|value| of_label.find(value).map(up)).collect()
 }
@@ -105,7 +105,7 @@ pub(in crate::verifier) struct CellTree {
 
 impl CellTree {
     /// The tree above `values`, in the order of their codes; `None` when one of them is no leaf.
-    pub(in crate::verifier) fn of<'v>(
+    pub(in crate::verifier) fn new<'v>(
         tree: &Taxonomy,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
@@ -172,7 +172,7 @@ struct LeafIndex<'t> {
 const DECIMAL: AttributeType = AttributeType::Decimal;
 
 impl<'t> LeafIndex<'t> {
-    fn of(tree: &'t Taxonomy, kind: Option<AttributeType>, leaves: &[u32]) -> Self {
+    fn new(tree: &'t Taxonomy, kind: Option<AttributeType>, leaves: &[u32]) -> Self {
         let text = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
         let by_text = leaves.iter().map(|leaf| (text(leaf), *leaf)).collect();
         let numbers = (kind == Some(DECIMAL)).then(|| {

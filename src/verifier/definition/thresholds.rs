@@ -27,7 +27,7 @@ pub(in crate::verifier) struct ThresholdBounds {
 
 impl ThresholdBounds {
     /// Thresholds for `values` in the order of their codes.
-    pub(in crate::verifier) fn of<'v>(
+    pub(in crate::verifier) fn new<'v>(
         thresholds: &DigestedThresholds,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,

@@ -57,7 +57,7 @@ pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Cont
 impl<'a> ExternalClasses<'a> {
     /// The classes of `part` by its labels, when `by_bucket`, and by the attributes of `by` that it holds; `target` is what stays
     /// protected, all of it in this part.
-    pub(in crate::verifier) fn of(
+    pub(in crate::verifier) fn new(
         part: &'a ExternalPart,
         by: AttrSet,
         by_bucket: bool,
@@ -158,7 +158,7 @@ impl<'a> ExternalClasses<'a> {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
             }
             if compared {
-                let shares = BucketShares::of(kind, &self.overall, &self.stated);
+                let shares = BucketShares::new(kind, &self.overall, &self.stated);
                 let farther = |seen: &mut Option<f64>, ground: ValueDistance| {
                     if let Some((work, unit)) = shares.distance(ground) {
                         *seen = most(*seen, work as f64 / unit as f64);
@@ -196,7 +196,7 @@ impl<'a> ExternalClasses<'a> {
             let keeps = match guarantee {
                 Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
                 _ if self.listed_only() => false,
-                _ if needs_column(guarantee) => BucketShares::of(kind, &self.overall, &self.stated).keep(guarantee),
+                _ if needs_column(guarantee) => BucketShares::new(kind, &self.overall, &self.stated).keep(guarantee),
                 _ => BucketShares::alone(kind).keep(guarantee),
             };
             kept.insert(kind, keeps);

@@ -78,7 +78,7 @@ fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)>
 
 impl<'a> JointDecomposition<'a> {
     /// The tables, where they have the shape of a decomposition and nothing that is known goes through it.
-    pub(in crate::verifier) fn of(
+    pub(in crate::verifier) fn new(
         submission: &Submission<'a>,
         findings: &mut CheckLog,
         remarks: &mut Vec<(&'static str, String)>,

@@ -30,7 +30,7 @@ pub(in crate::verifier) struct ValueInterner {
 }
 
 impl ValueInterner {
-    fn of(&mut self, attr: Attr, column: &Column) -> Vec<u32> {
+    fn codes(&mut self, attr: Attr, column: &Column) -> Vec<u32> {
         let kind = column.domain.kind();
         let mut number = |value: Option<&[u8]>| {
             let value = value.map(<[u8]>::to_vec);
@@ -67,7 +67,7 @@ pub(in crate::verifier) fn observe_tables(
     };
     let mut column = |table: &ExternalTable, attr: Attr, listed: bool| {
         let part = &table.parts[find(table, attr, listed)?];
-        Some(numbers.of(attr, part.column(attr)?))
+        Some(numbers.codes(attr, part.column(attr)?))
     };
     let primary = column(given.buckets, given.primary, false)?;
     let of_primary = labels(&given.buckets.parts[find(given.buckets, given.primary, false)?])?;

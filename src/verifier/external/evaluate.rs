@@ -30,7 +30,7 @@ use crate::verifier::definition::gnf;
 pub fn evaluate(submission: &Submission<'_>, control: &Control) -> Result<EvaluationReport, Cancelled> {
     let mut findings = CheckLog::default();
     let mut remarks = Vec::new();
-    let together = JointDecomposition::of(submission, &mut findings, &mut remarks, control)?;
+    let together = JointDecomposition::new(submission, &mut findings, &mut remarks, control)?;
     let mut tables =
         consistency::check_consistency(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
     let unlike = |table: &ExternalTable| if table.overlaps() { overlapping::parts_agree(table).err() } else { None };
@@ -290,7 +290,7 @@ impl Evaluator<'_> {
             // how frequent they are over all is not published
             return Ok(Ok(()));
         }
-        let classes = ExternalClasses::of(part, entered, by_bucket, target, self.control)?;
+        let classes = ExternalClasses::new(part, entered, by_bucket, target, self.control)?;
         let classes = classes.on(self.submission, target);
         let place = (table, entered.intersection(part.attributes()).minus(target), target);
         if by_bucket && !self.seen.contains_key(&place) {

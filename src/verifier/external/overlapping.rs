@@ -83,11 +83,11 @@ pub(in crate::verifier) fn read(
     let mut columns: Vec<(InternedColumns, Vec<u32>)> = Vec::new();
     for part in &table.parts {
         let bucket = part.bucket.as_ref()?;
-        let of_code: Vec<u32> = bucket.domain.iter().map(|label| labels.of(first, label)).collect();
+        let of_code: Vec<u32> = bucket.domain.iter().map(|label| labels.code(first, label)).collect();
         let mut numbered = InternedColumns::new();
         let mut protected: Vec<Vec<u32>> = Vec::new();
         for (attr, column) in &part.columns {
-            let known: Vec<u32> = column.domain.iter().map(|value| numbers.of(*attr, value)).collect();
+            let known: Vec<u32> = column.domain.iter().map(|value| numbers.code(*attr, value)).collect();
             let of_rows = column.codes.iter().map(|code| known[code as usize]).collect();
             match target.contains(*attr) {
                 true => protected.push(of_rows),

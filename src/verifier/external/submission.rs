@@ -102,10 +102,10 @@ impl Submission<'_> {
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
     ) -> DeclaredValues {
-        let ways = self.tree(attr).and_then(|tree| TaxonomyPaths::of(tree, kind, values.clone())).map(Arc::new);
+        let ways = self.tree(attr).and_then(|tree| TaxonomyPaths::new(tree, kind, values.clone())).map(Arc::new);
         let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
         let bound =
-            |stated: &DeclaredThresholds| Arc::new(ThresholdBounds::of(&stated.thresholds, kind, values.clone()));
+            |stated: &DeclaredThresholds| Arc::new(ThresholdBounds::new(&stated.thresholds, kind, values.clone()));
         DeclaredValues { excluded: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
     }
 

@@ -19,7 +19,7 @@ pub(in crate::verifier) struct JointColumn<'a> {
 
 impl<'a> JointColumn<'a> {
     /// The columns of a part that hold `attributes`; `None` when there are none or the part does not hold all.
-    pub(in crate::verifier) fn of(part: &'a ParsedPart, attributes: AttrSet) -> Option<Self> {
+    pub(in crate::verifier) fn new(part: &'a ParsedPart, attributes: AttrSet) -> Option<Self> {
         let column = |attr| part.columns.iter().find(|column| column.attribute == attr);
         let columns: Vec<&ParsedColumn> = attributes.iter().map(column).collect::<Option<_>>()?;
         let (first, others) = columns.split_first()?;
@@ -76,17 +76,17 @@ pub(in crate::verifier) struct BucketClasses<'a> {
 
 impl<'a> BucketClasses<'a> {
     /// The classes of a guard whose protected attributes all stand in `part`; `None` when they do not.
-    pub(in crate::verifier) fn of(
+    pub(in crate::verifier) fn new(
         part: &'a ParsedPart,
         buckets: &'a BucketOffsets,
         guard: &TableGuard,
     ) -> Option<Self> {
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
-        let protected = JointColumn::of(part, guard.protects.attributes())?.by_bucket(part, buckets)?;
+        let protected = JointColumn::new(part, guard.protects.attributes())?.by_bucket(part, buckets)?;
         let beside = guard.known.intersection(here);
         let known = match beside.is_empty() {
             true => None,
-            false => Some(JointColumn::of(part, beside)?.by_bucket(part, buckets)?),
+            false => Some(JointColumn::new(part, beside)?.by_bucket(part, buckets)?),
         };
         Some(Self { protected, known, buckets })
     }

@@ -15,9 +15,9 @@ pub(in crate::verifier) struct CellDomain<'a> {
 
 impl<'a> CellDomain<'a> {
     /// `None` where cells are nodes and there is no tree above all values.
-    pub(in crate::verifier) fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
+    pub(in crate::verifier) fn new(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
-            CellShape::Node => Some(CellTree::of(tree?, Some(domain.kind()), domain.iter())?),
+            CellShape::Node => Some(CellTree::new(tree?, Some(domain.kind()), domain.iter())?),
             CellShape::Exact | CellShape::Interval | CellShape::Set | CellShape::Suppressed => None,
         };
         Some(Self { shape, domain, above })
@@ -132,7 +132,7 @@ pub(in crate::verifier) fn uncovered_rows_of(
     cells: &Column,
     original: &Column,
 ) -> Option<u64> {
-    let ground = CellDomain::of(shape, tree, &original.domain)?;
+    let ground = CellDomain::new(shape, tree, &original.domain)?;
     let says =
         cells.domain.iter().map(|cell| CellMeaning::read(&ground, cell)).collect::<Option<Vec<CellMeaning>>>()?;
     Some(uncovered_rows(&says, &ground, &cells.counts(), &original.counts()))

@@ -36,7 +36,7 @@ impl<'a> PartDictionary<'a> {
         let base = domain.map_or(0, |domain| domain.len() as u32);
         // a few slots for every value that there should be
         let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
-        let empty = DictionarySlot { ends: ValueKey::of(b""), length: 0, code: 0 };
+        let empty = DictionarySlot { ends: ValueKey::from_bytes(b""), length: 0, code: 0 };
         let mut dictionary = Self {
             kind,
             domain,
@@ -155,7 +155,7 @@ mod tests {
     fn code(dictionary: &mut PartDictionary<'_>, cell: Option<&[u8]>) -> u32 {
         match cell {
             None => dictionary.missing(),
-            Some(value) => dictionary.code(value, ValueKey::of(value)),
+            Some(value) => dictionary.code(value, ValueKey::from_bytes(value)),
         }
     }
 

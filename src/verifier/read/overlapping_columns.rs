@@ -23,7 +23,7 @@ const EXACT_CHECK_EPSILON: f64 = 1e-9;
 pub(in crate::verifier) struct LabelInterner(AHashMap<(Attr, Option<Vec<u8>>), u32>);
 
 impl LabelInterner {
-    pub(in crate::verifier) fn of(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
+    pub(in crate::verifier) fn code(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry((attr, value.map(<[u8]>::to_vec))).or_insert(next)
     }
@@ -102,7 +102,7 @@ impl OverlappingColumns {
         Self { sensitive, columns, buckets, excluded: AHashSet::new() }
     }
 
-    pub(in crate::verifier) fn of(read: &[ParsedPart], sensitive: Attr, numbers: &mut LabelInterner) -> Option<Self> {
+    pub(in crate::verifier) fn new(read: &[ParsedPart], sensitive: Attr, numbers: &mut LabelInterner) -> Option<Self> {
         let (mut shown, mut excluded) = (Vec::with_capacity(read.len()), AHashSet::new());
         for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();
@@ -110,7 +110,7 @@ impl OverlappingColumns {
             let mut numbered = InternedColumns::with_capacity(columns.len());
             for column in &columns {
                 let cells = column.cells.as_ref()?.iter();
-                let known: Vec<u32> = cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
+                let known: Vec<u32> = cells.map(|cell| numbers.code(column.attribute, cell.as_deref())).collect();
                 if column.attribute == sensitive {
                     excluded.extend(column.stated.excluded.iter().map(|&code| known[code as usize]));
                 }

@@ -170,7 +170,7 @@ fn rows(
         })
         .collect();
     let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));
-    let (mut before, mut last) = ((ValueKey::of(b""), 0, false), None);
+    let (mut before, mut last) = ((ValueKey::from_bytes(b""), 0, false), None);
     let mut rows = 0_usize;
     loop {
         let record = match next(&mut reader)? {
@@ -219,7 +219,7 @@ fn rows(
         findings.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
     dictionary(evidence, part, &columns, place, findings);
-    let together = crate::verifier::contract::claim::DecompositionClaim::of(evidence).is_some()
+    let together = crate::verifier::contract::claim::DecompositionClaim::from_evidence(evidence).is_some()
         || crate::verifier::contract::claim::SlicingClaim::repeats(evidence);
     let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ParsedColumn {
         attribute: claimed.attribute,
@@ -295,7 +295,7 @@ fn dictionary(
             findings.fail(CheckName::Dictionary, detail);
         }
         // of values that no published row has, which rows there are decides, and that is asked of the content
-        let lacking = crate::verifier::contract::claim::DecompositionClaim::of(evidence)
+        let lacking = crate::verifier::contract::claim::DecompositionClaim::from_evidence(evidence)
             .is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
         if absent > 0 && evidence.publication.suppressed == 0 && !lacking {
             findings.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));

@@ -80,7 +80,7 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Check
             findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
         // those of a decomposition are held against its shape
-        let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::of(evidence).is_some();
+        let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::from_evidence(evidence).is_some();
         if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
             findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
@@ -133,12 +133,12 @@ fn protection(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Ch
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
-        TableProtection::Exclusive if claim::SlicingClaim::of(evidence).is_some() => {
+        TableProtection::Exclusive if claim::SlicingClaim::from_evidence(evidence).is_some() => {
             if !table.parts.iter().all(|part| part.bucketed) {
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
         }
-        TableProtection::Exclusive if claim::DecompositionClaim::of(evidence).is_some() => {}
+        TableProtection::Exclusive if claim::DecompositionClaim::from_evidence(evidence).is_some() => {}
         // what it keeps is held against its joins
         TableProtection::Exclusive if details::sequential_details(evidence).is_some() => {}
         TableProtection::Exclusive => fail("an exclusive table cannot be checked".to_owned()),
@@ -171,7 +171,7 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
     if guard.known.meets(sensitive) {
         return Err(format!("{names} is on both sides of a guard"));
     }
-    let attributes = gnf::LiteralTable::of(table).attributes;
+    let attributes = gnf::LiteralTable::from_published(table).attributes;
     if !guard.known.is_subset(attributes) {
         let missing = evidence.list(guard.known.minus(attributes));
         return Err(format!("the guard of {names} names {missing}, which the table does not hold"));
@@ -179,7 +179,8 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
     // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a guard that takes it
     // as known would need more than buckets
     let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
-    let others = gnf::LiteralTable::of(table).guards.iter().filter(|other| other.protects != guard.protects);
+    let others =
+        gnf::LiteralTable::from_published(table).guards.iter().filter(|other| other.protects != guard.protects);
     let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
     if guard.known.meets(behind) {
         let told = evidence.list(guard.known.intersection(behind));
@@ -209,7 +210,9 @@ fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
                 (
                     table,
                     found,
-                    found.map_or(rule.known, |t| rule.known.intersection(gnf::LiteralTable::of(t).attributes)),
+                    found.map_or(rule.known, |t| {
+                        rule.known.intersection(gnf::LiteralTable::from_published(t).attributes)
+                    }),
                 )
             }
         };
@@ -219,18 +222,18 @@ fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
             Protected::Attribute(attr) => claim::keeps_alone(evidence, known, attr, rule.guarantee),
             Protected::Joint(_) => false,
         };
-        let by_mixture = |part: Protected| match (claim::SlicingClaim::of(evidence), part) {
+        let by_mixture = |part: Protected| match (claim::SlicingClaim::from_evidence(evidence), part) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
-        let by_claim = match (claim::DecompositionClaim::of(evidence), rule.protects) {
+        let by_claim = match (claim::DecompositionClaim::from_evidence(evidence), rule.protects) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
         let promised = by_classes
             || by_claim
             || table.is_some_and(|table| {
-                let node = gnf::LiteralTable::of(table);
+                let node = gnf::LiteralTable::from_published(table);
                 let mut parts = crate::verifier::contract::claim::protections(evidence, rule.protects);
                 parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
             });

@@ -23,7 +23,7 @@ const MIN_LISTED_VALUES: usize = 2;
 
 /// Checks what a publication claims of its tables.
 pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
-    let Some(claim) = DecompositionClaim::of(evidence) else {
+    let Some(claim) = DecompositionClaim::from_evidence(evidence) else {
         findings.fail(CheckName::Columns, "the tables are not those of a decomposition");
         return findings.fail(CheckName::Guards, "the tables of a decomposition do not have its shape");
     };
@@ -112,7 +112,7 @@ struct SharedInterner(BTreeMap<(Attr, Option<Vec<u8>>), u32>);
 
 impl SharedInterner {
     /// The number of each code of a column.
-    fn of(&mut self, column: &ParsedColumn) -> Vec<u32> {
+    fn codes(&mut self, column: &ParsedColumn) -> Vec<u32> {
         let texts = column.cells.iter().flatten();
         let number = |text: &Option<Vec<u8>>| {
             let next = self.0.len() as u32;
@@ -126,7 +126,7 @@ impl SharedInterner {
 fn shown(claim: &DecompositionClaim<'_>, both: &BothTables) -> Option<ObservedDecomposition> {
     let mut numbers = SharedInterner::default();
     let mut numbered = |column: &ParsedColumn| -> Vec<u32> {
-        let of = numbers.of(column);
+        let of = numbers.codes(column);
         column.codes.iter().map(|code| of.get(code as usize).copied().unwrap_or(u32::MAX)).collect()
     };
     let [_, primary, values @ .., joint] = &both.0[..] else { return None };

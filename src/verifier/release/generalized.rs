@@ -19,7 +19,7 @@ use crate::verifier::read::row_keys::BucketOffsets;
 
 /// Labels the rows of a part by their class.
 pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) {
-    let Some(joint) = JointColumn::of(part, shared(table)) else { return };
+    let Some(joint) = JointColumn::new(part, shared(table)) else { return };
     let labels: Vec<u32> = joint.codes.iter().map(|code| code + 1).collect();
     part.buckets = BucketOffsets::count(&labels);
     part.labels = Some(labels);
@@ -79,7 +79,7 @@ pub(in crate::verifier) fn content(
         let domain = &original.column(column.attribute).domain;
         let says = column.cells.as_ref().map(|cells| {
             let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
-            let ground = CellDomain::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
+            let ground = CellDomain::new(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
             let cells = cells.iter().map(|cell| CellMeaning::read(&ground, cell.as_deref()));
             Some((cells.collect::<Option<Vec<CellMeaning>>>()?, ground))
         });

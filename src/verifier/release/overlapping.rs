@@ -34,7 +34,7 @@ pub(in crate::verifier) fn check(
 ) -> Result<(), VerifierError> {
     let mut numbers = LabelInterner::default();
     let whole = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
-    let covered = OverlappingColumns::of(read, claim.sensitive, &mut numbers).filter(|_| whole);
+    let covered = OverlappingColumns::new(read, claim.sensitive, &mut numbers).filter(|_| whole);
     let Some(covered) = covered else {
         findings.fail(CheckName::Guarantee, "a sliced table could not be read whole");
         return Ok(());
@@ -122,7 +122,7 @@ fn mixed(
     let attrs: Vec<Attr> = claim.attributes().without(claim.sensitive).iter().collect();
     let domains: Vec<Vec<u32>> = attrs
         .iter()
-        .map(|&attr| original.column(attr).domain.iter().map(|value| numbers.of(attr, value)).collect())
+        .map(|&attr| original.column(attr).domain.iter().map(|value| numbers.code(attr, value)).collect())
         .collect();
     // the buckets of each tuple of a column, the sensitive attribute apart
     let mut places: Vec<AHashMap<Vec<u32>, Vec<u32>>> = covered.columns.iter().map(|_| AHashMap::new()).collect();

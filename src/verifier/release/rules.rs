@@ -29,7 +29,7 @@ pub(in crate::verifier) fn check(
     let publication = evidence.publication;
     let search = RuleSearch {
         evidence,
-        nodes: publication.tables.iter().map(LiteralTable::of).collect(),
+        nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
         stated: stated
             .into_iter()
             .enumerate()
@@ -87,7 +87,8 @@ impl RuleSearch<'_> {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
             let followed = self.followed(rule)?;
             // what sensitive attributes of a decomposition tell of each other, nothing ties to a row
-            let followed = if claim::DecompositionClaim::of(self.evidence).is_some() { Vec::new() } else { followed };
+            let followed =
+                if claim::DecompositionClaim::from_evidence(self.evidence).is_some() { Vec::new() } else { followed };
             for follows in followed {
                 self.insiders(follows)?;
                 let because =
@@ -166,12 +167,12 @@ impl RuleSearch<'_> {
                 LiteralStatus::Guarded(vec![(0, known)])
             }
             Protected::Attribute(attr)
-                if claim::DecompositionClaim::of(self.evidence)
+                if claim::DecompositionClaim::from_evidence(self.evidence)
                     .is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
             {
                 LiteralStatus::Guarded(vec![(0, known)])
             }
-            Protected::Attribute(attr) => match claim::SlicingClaim::of(self.evidence) {
+            Protected::Attribute(attr) => match claim::SlicingClaim::from_evidence(self.evidence) {
                 // the one table there is
                 Some(claim) if claim.covers(known, attr, guarantee) => {
                     LiteralStatus::Guarded(vec![(0, known.intersection(claim.attributes()))])
@@ -188,11 +189,12 @@ impl RuleSearch<'_> {
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
         let keeps = |counts: &ValueCounts, stated: &DeclaredValues| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-            BucketShares::of(&whole, counts, stated).keep(guarantee)
+            BucketShares::new(&whole, counts, stated).keep(guarantee)
         };
         let attributes = sensitive.attributes();
         // how often values occur is not told of what lacks rows
-        let claim = claim::DecompositionClaim::of(self.evidence).filter(|_| self.evidence.original.is_none());
+        let claim =
+            claim::DecompositionClaim::from_evidence(self.evidence).filter(|_| self.evidence.original.is_none());
         if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
             return true;
         }

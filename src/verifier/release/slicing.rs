@@ -21,7 +21,7 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 pub(in crate::verifier) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
     let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.method_details else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
-    let rare = JointColumn::of(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
+    let rare = JointColumn::new(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
     if rare > 0 {
         findings.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
     }
@@ -89,7 +89,7 @@ pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckL
     }
     let guarding = matches!(table.protection, TableProtection::Guarding(_));
     let guards = *diversity == SlicedDiversity::Bucket && !shares;
-    if guarding != guards || (!guarding && SlicingClaim::of(evidence).is_none()) {
+    if guarding != guards || (!guarding && SlicingClaim::from_evidence(evidence).is_none()) {
         let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
         findings.fail(CheckName::Guards, detail);
     }
@@ -105,7 +105,7 @@ struct ColumnRows {
 }
 
 impl ColumnRows {
-    fn of(part: &ParsedPart, sensitive: Attr) -> Option<Self> {
+    fn new(part: &ParsedPart, sensitive: Attr) -> Option<Self> {
         let labels = part.labels.as_ref()?;
         let used: Vec<_> = part.columns.iter().filter(|column| column.attribute != sensitive).collect();
         let mut tuples: AHashMap<Vec<u32>, u32> = AHashMap::new();
@@ -162,7 +162,7 @@ pub(in crate::verifier) fn check(
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());
     }
-    let columns: Option<Vec<ColumnRows>> = read.iter().map(|part| ColumnRows::of(part, claim.sensitive)).collect();
+    let columns: Option<Vec<ColumnRows>> = read.iter().map(|part| ColumnRows::new(part, claim.sensitive)).collect();
     let (Some(columns), Some((last, before))) = (columns, read.split_last()) else {
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());

@@ -53,7 +53,7 @@ pub(in crate::verifier) fn check(
         let figures = table(evidence, control, index, (&mut tables, &mut both), findings)?;
         tables.figures.push(figures);
     }
-    if let Some(claim) = DecompositionClaim::of(evidence) {
+    if let Some(claim) = DecompositionClaim::from_evidence(evidence) {
         decomposed::check(evidence, &claim, &both, control, findings)?;
     }
     lengths(evidence, &tables, findings);
@@ -73,7 +73,7 @@ impl TablesReport {
             }
         }
         for attrs in claim::combinations(evidence) {
-            let Some(shown) = JointColumn::of(part, attrs).map(|joint| joint.counts()) else { continue };
+            let Some(shown) = JointColumn::new(part, attrs).map(|joint| joint.counts()) else { continue };
             if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
                 self.combined.insert(attrs, shown);
             }
@@ -87,7 +87,7 @@ fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, findings: &mut CheckL
         Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
-    let claim = DecompositionClaim::of(evidence);
+    let claim = DecompositionClaim::from_evidence(evidence);
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
         // parts that list values, or joint values of some rows, are held against the others
         let other = |part: &Part| part.rows == RowMeaning::Values || claim.is_some_and(|claim| claim.is_joint(part));
@@ -123,8 +123,8 @@ fn table(
     let mut first: Option<BucketOffsets> = None;
     let boxed = claim::is_boxed(table);
     let generalized = table.is_generalized() && !boxed;
-    let claim = claim::SlicingClaim::of(evidence);
-    let decomposition = DecompositionClaim::of(evidence);
+    let claim = claim::SlicingClaim::from_evidence(evidence);
+    let decomposition = DecompositionClaim::from_evidence(evidence);
     let promised = match &table.protection {
         _ if generalized => claim::promised(evidence, table),
         TableProtection::Guarding(guards) => guards.clone(),
@@ -238,7 +238,7 @@ fn promises(
         if matches!(guard.protects, Protected::Joint(attrs) if attrs.len() < 2) {
             continue;
         }
-        let Some(classes) = BucketClasses::of(part, buckets, guard) else { continue };
+        let Some(classes) = BucketClasses::new(part, buckets, guard) else { continue };
         let leaning = |enforced_by: &EnforcedBy| matches!(enforced_by, EnforcedBy::Guardian { table: t, .. } | EnforcedBy::Table(t) if *t == table.name);
         let rules = evidence.publication.rules.iter().enumerate();
         let sensitive = guard.protects.attributes();
@@ -334,12 +334,12 @@ impl ObservedBuckets {
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = BucketShares::of(&kind, &overall, stated);
+            let shares = BucketShares::new(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 *broken += if shares.keep(*guarantee) { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
-                let here = BucketMeasure::of(*guarantee, &shares);
+                let here = BucketMeasure::new(*guarantee, &shares);
                 *worst = if first { here } else { BucketMeasure::worse(*worst, here) };
             }
         }

@@ -70,9 +70,9 @@ fn what_is_drawn_is_near_what_is_counted() {
     let parts: Vec<PartTuples> = table
         .parts
         .iter()
-        .map(|part| PartTuples::of(part, &original, AttrSet::first(4), &labels, 1).expect("a part"))
+        .map(|part| PartTuples::new(part, &original, AttrSet::first(4), &labels, 1).expect("a part"))
         .collect();
-    let joined = PartJoin::of(in_turn(parts), AttrSet::EMPTY, 1);
+    let joined = PartJoin::new(in_turn(parts), AttrSet::EMPTY, 1);
     let drawn = drawn(&joined, 2, &Control::default()).expect("done");
     assert!((drawn[0].value - 72.0).abs() <= 5.0 * drawn[0].standard_error.max(1e-9), "{drawn:?}");
     assert!(!drawn[0].exact);
@@ -152,8 +152,8 @@ proptest! {
             let labels: AHashMap<Option<&[u8]>, u32> =
                 table.parts[0].bucket.as_ref().unwrap().domain.iter().zip(0..).collect();
             let used = table.parts.iter().filter(|part| part.attributes().meets(shown.union(hidden)));
-            let parts = used.map(|part| PartTuples::of(part, &read, shown.union(hidden), &labels, 1).unwrap()).collect();
-            let joined = PartJoin::of(in_turn(parts), hidden, 1);
+            let parts = used.map(|part| PartTuples::new(part, &read, shown.union(hidden), &labels, 1).unwrap()).collect();
+            let joined = PartJoin::new(in_turn(parts), hidden, 1);
             match drawn(&joined, labels.len(), &Control::default()) {
                 Ok(drawn) => {
                     let error = drawn[0].standard_error.max(1e-9);

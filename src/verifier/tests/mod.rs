@@ -538,8 +538,8 @@ proptest::proptest! {
         let bucket = (0..).zip(&counts[..leaves.len()]).map(|(code, (count, _))| (code, *count));
         let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
         proptest::prop_assume!(!bucket.is_empty());
-        let ways = TaxonomyPaths::of(&tree, None, domain.iter()).map(Arc::new);
-        let shares = BucketShares::of(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
+        let ways = TaxonomyPaths::new(&tree, None, domain.iter()).map(Arc::new);
+        let shares = BucketShares::new(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
         let (work, unit) = shares.distance(ValueDistance::Hierarchical).expect("a distance");
         let annotations = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
         let population = Population::new(overall).on(annotations);

@@ -212,7 +212,7 @@ proptest! {
                 }
                 let all = json!({"queries": [{"where": []}, {"where": [{"attribute": "age", "from": -3, "to": 8}]},
                     {"where": [{"attribute": "age", "in": [null]}]}]});
-                let asked = QuerySet::of(&released.manifest, &all).unwrap();
+                let asked = QuerySet::new(&released.manifest, &all).unwrap();
                 let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
                 prop_assert_eq!(counted[0].estimate, rows.len() as f64);
                 prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);

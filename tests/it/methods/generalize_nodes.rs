@@ -448,7 +448,7 @@ proptest! {
                 }
                 let each = (0..JOBS.len()).map(|at| json!(JOBS[at])).chain([Value::Null]);
                 let queries: Vec<Value> = each.map(|value| json!({"where": [{"attribute": "job", "in": [value]}]})).collect();
-                let asked = QuerySet::of(&released.manifest, &json!({"queries": queries})).unwrap();
+                let asked = QuerySet::new(&released.manifest, &json!({"queries": queries})).unwrap();
                 let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
                 let all: f64 = counted.iter().map(|answer| answer.estimate).sum();
                 prop_assert!((all - rows.len() as f64).abs() < 1e-6, "{all} of {}", rows.len());

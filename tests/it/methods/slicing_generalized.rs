@@ -211,7 +211,7 @@ proptest! {
         if rows.iter().all(|row| row.0.is_none()) {
             return Ok(());
         }
-        let asked = QuerySet::of(&released.manifest, &each).unwrap();
+        let asked = QuerySet::new(&released.manifest, &each).unwrap();
         let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
         prop_assert_eq!(counted[0].estimate, rows.len() as f64);
         prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);

@@ -367,7 +367,7 @@ fn no_world_tells_more_than_buckets_may() {
             .parts
             .iter()
             .map(|part| engine::read_published(part, &files.0[&part.file][..], &mut |_| Ok(())).unwrap());
-        let material = VerificationMaterial::of(&stated, read.collect(), false).unwrap();
+        let material = VerificationMaterial::new(&stated, read.collect(), false).unwrap();
         let rules = engine::rules_of(&manifest, None, material.names()).unwrap();
         let control = Control::default();
         let attacked = engine::attack_tables(&material, Attack::ExactPosteriors, &rules, &|_| 0, &manifest, &control);

@@ -313,9 +313,9 @@ async fn every_fault_is_answered_at_once() {
         part["rows"] = json!(100_000_000);
     }
     let huge = serde_json::from_value(huge).unwrap();
-    let problem = QuerySet::of(&huge, &json!({ "queries": many[..100] })).err().unwrap();
+    let problem = QuerySet::new(&huge, &json!({ "queries": many[..100] })).err().unwrap();
     assert_eq!(problem.kind, Kind::WorkLimit);
-    assert!(QuerySet::of(&huge, &json!({ "queries": many[..10] })).is_ok());
+    assert!(QuerySet::new(&huge, &json!({ "queries": many[..10] })).is_ok());
     server.stop().await;
 }
 
@@ -449,7 +449,7 @@ async fn counting_ends_when_nobody_waits_for_it() {
         table["parts"].as_array_mut().unwrap().iter_mut().for_each(|part| part["rows"] = json!(10_000_000));
     }
     let asked = json!({"queries": [{"where": [{"attribute": "race", "in": ["1"]}]}]});
-    let asked = QuerySet::of(&serde_json::from_value(manifest.clone()).unwrap(), &asked).unwrap();
+    let asked = QuerySet::new(&serde_json::from_value(manifest.clone()).unwrap(), &asked).unwrap();
     let control = Control::default();
     // read to its end, it would be found to be longer than it may be
     let stopped = asked.answer(&Endless { manifest, control: control.clone() }, &control);

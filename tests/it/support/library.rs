@@ -57,7 +57,7 @@ pub(crate) struct Job {
 impl Original {
     pub(crate) fn new(table: Table) -> Self {
         let rows = table.rows() as u64;
-        let facts = |attr| ColumnFacts::of(&ColumnProfile::of(table.name(attr), table.column(attr)), rows);
+        let facts = |attr| ColumnFacts::new(&ColumnProfile::new(table.name(attr), table.column(attr)), rows);
         Self { facts: table.attributes().iter().map(facts).collect(), table }
     }
 

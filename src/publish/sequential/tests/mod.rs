@@ -47,7 +47,7 @@ fn slides() -> World {
     let trees = [("name", flat("Any", "Alice Bob Cathy")), ("job", jobs), ("disease", flat("Any", "Cancer HIV"))];
     let new = ["Alice Banker", "Alice Banker", "Bob Clerk", "Bob Driver", "Cathy Engineer"];
     let earlier = ["Banker Cancer", "Banker Cancer", "Clerk HIV", "Driver Cancer", "Engineer HIV"];
-    World::of(&trees, &[("name job", &new), ("job disease", &earlier)], &[0, 0, 1, 2, 3])
+    World::new(&trees, &[("name job", &new), ("job disease", &earlier)], &[0, 0, 1, 2, 3])
 }
 
 /// What was done, by names: the attributes' labels, measures and scores in millionths.
@@ -118,8 +118,8 @@ fn the_slides_join_sharpens_one_and_blurs_another() {
 
 #[test]
 fn labels_meet_where_one_value_may_be_behind_both() {
-    let of = |places: &[u32]| NodeSet::of(places.to_vec()).unwrap();
-    assert_eq!(NodeSet::of(Vec::new()), None);
+    let of = |places: &[u32]| NodeSet::from_leaves(places.to_vec()).unwrap();
+    assert_eq!(NodeSet::from_leaves(Vec::new()), None);
     assert_eq!(of(&[3, 1, 2, 3]), NodeSet::Range(NodeRange { first: 1, last: 3 }));
     let set = of(&[9, 1, 2, 5]);
     assert_eq!(set.spans(), [span((1, 2)), span((5, 5)), span((9, 9))]);
@@ -135,7 +135,7 @@ fn labels_meet_where_one_value_may_be_behind_both() {
 fn values_without_a_tree_are_published_or_not() {
     let trees = [("job", flat("Any", "Banker Clerk"))];
     let rows = ["Banker", "Banker", "Banker", "Clerk", "Clerk"];
-    let mut world = World::of(&trees, &[("job", &rows)], &[0, 0, 1, 1, 1]);
+    let mut world = World::new(&trees, &[("job", &rows)], &[0, 0, 1, 1, 1]);
     world.kinds = vec![Kind::Values];
     for (k, labels, distortion) in [(2, 2, 0), (3, 1, 5)] {
         world.requirements = vec![anonymity(&[(0, 0)], &[ResolvedYElement::Key(0)], k)];
@@ -155,7 +155,7 @@ fn records_of_one_person_are_one_person() {
     let rows = ["Banker 1 HIV", "Banker 1 Diabetes", "Banker 1 Eye", "Clerk 2 HIV", "Clerk 2 Diabetes", "Clerk 2 Eye"];
     let mut rows = rows.to_vec();
     rows.push("Clerk 2 Heart");
-    let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 1, 1, 1, 1]);
+    let mut world = World::new(&trees, &[("job person test", &rows)], &[0, 0, 0, 1, 1, 1, 1]);
     let achieved = |world: &World| world.release().map(|sequel| sequel.achieved[0].measure);
     for (y, measure) in [(ResolvedYElement::Key(0), 3), (told(0, 1), 1), (told(0, 2), 3)] {
         world.requirements = vec![anonymity(&[(0, 0)], &[y], 1)];
@@ -166,7 +166,7 @@ fn records_of_one_person_are_one_person() {
 
     let rows =
         ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
-    let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 0, 1, 1]);
+    let mut world = World::new(&trees, &[("job person test", &rows)], &[0, 0, 0, 0, 1, 1]);
     world.requirements = vec![linkability(&[(0, 0)], &[told(0, 2)], (1, 1))];
     assert_eq!(achieved(&world), Ok(share(1, 1)));
     let hiv = world.tree(2).named("HIV");
@@ -192,7 +192,7 @@ fn a_step_down_may_repair_a_requirement() {
     let earlier: Vec<String> = base.iter().map(|(job, _, race)| format!("{job} {race}")).collect();
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
     let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
-    let mut world = World::of(&trees, &[("job sex", &new), ("job race", &earlier)], &[0; 20]);
+    let mut world = World::new(&trees, &[("job sex", &new), ("job race", &earlier)], &[0; 20]);
     let x = [(0, 0), (0, 1), (1, 0), (1, 2)];
     world.requirements = vec![anonymity(&x, &[ResolvedYElement::Key(0), ResolvedYElement::Key(1)], 5)];
     let at = |world: &World, jobs: &[&str]| {
@@ -212,7 +212,7 @@ fn a_step_down_may_repair_a_requirement() {
         [("e", Tree::parse(&[("ANY", "EL ER"), ("EL", "E0"), ("ER", "E1 E2")])), ("b", flat("ANY", "B0 B1 B2 B3"))];
     let new = ["E0 B3", "E0 B1", "E0 B1", "E2 B3", "E2 B0", "E0 B1"];
     let earlier = ["EL B3", "EL B1", "EL B1", "ER B3", "ER B0", "EL B1"];
-    let mut world = World::of(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
+    let mut world = World::new(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
     world.requirements = vec![linkability(&[(0, 0), (1, 0)], &[ResolvedYElement::Key(1)], (3, 5))];
     let refused = Err(SequentialError::InfeasibleRoot { requirement: 0, proof: false });
     assert_eq!(world.release(), refused, "at the root it is 2/3");
@@ -251,7 +251,7 @@ fn exclusions_must_not_be_true_of_anybody() {
     ];
     let new = ["a Female", "b Male", "c Male", "d Female"];
     let earlier = ["Early", "Well", "Well", "Late"];
-    let mut world = World::of(&trees, &[("id sex", &new), ("state", &earlier)], &[0, 1, 0, 1]);
+    let mut world = World::new(&trees, &[("id sex", &new), ("state", &earlier)], &[0, 1, 0, 1]);
     world.requirements = vec![linkability(&[(0, 0), (0, 1)], &[told(1, 2)], (1, 1))];
     assert_eq!(join_tuples(&world), 16);
     let side = |release, attribute: usize, name: &str| {
@@ -367,15 +367,18 @@ fn nonsense_is_refused() {
 fn rows_that_match_nothing_are_looked_at_alone() {
     let trees = [("a", flat("Any", "1 2")), ("b", flat("Any", "x y")), ("s", flat("Any", "p q"))];
     // the row of y is in no pair
-    let mut world =
-        World::of(&trees, &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])], &[0, 0, 1, 1, 1]);
+    let mut world = World::new(
+        &trees,
+        &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])],
+        &[0, 0, 1, 1, 1],
+    );
     world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 1)];
     world.same_rows = false;
     let sequel = world.release().unwrap();
     let joins: Vec<_> = sequel.achieved.iter().map(|achieved| achieved.joins.clone()).collect();
     assert_eq!(joins, [vec![vec![0]], vec![vec![0, 1]]]);
     assert_eq!(sequel.root, [MeasureValue::number(1)], "without its only row y is not in the join");
-    let nothing = World::of(&trees, &[("a b", &["1 x"]), ("b s", &["y p"])], &[0]);
+    let nothing = World::new(&trees, &[("a b", &["1 x"]), ("b s", &["y p"])], &[0]);
     let nothing = World { requirements: world.requirements, same_rows: false, ..nothing };
     assert_eq!(nothing.release(), Err(SequentialError::EmptyJoin { requirement: 0 }));
 }

@@ -49,14 +49,14 @@ fn sets(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Given
     let mut labels: Vec<NodeSet> = Vec::new();
     let code = |value: &u32| {
         let set = others[dice.below(2)].iter().copied().chain([*value]).collect();
-        let label = NodeSet::of(set).unwrap();
+        let label = NodeSet::from_leaves(set).unwrap();
         labels.iter().position(|other| *other == label).unwrap_or_else(|| {
             labels.push(label);
             labels.len() - 1
         }) as u32
     };
     let codes: Vec<u32> = values.iter().map(code).collect();
-    Given::of(attribute, &codes, labels)
+    Given::from_attribute(attribute, &codes, labels)
 }
 
 /// The column of an earlier release: as it is, generalized, in sets, or not there at all.

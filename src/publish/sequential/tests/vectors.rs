@@ -49,7 +49,7 @@ impl Vector {
     }
 
     fn world(&self) -> World {
-        let kinds: Vec<Kind> = self.taxonomy.values().map(|parents| Kind::Tree(Tree::of(parents))).collect();
+        let kinds: Vec<Kind> = self.taxonomy.values().map(|parents| Kind::Tree(Tree::new(parents))).collect();
         let tree = |attribute: u32| match &kinds[attribute as usize] {
             Kind::Tree(tree) => tree.clone(),
             Kind::Numbers | Kind::Values => Tree::default(),
@@ -117,7 +117,7 @@ fn the_vectors_come_out() {
         let world = vector.world();
         let sequence = world.sequence();
         let control = Control::default();
-        let tables = super::super::tables::JoinTables::of(&sequence, &control).unwrap();
+        let tables = super::super::tables::JoinTables::from_problem(&sequence, &control).unwrap();
         let all: Vec<usize> = (0..vector.releases.len()).collect();
         assert_eq!(tables.decisive(&tables.sought[0], &all), vector.precondition_release, "{number}");
         reduced += u32::from(vector.precondition_release.is_some());

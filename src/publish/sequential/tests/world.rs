@@ -15,7 +15,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// From the parent of each name. Children are in the order of their names.
-    pub(super) fn of(parents: &BTreeMap<String, Option<String>>) -> Self {
+    pub(super) fn new(parents: &BTreeMap<String, Option<String>>) -> Self {
         let mut tree = Self::default();
         let root = parents.iter().find(|(_, parent)| parent.is_none()).unwrap().0;
         tree.grow(root, 0, parents);
@@ -31,7 +31,7 @@ impl Tree {
                 parents.insert(child.into(), Some((*parent).into()));
             }
         }
-        Self::of(&parents)
+        Self::new(&parents)
     }
 
     fn grow(&mut self, name: &str, depth: usize, parents: &BTreeMap<String, Option<String>>) -> u32 {
@@ -114,10 +114,10 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn new(attribute: usize, codes: &[u32], spans: Vec<NodeRange>) -> Self {
-        Self::of(attribute, codes, spans.into_iter().map(NodeSet::Range).collect())
+        Self::from_attribute(attribute, codes, spans.into_iter().map(NodeSet::Range).collect())
     }
 
-    pub(super) fn of(attribute: usize, codes: &[u32], places: Vec<NodeSet>) -> Self {
+    pub(super) fn from_attribute(attribute: usize, codes: &[u32], places: Vec<NodeSet>) -> Self {
         Self { attribute, codes: Codes::collect(places.len(), codes.iter().copied()), places }
     }
 }
@@ -142,7 +142,7 @@ pub(super) struct World {
 
 impl World {
     /// Releases of attributes by name: trees, and per release attributes and rows of names. All is published as it is.
-    pub(super) fn of(trees: &[(&str, Tree)], releases: &[(&str, &[&str])], class: &[u32]) -> Self {
+    pub(super) fn new(trees: &[(&str, Tree)], releases: &[(&str, &[&str])], class: &[u32]) -> Self {
         let find = |name: &str| trees.iter().position(|(other, _)| *other == name).unwrap();
         let release = |&(attributes, rows): &(&str, &[&str])| -> Vec<Given> {
             let column = |(at, name): (usize, &str)| {

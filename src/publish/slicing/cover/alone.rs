@@ -73,7 +73,7 @@ type WeighedValue = (u32, u128, u128);
 
 impl<'a> BucketwiseChecker<'a> {
     /// Of columns that form a tree, as every choice of the sensitive ones among them does.
-    pub(super) fn of(
+    pub(super) fn new(
         mut margins: BucketMargins<'a>,
         sensitive: &[AttrSet],
         bound: FrequencyBound,

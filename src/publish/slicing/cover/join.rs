@@ -22,7 +22,11 @@ enum JoinComponent {
 
 impl NaturalJoin {
     /// Of columns, by their margins. Of each column no more is counted than what it shares with others.
-    pub(super) fn of(margins: &mut BucketMargins<'_>, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
+    pub(super) fn new(
+        margins: &mut BucketMargins<'_>,
+        columns: &[usize],
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
         let mut left: Vec<usize> = columns.to_vec();
         let mut parts = Vec::new();
         while let Some(first) = left.pop() {

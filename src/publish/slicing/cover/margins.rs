@@ -35,7 +35,7 @@ pub(super) struct MarginCount {
 }
 
 impl<'a> BucketMargins<'a> {
-    pub(super) const fn of(table: &'a Table, sensitive: Attr) -> Self {
+    pub(super) const fn new(table: &'a Table, sensitive: Attr) -> Self {
         Self { table, sensitive, all: Vec::new() }
     }
 

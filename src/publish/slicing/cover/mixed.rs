@@ -72,7 +72,7 @@ enum SideShares {
 }
 
 impl HalfShares {
-    fn of(&mut self, side: u32, found: impl FnOnce() -> SideShares) -> SideShares {
+    fn side(&mut self, side: u32, found: impl FnOnce() -> SideShares) -> SideShares {
         *self.of_sides[side as usize].get_or_insert_with(|| {
             self.known.push(side);
             found()
@@ -141,7 +141,7 @@ impl<'a> OverlapMixtureChecker<'a> {
                     Some(hung.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
                 }
             };
-            let join = NaturalJoin::of(&mut margins, &[&others[..], &sensitive].concat(), control)?;
+            let join = NaturalJoin::new(&mut margins, &[&others[..], &sensitive].concat(), control)?;
             let attributes = all.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
             choices.push(SensitiveColumnSet { attributes, sensitive, join, shared });
         }
@@ -350,7 +350,7 @@ impl<'a> OverlapMixtureChecker<'a> {
                 if self.others.iter().any(|&other| self.rows_with(row, half, other) == 0) {
                     continue;
                 }
-                let found = told.of(side, || match self.has_side(row, half) {
+                let found = told.side(side, || match self.has_side(row, half) {
                     false => SideShares::Absent,
                     true if self.keeps(row, &[half], None) => SideShares::Good,
                     true => SideShares::Bad,

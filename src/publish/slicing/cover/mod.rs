@@ -72,7 +72,7 @@ impl SlicingPlan {
         control: &Control,
     ) -> Result<BucketAssignment, SlicingError> {
         let part = |judge: &mut dyn HalfPredicate| -> Result<BucketAssignment, SlicingError> {
-            let (space, mut judge) = (self.space(table, stated), RenumberedPredicate::of(judge));
+            let (space, mut judge) = (self.space(table, stated), RenumberedPredicate::wrap(judge));
             Ok(partition::partition(space, table.rows(), self.limits(), &mut judge, control)?)
         };
         match self.begin(table, columns, stated, control)? {
@@ -105,7 +105,7 @@ impl SlicingPlan {
         }
         let sensitive = columns.iter().filter(|column| column.contains(self.sensitive)).count();
         let bound = |l| FrequencyBound { l, annotations: stated.annotations(self.sensitive) };
-        let margins = BucketMargins::of(table, self.sensitive);
+        let margins = BucketMargins::new(table, self.sensitive);
         let refused = |found: Result<Option<WorstShare>, JoinTooDenseError>| {
             // what was told to stop has no answer either
             control.check()?;
@@ -124,7 +124,7 @@ impl SlicingPlan {
                     return Err(ColumnsError::Circle.into());
                 }
                 let l = of_shares(guarantees).ok_or(SlicingError::NotOfShares)?;
-                let alone = BucketwiseChecker::of(margins, &columns[columns.len() - sensitive..], bound(l), control)?;
+                let alone = BucketwiseChecker::new(margins, &columns[columns.len() - sensitive..], bound(l), control)?;
                 let all: Vec<u32> = (0..table.rows() as u32).collect();
                 refused(alone.whole(&all))?;
                 return Ok(SplitChecker::Alone(alone));
@@ -177,7 +177,7 @@ struct RenumberedPredicate<'a> {
 }
 
 impl<'a> RenumberedPredicate<'a> {
-    const fn of(judge: &'a mut dyn HalfPredicate) -> Self {
+    const fn wrap(judge: &'a mut dyn HalfPredicate) -> Self {
         Self { judge, names: None, halves: [Vec::new(), Vec::new()] }
     }
 }

@@ -115,7 +115,7 @@ fn rows_keep_their_names() {
         }
     }
     let mut told = Told(Vec::new());
-    let mut renamed = RenumberedPredicate::of(&mut told);
+    let mut renamed = RenumberedPredicate::wrap(&mut told);
     renamed.allows(0, &[0], &[1, 2]);
     renamed.reorder(&[2, 0, 1]);
     renamed.allows(0, &[0], &[1, 2]);
@@ -338,7 +338,7 @@ proptest! {
             return Ok(());
         }
         let known = Known { others: Vec::new(), beside: vec![0; rows.len()], sensitive: Vec::new() };
-        let space = SplitSpace::of(&table, AttrSet::first(3), &stated);
+        let space = SplitSpace::new(&table, AttrSet::first(3), &stated);
         let expected = naive(&known, &space, split, usize::MAX, least, holds);
         match sliced {
             Ok(sliced) => prop_assert_eq!(Some(members(&sliced.buckets)), expected),
@@ -360,9 +360,9 @@ fn joins_are_counted() {
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
         let definition = Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
         let control = Control::default();
-        let mut margins = BucketMargins::of(&table, Attr(3));
+        let mut margins = BucketMargins::new(&table, Attr(3));
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();
-        let join = join::NaturalJoin::of(&mut margins, &numbers, &control).unwrap();
+        let join = join::NaturalJoin::new(&mut margins, &numbers, &control).unwrap();
         let sizes = join.sizes(&margins, &margins.count(&bucket), 7).unwrap();
         assert_eq!(sizes.iter().product::<u128>(), definition.combined(&bucket, &columns).1, "{columns:?}");
     }

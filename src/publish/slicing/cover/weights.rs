@@ -79,7 +79,7 @@ pub(super) fn holds(
     exactly: impl FnOnce() -> Vec<(u32, UnreducedFraction)>,
 ) -> bool {
     clearly(bound, weights).unwrap_or_else(|| {
-        let sums = CommonDenominator::of(&exactly());
+        let sums = CommonDenominator::from_weights(&exactly());
         let (l, of) = (bound.l.numerator(), bound.l.denominator());
         let (all, informative) = sums.totals(bound);
         informative > BigUint::ZERO
@@ -110,7 +110,7 @@ fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<
 struct CommonDenominator(Vec<(u32, BigUint)>);
 
 impl CommonDenominator {
-    fn of(weights: &[(u32, UnreducedFraction)]) -> Self {
+    fn from_weights(weights: &[(u32, UnreducedFraction)]) -> Self {
         let mut denominators: Vec<&BigUint> = weights.iter().map(|(_, weight)| &weight.denominator).collect();
         denominators.sort_unstable();
         denominators.dedup();
@@ -183,7 +183,7 @@ fn floats(bound: &FrequencyBound, weights: &[(u32, NaturalLog)]) -> (Vec<(u32, f
 }
 
 fn largest(bound: &FrequencyBound, weights: &[(u32, UnreducedFraction)]) -> Option<LargestShare> {
-    let sums = CommonDenominator::of(weights);
+    let sums = CommonDenominator::from_weights(weights);
     let (all, informative) = sums.totals(bound);
     let share = |(value, sum): &(u32, BigUint)| {
         let among = if bound.annotations.is_excludable(*value) { &all } else { &informative };

@@ -107,7 +107,7 @@ struct PostgresBench {
 }
 
 impl PostgresBench {
-    async fn of(database: TestDatabase) -> Self {
+    async fn new(database: TestDatabase) -> Self {
         Self { store: database.store().await, _database: database }
     }
 }
@@ -131,7 +131,7 @@ impl Bench for PostgresBench {
 mod stamped {
     use super::*;
 
-    conformance::conformance!({ super::PostgresBench::of(super::database!()).await });
+    conformance::conformance!({ super::PostgresBench::new(super::database!()).await });
 }
 
 #[tokio::test]

@@ -111,10 +111,10 @@ proptest! {
         let published = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
         prop_assume!(published.len() == 3 && expected.is_some());
         let control = Control::default();
-        let fitted = Fitted::of(&shape.published, &every, &cells, &control).unwrap().unwrap();
+        let fitted = Fitted::new(&shape.published, &every, &cells, &control).unwrap().unwrap();
         let nats = fitted.cross_entropy(&cells, &table(&rows), &control).unwrap();
         prop_assert!((nats - expected.unwrap()).abs() < 1e-9, "{nats}, expected {expected:?}");
-        let open = entropy(RowGroups::of(&table(&rows), published, &control).unwrap().sizes());
+        let open = entropy(RowGroups::new(&table(&rows), published, &control).unwrap().sizes());
         let found = divergence(&shape, &cells, &table(&rows), &control).unwrap();
         prop_assert!((found.nats - (nats - open)).abs() < 1e-9, "{found:?}, expected {}", nats - open);
         prop_assert_eq!(found.made == ModelKind::ClosedForm, shape.whole);
@@ -140,7 +140,7 @@ fn of_too_many_combinations_the_tables_of_largest_gain_are_used() {
     assert!(sizes > crate::model::MAX_FITTED_CELLS, "{sizes}");
     let h = |attrs: &[u8]| {
         let attrs = attrs.iter().map(|&attr| Attr(attr)).collect();
-        entropy(RowGroups::of(&original, attrs, &control).unwrap().sizes())
+        entropy(RowGroups::new(&original, attrs, &control).unwrap().sizes())
     };
     let gain = |a: u8, b: u8| h(&[a]) + h(&[b]) - h(&[a, b]);
     // the order of the tables would use the other two
@@ -161,5 +161,5 @@ fn fitting_stops_when_it_is_told_to() {
     let control = Control::default();
     control.cancel();
     assert!(divergence(&shape, &cells, &table(&rows), &control).is_err());
-    assert!(Fitted::of(&shape.published, &[0, 1, 2], &cells, &control).is_err());
+    assert!(Fitted::new(&shape.published, &[0, 1, 2], &cells, &control).is_err());
 }

@@ -96,7 +96,7 @@ pub(in crate::verifier) fn in_turn(mut left: Vec<PartTuples>) -> Vec<PartTuples>
 
 impl PartTuples {
     /// Tuples in the codes of the original; `None` where a value is none of the original's.
-    pub(in crate::verifier) fn of(
+    pub(in crate::verifier) fn new(
         part: &ExternalPart,
         original: &[(Attr, &Column)],
         attributes: AttrSet,
@@ -179,7 +179,7 @@ struct VisibleColumns {
 }
 
 impl VisibleColumns {
-    fn of(part: &PartTuples, visible: AttrSet, shared: AttrSet) -> Self {
+    fn new(part: &PartTuples, visible: AttrSet, shared: AttrSet) -> Self {
         let mut shown = Self { groups: Vec::new(), places: AHashMap::new(), shared, agreeing: AHashMap::new() };
         for tuple in 0..part.tuples.len() as u32 {
             let next = shown.groups.len() as u32;
@@ -207,12 +207,12 @@ pub(in crate::verifier) struct PartJoin {
 }
 
 impl PartJoin {
-    pub(in crate::verifier) fn of(parts: Vec<PartTuples>, hidden: AttrSet, words: usize) -> Self {
+    pub(in crate::verifier) fn new(parts: Vec<PartTuples>, hidden: AttrSet, words: usize) -> Self {
         let width = parts.iter().flat_map(|part| &part.attributes).map(|attr| attr.index() + 1).max().unwrap_or(0);
         let (mut before, mut shown) = (AttrSet::EMPTY, Vec::new());
         for part in &parts {
             let visible = part.set().minus(hidden);
-            shown.push(VisibleColumns::of(part, visible, visible.intersection(before)));
+            shown.push(VisibleColumns::new(part, visible, visible.intersection(before)));
             before = before.union(part.set());
         }
         Self { parts, shown, hidden, width, words }

@@ -84,10 +84,10 @@ pub(in crate::verifier) fn found(
     let mut parts = Vec::with_capacity(used.len());
     for part in used {
         control.check()?;
-        let Some(read) = PartTuples::of(part, original, attributes, &labels, words) else { return Ok(None) };
+        let Some(read) = PartTuples::new(part, original, attributes, &labels, words) else { return Ok(None) };
         parts.push(read);
     }
-    let joined = PartJoin::of(in_turn(parts), hidden, words);
+    let joined = PartJoin::new(in_turn(parts), hidden, words);
     let rows = original.first().map_or(0, |(_, column)| column.codes.len());
     let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
     let (mut of_rows, mut originals) = ([0; 3], [0; 3]);

@@ -55,7 +55,7 @@ pub(in crate::verifier) struct AgreeingParts<'a> {
 
 impl<'a> AgreeingParts<'a> {
     /// Reads the parts; values are numbered as the original does.
-    pub(in crate::verifier) fn of(
+    pub(in crate::verifier) fn new(
         table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
@@ -90,7 +90,8 @@ impl<'a> AgreeingParts<'a> {
                     *labels.entry(label.map(<[u8]>::to_vec)).or_insert(next)
                 })
                 .collect();
-            branches.push(PartBranch::of(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
+            branches
+                .push(PartBranch::new(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
         }
         let codes = original.columns.iter().filter(|(attr, _)| known.contains(*attr));
         let original = codes.map(|(attr, column)| (*attr, &column.codes)).collect();
@@ -172,7 +173,7 @@ impl<'a> AgreeingParts<'a> {
 }
 
 impl PartBranch {
-    fn of(
+    fn new(
         part: &ExternalPart,
         known: AttrSet,
         shared: AttrSet,
@@ -234,7 +235,7 @@ mod tests {
                 present.iter().copied().filter(|&attr| attr != attribute && known >> attr & 1 == 1).collect();
             let (table, original) = (given(&codes, columns, &rows), original(&codes));
             let of = known.iter().map(|&attr| Attr(attr)).collect();
-            let found = AgreeingParts::of(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
+            let found = AgreeingParts::new(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
             for (row, person) in codes.iter().enumerate() {
                 let mut weights: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
                 for bucket in &buckets {

@@ -89,7 +89,7 @@ pub fn infer_by_proxy(
         };
         let Some((_, table)) = shows(sensitive) else { continue };
         let of_sensitive =
-            RemainingDistribution::of(&submission.tables[table], sensitive, asked.known, original, control)?;
+            RemainingDistribution::new(&submission.tables[table], sensitive, asked.known, original, control)?;
         let published = submission.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(exact(table)));
         for attribute in published.minus(asked.known).without(sensitive).iter() {
             let (Some(column), Some((known, table))) = (original.column(attribute), shows(attribute)) else { continue };
@@ -98,8 +98,8 @@ pub fn infer_by_proxy(
                 continue;
             }
             let of_attribute =
-                RemainingDistribution::of(&submission.tables[table], attribute, asked.known, original, control)?;
-            let together = CoOccurrence::of(true_values, column, &hashes, control)?;
+                RemainingDistribution::new(&submission.tables[table], attribute, asked.known, original, control)?;
+            let together = CoOccurrence::new(true_values, column, &hashes, control)?;
             let (mut sum, mut alone) = (0.0, 0.0);
             for (looked, &target) in targets.iter().enumerate() {
                 if looked % 64 == 0 {
@@ -148,7 +148,7 @@ struct CoOccurrence {
 }
 
 impl CoOccurrence {
-    fn of(sensitive: &Column, attribute: &Column, hashes: &[u64], control: &Control) -> Result<Self, AttackError> {
+    fn new(sensitive: &Column, attribute: &Column, hashes: &[u64], control: &Control) -> Result<Self, AttackError> {
         let (mut of_sensitive, mut of_attribute) =
             (vec![0.0; sensitive.domain.len()], vec![0.0; attribute.domain.len()]);
         let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -225,7 +225,7 @@ enum RemainingDistribution<'a> {
 }
 
 impl<'a> RemainingDistribution<'a> {
-    fn of(
+    fn new(
         table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
@@ -233,8 +233,8 @@ impl<'a> RemainingDistribution<'a> {
         control: &Control,
     ) -> Result<Self, AttackError> {
         match table.overlaps() {
-            true => AgreeingParts::of(table, attribute, known, original, control).map(Self::Agreeing),
-            false => RowDistributions::of(table, attribute, known, original, control).map(Self::Apart),
+            true => AgreeingParts::new(table, attribute, known, original, control).map(Self::Agreeing),
+            false => RowDistributions::new(table, attribute, known, original, control).map(Self::Apart),
         }
     }
 
@@ -263,7 +263,7 @@ struct RowDistributions {
 }
 
 impl RowDistributions {
-    fn of(
+    fn new(
         table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
@@ -433,7 +433,7 @@ mod tests {
         // a=1 stands twice in the first bucket of three and once in the second of two
         let tied = table(&["bucket,a\n7,1\n7,1\n7,2\n8,1\n8,2\n", "bucket,s\n7,u\n7,v\n7,v\n8,u\n8,w\n"]);
         let of = |table: &ExternalTable, known: &[u8], row: usize| {
-            let found = RowDistributions::of(table, Attr(2), set(known), &original, &Control::default()).unwrap();
+            let found = RowDistributions::new(table, Attr(2), set(known), &original, &Control::default()).unwrap();
             found.of_row(row).iter().map(|&(code, share)| (code, (share * 30.0).round() as u32)).collect::<Vec<_>>()
         };
         // u: 2/3 * 1/3 + 1/3 * 1/2; v: 2/3 * 2/3; w: 1/3 * 1/2

@@ -80,8 +80,8 @@ pub(in crate::verifier) fn check(
         return Ok(());
     }
     let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
-        earlier.into_iter().map(|release| (release, ObservedRelease::of(release))).collect();
-    let join = ReleaseJoin::of(&shown, &trees, &earlier, &sequence.exclusions);
+        earlier.into_iter().map(|release| (release, ObservedRelease::from_earlier(release))).collect();
+    let join = ReleaseJoin::new(&shown, &trees, &earlier, &sequence.exclusions);
     for (number, (release, _)) in (1..).zip(&earlier) {
         if !premise::are_tied((&join, number), release, &shown, control)? {
             findings

@@ -61,7 +61,7 @@ impl<'a> ReleaseJoin<'a> {
 
     /// The join of a release with earlier ones. `trees` are those of the new release.
     #[must_use]
-    pub fn of(
+    pub fn new(
         new: &'a ObservedRelease,
         new_trees: &'a BTreeMap<String, Arc<Taxonomy>>,
         earlier: &'a [(&'a EarlierRelease, ObservedRelease)],
@@ -74,7 +74,7 @@ impl<'a> ReleaseJoin<'a> {
             release.taxonomies.iter().filter(move |(name, _)| is_node(name))
         });
         for (name, tree) in new_trees.iter().chain(of_earlier) {
-            trees.entry(name).or_insert_with(|| LabelTree::of(tree));
+            trees.entry(name).or_insert_with(|| LabelTree::from_taxonomy(tree));
         }
         Self {
             releases: std::iter::once(new).chain(earlier.iter().map(|(_, shown)| shown)).collect(),

@@ -28,7 +28,7 @@ pub(in crate::verifier) struct LabelTree {
 }
 
 impl LabelTree {
-    pub(in crate::verifier) fn of(tree: &Arc<Taxonomy>) -> Self {
+    pub(in crate::verifier) fn from_taxonomy(tree: &Arc<Taxonomy>) -> Self {
         let label = |node: u32| tree.label(node).map(|label| label.as_bytes().to_vec());
         Self { by_label: (0..tree.len() as u32).map(|node| (label(node), node)).collect(), tree: Arc::clone(tree) }
     }

@@ -37,7 +37,7 @@ pub struct ObservedColumn {
 impl ObservedRelease {
     /// An earlier release.
     #[must_use]
-    pub fn of(release: &EarlierRelease) -> Self {
+    pub fn from_earlier(release: &EarlierRelease) -> Self {
         let column = |column: &crate::publication::EarlierColumn| ObservedColumn {
             name: column.name.clone(),
             shape: if column.nodes { CellShape::Node } else { column.shape },
