@@ -7,3 +7,4 @@ pub(crate) mod golden;
 pub(crate) mod openapi;
 pub(crate) mod problem_catalogue;
 pub(crate) mod readme;
+pub(crate) mod reference_pages;
