@@ -222,7 +222,7 @@ fn every_method_page_has_an_example() {
     }
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let text: String = heading.trim().to_lowercase().chars().filter(|c| !"`*".contains(*c)).collect();
     let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
@@ -243,6 +243,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
             found.insert(free.unwrap());
         }
     }
+    found.extend(page.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned));
     found
 }
 
