@@ -1,9 +1,12 @@
-//! The pages under `docs/`: worked examples are published again and compared byte for byte; links, anchors and citations lead
-//! somewhere.
+//! The pages under `docs/`: worked examples are published again and compared byte for byte. Links, anchors and
+//! citations lead somewhere.
 //!
-//! A fenced block says what it is behind the language: `example NAME` is a specification or its command, `example NAME FILE` the input
-//! or a part, `job NAME` and `job NAME FILE` the same of releases that a service makes one after the other, and `manifest NAME /POINTER`
-//! a member of a manifest.
+//! The words behind the language of a fenced block say what it is.
+//!
+//! - `json example NAME`: a specification; `sh example NAME`: its command; `text example NAME`: its output
+//! - `csv example NAME input.csv`: the input; any other file: a part of the release
+//! - `json job NAME`, `csv job NAME FILE`: the same for releases that a service publishes in order
+//! - `json manifest NAME /POINTER`: a member of the manifest
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -136,7 +139,7 @@ fn assert_manifest(name: &str, example: &Example, manifest: &Value) {
     }
 }
 
-/// Runs the command of an example as it stands, in a folder with its files, and compares what the page shows of it.
+/// Runs the command of an example as printed, in a folder with its files, and compares the results with the page.
 fn run_example(name: &str, example: &Example) {
     let folder = tempfile::tempdir().unwrap();
     let path = |file: &str| folder.path().join(file);
@@ -167,7 +170,7 @@ fn run_example(name: &str, example: &Example) {
     }
 }
 
-/// Publishes the jobs of a page one after the other from one dataset; `<NAME>` stands for the release of an earlier one.
+/// Publishes the jobs of a page in order from one dataset; `<NAME>` stands for the release of an earlier job.
 async fn publish_jobs(jobs: &Examples) {
     let server = Server::start().await;
     let input = jobs.iter().find_map(|(_, job)| job.input.clone()).expect("a job of the page has the input");
