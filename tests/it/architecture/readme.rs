@@ -33,10 +33,8 @@ const MASK: char = '…';
 /// The width of generated lists.
 const MAX_LINE_CHARS: usize = 118;
 /// Commands in the order of the page of options.
-const COMMANDS: &[&str] = &[
-    "serve", "worker", "demo", "migrate", "healthcheck", "rotate-key", "keys create", "keys list", "keys revoke", "tenants set",
-    "tenants list", "audit-log", "ledger export", "ledger import", "publish", "verify", "query", "openapi", "problems", "metrics",
-];
+const COMMANDS: &str = "serve, worker, demo, migrate, healthcheck, rotate-key, keys create, keys list, keys revoke, \
+    tenants set, tenants list, audit-log, ledger export, ledger import, publish, verify, query, openapi, problems, metrics";
 
 struct Server(Child);
 
@@ -158,7 +156,11 @@ fn masked(text: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
         let word = &rest[..end];
-        if is_word(first) && (is_id(word) || is_time(word)) { out.push(MASK) } else { out.push_str(word) }
+        if is_word(first) && (is_id(word) || is_time(word)) {
+            out.push(MASK)
+        } else {
+            out.push_str(word)
+        }
         rest = &rest[end..];
     }
     out
@@ -195,8 +197,7 @@ fn run(steps: &[Step<'_>]) -> Result<Vec<String>, String> {
     let served = (!own && script.contains(PAGE_ADDRESS)).then(|| serve(&home.path().join("data")));
     let address = served.as_ref().map_or_else(free_address, |(_, address)| address.clone());
     // what a script leaves running ends with it
-    let script =
-        format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", script.replace(PAGE_ADDRESS, &address));
+    let script = format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", script.replace(PAGE_ADDRESS, &address));
 
     let mut command = Command::new("bash");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
@@ -267,7 +268,10 @@ fn pages_print_what_they_show() {
 #[test]
 fn wrong_output_is_found_and_corrected() {
     let page = |output: &str| {
-        format!("```sh a\necho {}; x=1\n```\n\n```text a\n{output}\n```\n\n```sh a\necho $x\n```\n\n```text a\n1\n```\n", "b c")
+        format!(
+            "```sh a\necho {}; x=1\n```\n\n```text a\n{output}\n```\n\n```sh a\necho $x\n```\n\n```text a\n1\n```\n",
+            "b c"
+        )
     };
     assert_eq!(check_page(&page("b c")), (vec![], page("b c")));
     assert!(check_page(&page("b …")).0.is_empty());
@@ -284,7 +288,9 @@ fn wrong_output_is_found_and_corrected() {
 fn masks_stay_within_a_line() {
     assert!(matches("a … c\nd", "a b b c\nd"));
     assert!(matches("{\"id\": \"…\"}", "{\"id\": \"1\"}"));
-    for (expected, text) in [("a…c", "a\nc"), ("a … c", "a b d"), ("a…", "b"), ("a", "a\n"), ("…b…c…", "xcxb"), ("", "a")] {
+    for (expected, text) in
+        [("a…c", "a\nc"), ("a … c", "a b d"), ("a…", "b"), ("a", "a\n"), ("…b…c…", "xcxb"), ("", "a")]
+    {
         assert!(!matches(expected, text), "{expected:?} {text:?}");
     }
     let id = "018f0000-0000-7000-8000-000000000000";
@@ -294,7 +300,7 @@ fn masks_stay_within_a_line() {
 /// Every command is run, or says that it is not and exists.
 #[test]
 fn commands_that_are_not_run_exist() {
-    let help: BTreeMap<&str, String> = COMMANDS.iter().map(|command| (*command, help(command))).collect();
+    let help: BTreeMap<&str, String> = COMMANDS.split(", ").map(|command| (command, help(command))).collect();
     for page in pages() {
         let text = read(&page);
         for block in blocks(&text) {
@@ -372,11 +378,11 @@ fn options(help: &str) -> Vec<(String, String)> {
 fn page_of_options() -> String {
     let mut page = String::new();
     let serve: BTreeMap<String, String> = options(&help("serve")).into_iter().collect();
-    for command in COMMANDS {
+    for command in COMMANDS.split(", ") {
         let help = help(command);
         let _ = write!(page, "\n## guardian {command}\n\n{}.\n", help.lines().next().unwrap());
         let options = options(&help);
-        let is_shared = |(name, text): &&(String, String)| *command != "serve" && serve.get(name) == Some(text);
+        let is_shared = |(name, text): &&(String, String)| command != "serve" && serve.get(name) == Some(text);
         let (shared, own): (Vec<_>, Vec<_>) = options.iter().partition(is_shared);
         if !own.is_empty() {
             page.push('\n');
@@ -431,7 +437,11 @@ fn referred(schema: &Value) -> Option<&str> {
     let direct = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     let among = |key: &str| schema[key].as_array().into_iter().flatten().find_map(referred);
     let below = |key: &str| schema.get(key).and_then(referred);
-    direct.or_else(|| among("allOf")).or_else(|| among("oneOf")).or_else(|| among("anyOf")).or_else(|| below("items"))
+    direct
+        .or_else(|| among("allOf"))
+        .or_else(|| among("oneOf"))
+        .or_else(|| among("anyOf"))
+        .or_else(|| below("items"))
         .or_else(|| below("additionalProperties"))
 }
 
