@@ -154,7 +154,7 @@ fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
+        let end = rest.find(|c: char| is_word(c) != is_word(first)).unwrap_or(rest.len());
         let word = &rest[..end];
         if is_word(first) && (is_id(word) || is_time(word)) {
             out.push(MASK)
@@ -199,9 +199,9 @@ fn run(steps: &[Step<'_>]) -> Result<Vec<String>, String> {
     // what a script leaves running ends with it
     let script = format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", script.replace(PAGE_ADDRESS, &address));
 
-    let mut command = Command::new("bash");
+    let mut command = Command::new("timeout");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    command.args(["-euo", "pipefail", "-c", &script]).current_dir(&folder).env("PATH", path);
+    command.args(["300", "bash", "-euo", "pipefail", "-c", &script]).current_dir(&folder).env("PATH", path);
     command.env("GUARDIAN_LISTEN", &address).env("GUARDIAN_HEALTHCHECK_URL", format!("http://{address}"));
     let ran = command.stdin(Stdio::null()).output().unwrap();
     let output = String::from_utf8(ran.stdout).unwrap();
