@@ -8,7 +8,8 @@
 //! - Blocks ` ```console ` are not run: their commands and options exist.
 //! - Between `<!-- generated: NAME -->` and `<!-- end -->` stands what [`generated`] makes.
 //!
-//! `GUARDIAN_BLESS=1 cargo test --test it readme` writes outputs and lists into the pages.
+//! `GUARDIAN_BLESS=1 cargo test --test it readme` writes outputs and lists into the pages; a second run holds
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -486,7 +487,7 @@ fn generated(name: &str) -> Option<String> {
 
 #[test]
 fn generated_lists_are_up_to_date() {
-    let mut found = 0;
+    let (mut found, mut stale) = (0, Vec::new());
     for page in pages() {
         let text = read(&page);
         let Some((head, rest)) = text.split_once("<!-- generated: ") else { continue };
@@ -494,13 +495,16 @@ fn generated_lists_are_up_to_date() {
         let (_, tail) = rest.split_once("<!-- end -->").expect("the list ends");
         let list = generated(name).unwrap_or_else(|| panic!("{page}: nothing generates {name}"));
         let wanted = format!("{head}<!-- generated: {name} -->\n{list}\n<!-- end -->{tail}");
-        if is_blessing() && wanted != text {
-            fs::write(root().join(&page), &wanted).unwrap();
-        }
-        assert!(wanted == text, "regenerate {page}: GUARDIAN_BLESS=1 cargo test --test it readme");
         found += 1;
+        if wanted != text {
+            if is_blessing() {
+                fs::write(root().join(&page), &wanted).unwrap();
+            }
+            stale.push(page);
+        }
     }
     assert_eq!(found, 3);
+    assert!(stale.is_empty(), "regenerate {stale:?}: GUARDIAN_BLESS=1 cargo test --test it readme, twice");
 }
 
 /// The anchors of a page, as its headings give them.
@@ -555,7 +559,8 @@ fn pages_are_short_and_narrow() {
         assert!(read(page).lines().count() <= most, "{page} has more than {most} lines");
     }
     // pages that the binary makes have rows as long as their sentences
-    for page in pages().iter().filter(|page| !matches!(page.as_str(), "docs/problems.md" | "docs/metrics.md")) {
+    let is_free = |page: &str| page.starts_with("docker/") || matches!(page, "docs/problems.md" | "docs/metrics.md");
+    for page in pages().iter().filter(|page| !is_free(page)) {
         let text = read(page);
         let long = text.lines().position(|line| line.chars().count() > 120);
         assert!(long.is_none(), "{page}, line {}, has more than 120 characters", long.unwrap_or_default() + 1);
