@@ -346,6 +346,11 @@ fn item(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The same as a paragraph.
+fn paragraph(text: &str) -> String {
+    item(text).trim_start_matches("- ").replace("\n  ", "\n")
+}
+
 /// Takes `[key: …]` out of what is said of an option.
 fn take_note(text: &mut String, key: &str) -> Option<String> {
     let start = text.find(&format!("[{key}: "))?;
@@ -381,7 +386,7 @@ fn page_of_options() -> String {
     let serve: BTreeMap<String, String> = options(&help("serve")).into_iter().collect();
     for command in COMMANDS.split(", ") {
         let help = help(command);
-        let _ = write!(page, "\n## guardian {command}\n\n{}.\n", help.lines().next().unwrap());
+        let _ = write!(page, "\n## guardian {command}\n\n{}", paragraph(&format!("{}.", help.lines().next().unwrap())));
         let options = options(&help);
         let is_shared = |(name, text): &&(String, String)| command != "serve" && serve.get(name) == Some(text);
         let (shared, own): (Vec<_>, Vec<_>) = options.iter().partition(is_shared);
@@ -458,7 +463,7 @@ fn page_of_members(document: &Value, start: &str) -> String {
         let said = schemas[name]["description"].as_str().unwrap_or_default();
         let _ = write!(page, "\n### {name}\n\n");
         if !said.is_empty() {
-            page.push_str(item(said).trim_start_matches("- ").replace("\n  ", "\n").as_str());
+            page.push_str(&paragraph(said));
             page.push('\n');
         }
         let mut of_members = Vec::new();
