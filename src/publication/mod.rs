@@ -12,6 +12,7 @@ mod table;
 mod thresholds;
 mod thresholds_name;
 mod unit;
+mod vocabulary;
 mod witness;
 
 pub use contents::{BucketColumn, PartContents, PublicationCells, PublishedBytes};
@@ -33,6 +34,7 @@ pub use table::{
 pub use thresholds::{DigestedThresholds, Thresholds};
 pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
+pub use vocabulary::TableKind;
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

@@ -6,6 +6,7 @@ use std::fmt;
 use super::guarantee::Guarantee;
 use super::sequence::SequentialDetails;
 use super::thresholds::Thresholds;
+use super::vocabulary::TableKind;
 use crate::microdata::{Attr, AttrSet, CellShape};
 
 /// The name of a published table: `t1`, `t2`, ...
@@ -50,30 +51,32 @@ impl PublishedTable {
         self.parts.iter().any(Part::is_generalized)
     }
 
-    /// The word for readers: what kind of table this is.
+    /// Kind of the table, as far as its parts and its protection show it.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> TableKind {
         let bucketed = self.parts.iter().all(|part| part.bucketed);
         match (&self.protection, bucketed) {
-            (TableProtection::Plain, _) => "marginal",
+            (TableProtection::Plain, _) => TableKind::Marginal,
             (TableProtection::Guarding(guards), true) => {
                 let parts = self.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
                 kind_of_guarding(parts, guards)
             }
-            (TableProtection::Exclusive, false) if !self.is_generalized() => "sensitive",
-            (TableProtection::Guarding(_) | TableProtection::Exclusive, false) => "generalized",
+            (TableProtection::Exclusive, false) if !self.is_generalized() => TableKind::Sensitive,
+            (TableProtection::Guarding(_) | TableProtection::Exclusive, false) => TableKind::Generalized,
             (TableProtection::Exclusive, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => {
-                "decomposed"
+                TableKind::Decomposed
             }
-            (TableProtection::Exclusive, true) => "sliced",
+            (TableProtection::Exclusive, true) => TableKind::Sliced,
         }
     }
 }
 
-/// The word for a guarding table of parts that are tied by bucket: bucketized where one part is known and the others are protected,
-/// sliced where what is known stands in several parts, or beside what is protected.
+/// Kind of a guarding table whose parts are linked by bucket.
+///
+/// It is bucketized if one part is known and all others are protected. It is sliced if several parts are known, or if one part holds
+/// both known and protected attributes.
 #[must_use]
-pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[TableGuard]) -> &'static str {
+pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[TableGuard]) -> TableKind {
     let protected = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
     let known = parts.into_iter().filter(|part| !part.is_subset(protected));
     let (mut whole, mut mixed) = (0, false);
@@ -81,7 +84,7 @@ pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[Tabl
         whole += 1;
         mixed |= part.meets(protected);
     });
-    if whole > 1 || mixed { "sliced" } else { "bucketized" }
+    if whole > 1 || mixed { TableKind::Sliced } else { TableKind::Bucketized }
 }
 
 /// What a published table is worth when other tables are published beside it.

@@ -14,7 +14,7 @@ use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
     CellContent, DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues,
     Guarantee, MethodDetails, Part, Protected, Publication, PublishedTable, RowMeaning, RuleDerivation, RuleOrigin,
-    TableGuard, TableProtection, Thresholds, Unit, UnitGuarantees,
+    TableGuard, TableKind, TableProtection, Thresholds, Unit, UnitGuarantees,
 };
 
 /// The manifest of a release.
@@ -495,7 +495,8 @@ impl ManifestWriter<'_> {
         };
         ManifestTable {
             name: table.name.0.clone(),
-            kind: if self.sequential && !table.is_generalized() { "marginal" } else { table.kind() }.to_owned(),
+            kind: if self.sequential && !table.is_generalized() { TableKind::Marginal } else { table.kind() }
+                .to_string(),
             attributes: self.named(table.attributes()),
             protection: protection.to_owned(),
             guards: guards.iter().map(guard).collect(),

@@ -11,7 +11,8 @@ use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::model::{PublishedRows, corrupted};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule, TableProtection,
+    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule, TableKind,
+    TableProtection,
 };
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
@@ -47,7 +48,8 @@ impl Corruption {
                     TableProtection::Guarding(guards) => guards.as_slice(),
                     TableProtection::Plain | TableProtection::Exclusive => &[],
                 };
-                table.kind() == "bucketized" && guards.iter().any(|guard| guard.protects == Protected::Attribute(attr))
+                table.kind() == TableKind::Bucketized
+                    && guards.iter().any(|guard| guard.protects == Protected::Attribute(attr))
             };
             let tables = publication.tables.iter().enumerate().filter(|(_, table)| holds(table));
             asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));

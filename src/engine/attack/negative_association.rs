@@ -9,7 +9,7 @@ use crate::engine::error::EngineError;
 use crate::engine::read_back::external::{VerificationMaterial, attribute_list, in_json};
 use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, Protected, PublishedTable, SubmittedRule, TableProtection};
+use crate::publication::{Guarantee, Protected, PublishedTable, SubmittedRule, TableKind, TableProtection};
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 use crate::verifier;
@@ -32,7 +32,7 @@ pub fn negative_association(
     let publication = publication_of(manifest, names).map_err(EngineError::bug)?;
     let protects = |table: &PublishedTable, protected: Protected| match &table.protection {
         TableProtection::Guarding(guards) => {
-            table.kind() == "bucketized" && guards.iter().any(|guard| guard.protects == protected)
+            table.kind() == TableKind::Bucketized && guards.iter().any(|guard| guard.protects == protected)
         }
         TableProtection::Plain | TableProtection::Exclusive => false,
     };

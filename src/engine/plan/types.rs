@@ -156,7 +156,7 @@ pub(in crate::engine) fn to_report(
     let stated = |guarantee: Guarantee| specification.unit.stated(guarantee, &promised);
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
-        kind: table.kind().to_owned(),
+        kind: table.kind().to_string(),
         protection: match &table.bucketized {
             Some(bucketized) if bucketized.guards.iter().all(|guard| guard.guarantees.is_empty()) => "exclusive",
             _ if table.stands_alone() => "exclusive",

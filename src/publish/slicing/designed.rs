@@ -3,7 +3,7 @@
 use super::SlicingPlan;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
-use crate::publication::kind_of_guarding;
+use crate::publication::{TableKind, kind_of_guarding};
 use crate::publish::DesignedTable;
 use crate::publish::decompose::DecompositionRole;
 
@@ -52,22 +52,22 @@ impl DesignedTable {
         self.bucketized.as_ref().and_then(|bucketized| bucketized.sliced.as_ref())
     }
 
-    /// The word for readers: what kind of table this is.
+    /// Kind of the published table.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> TableKind {
         if let Some(decomposed) = &self.decomposed {
             return match decomposed.role {
-                DecompositionRole::Buckets => "decomposed",
-                DecompositionRole::Joint => "sensitive",
+                DecompositionRole::Buckets => TableKind::Decomposed,
+                DecompositionRole::Joint => TableKind::Sensitive,
             };
         }
         match (&self.bucketized, self.sliced()) {
             (None, _) if self.generalized.is_some() || self.cut.as_ref().is_some_and(|cut| cut.is_generalized()) => {
-                "generalized"
+                TableKind::Generalized
             }
-            (None, _) => "marginal",
-            (Some(_), None) => "bucketized",
-            (Some(bucketized), Some(_)) if bucketized.guards.is_empty() => "sliced",
+            (None, _) => TableKind::Marginal,
+            (Some(_), None) => TableKind::Bucketized,
+            (Some(bucketized), Some(_)) if bucketized.guards.is_empty() => TableKind::Sliced,
             (Some(bucketized), Some(slicing)) => {
                 kind_of_guarding(slicing.decided().iter().copied(), &bucketized.guards)
             }
