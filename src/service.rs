@@ -118,7 +118,7 @@ impl ProcessContext {
         } else {
             // this process alone has the store: whatever is leased was lost with an earlier one
             shared.expire_all_leases(clock.now()).await?;
-            shared.lapse_repeats(clock.now()).await?;
+            shared.lapse_idempotency_keys(clock.now()).await?;
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
@@ -395,7 +395,7 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(SWEEP_INTERVAL) => {}
         }
-        if let Err(error) = store.expire_repeats(clock.now() - IDEMPOTENCY_KEY_LIFETIME).await {
+        if let Err(error) = store.expire_idempotency_keys(clock.now() - IDEMPOTENCY_KEY_LIFETIME).await {
             tracing::warn!(error = %error, "the keys of old requests are removed later");
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {

@@ -62,7 +62,7 @@ impl IdempotencyClaim {
     ///
     /// # Errors
     /// `conflict` when another request has taken the key meanwhile, or the store's problem.
-    pub async fn note(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
+    pub async fn record_content(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
         let noted = self.service.store.note_content(self.resource, content_hash).await;
         if noted.map_err(|error| problem_of(&error))? {
             Ok(())
@@ -77,7 +77,7 @@ impl IdempotencyClaim {
         // a store may fail to answer after it has done its work: what is there keeps its key
         let dropped = match self.service.is_there(&self.tenant, self.route, self.resource).await {
             Ok(true) => return,
-            Ok(false) => self.service.store.drop_repeat(self.resource).await,
+            Ok(false) => self.service.store.drop_idempotency_key(self.resource).await,
             Err(error) => Err(error),
         };
         if let Err(error) = dropped {
@@ -102,7 +102,7 @@ impl AppService {
         let content_hash = self.request_hash(caller, &[document.to_string().as_bytes()]);
         match self.begin(caller, IdempotentRoute::Jobs, key, Some(content_hash)).await? {
             IdempotencyOutcome::Repeat(first) => {
-                first.judge(&content_hash)?;
+                first.check_content(&content_hash)?;
                 let job = self
                     .store
                     .job(&caller.tenant, first.resource)
@@ -168,11 +168,11 @@ impl AppService {
             lease_until: now + IDEMPOTENCY_LEASE,
         };
         loop {
-            let held = match self.store.claim_repeat(&key).await {
+            let held = match self.store.claim_idempotency_key(&key).await {
                 Ok(held) => held,
                 Err(error) => {
                     // it may have been taken all the same, and nobody else would let go of it
-                    if let Err(error) = self.store.drop_repeat(key.resource).await {
+                    if let Err(error) = self.store.drop_idempotency_key(key.resource).await {
                         tracing::warn!(error = %error, "the key of a failed request may stay until its lease ends");
                     }
                     return Err(problem_of(&error));
@@ -186,13 +186,13 @@ impl AppService {
             }
             if held.lease_until > now {
                 if let Some(content_hash) = &content_hash {
-                    held.judge(content_hash)?;
+                    held.check_content(content_hash)?;
                 }
                 let detail = "a request with the same Idempotency-Key is still under way";
                 return Err(Problem::new(Kind::Conflict, detail).retry_after(2));
             }
             // its process is gone, and made nothing
-            self.store.drop_repeat(held.resource).await.map_err(|error| problem_of(&error))?;
+            self.store.drop_idempotency_key(held.resource).await.map_err(|error| problem_of(&error))?;
         }
     }
 
@@ -201,7 +201,7 @@ impl AppService {
         let renewals = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(IDEMPOTENCY_LEASE / 3).await;
-                match service.store.renew_repeat(resource, service.clock.now() + IDEMPOTENCY_LEASE).await {
+                match service.store.renew_idempotency_key(resource, service.clock.now() + IDEMPOTENCY_LEASE).await {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => tracing::warn!(error = %error, "the key of a request could not be renewed"),
@@ -230,7 +230,7 @@ impl IdempotencyRecord {
     ///
     /// # Errors
     /// `idempotency-conflict` when it sends something else.
-    pub fn judge(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
+    pub fn check_content(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
         if self.content_hash.as_ref() == Some(content_hash) {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl AppService {
         let mut hasher = self.vault.content_hasher(&caller.tenant);
         hasher.update(b"halves of the rows of a release\0");
         hasher.update(release.id.as_bytes());
-        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(ReleaseOriginal {
             handle: Handle::current(),
             store: Arc::clone(&self.store),
@@ -68,7 +68,7 @@ impl AppService {
             let found = ExternalRows::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
             tables.push(found.map_err(external_rows_problem)?);
         }
-        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(ExternalRowsSource {
             handle: Handle::current(),
             store: Arc::clone(&self.store),

@@ -56,7 +56,7 @@ impl AppService {
             let problem = Problem::new(Kind::TooManyColumns, detail);
             return Err(problem.with("limit", MAX_PROFILED_COLUMNS).with("found", used.len()));
         }
-        self.note(caller, AuditAction::ReadProfile, id).await?;
+        self.record(caller, AuditAction::ReadProfile, id).await?;
         let identifiers = used.iter().enumerate().filter(|(_, at)| profiles[**at].identifier);
         let identifiers = identifiers.map(|(attr, _)| Attr::from(attr)).collect();
         self.on_columns(dataset, &profiles, used, move |table, control| engine::profile(table, identifiers, control))
@@ -77,7 +77,7 @@ impl AppService {
         let dataset = self.dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = vec![place(&profiles, name)?];
-        self.note(caller, AuditAction::ReadValues, id).await?;
+        self.record(caller, AuditAction::ReadValues, id).await?;
         self.on_columns(dataset, &profiles, used, move |table, _| {
             let column = table.column(Attr(0));
             let mut counted: Vec<(u64, u32)> = column.counts().into_iter().zip(0..).collect();
@@ -99,7 +99,7 @@ impl AppService {
         used: Vec<usize>,
         look: impl FnOnce(&Table, &Control) -> Result<T, Cancelled> + Send + 'static,
     ) -> Result<T, Problem> {
-        let room = self.budget.take_now(columns_memory(&dataset, profiles, &used))?;
+        let room = self.budget.try_acquire(columns_memory(&dataset, profiles, &used))?;
         let names: Vec<String> = used.iter().map(|&at| profiles[at].name.clone()).collect();
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());

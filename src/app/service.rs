@@ -82,7 +82,7 @@ impl AppService {
     ///
     /// # Errors
     /// `unauthenticated` when its key was revoked or its token has ended, or the store's problem.
-    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+    pub async fn check_still_valid(&self, caller: &Caller) -> Result<(), Problem> {
         let now = self.clock.now();
         let works = match &caller.actor {
             Actor::Unnamed => true,
@@ -104,7 +104,7 @@ impl AppService {
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
-    pub async fn note(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
+    pub async fn record(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
         self.store.append_audit(&self.audit_entry(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
@@ -181,14 +181,14 @@ impl AppService {
         let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
         let ciphertext = ciphertext.ok_or_else(absent)?;
         let key = dataset.data_key(&self.vault).map_err(load_problem)?;
-        let report = key.open(CiphertextContext::InternalReport { release: release.id }, &ciphertext);
+        let report = key.decrypt(CiphertextContext::InternalReport { release: release.id }, &ciphertext);
         let report = report.map_err(|error| failed(error.into()))?;
         let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
-        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(report)
     }
 
-    async fn open(
+    async fn resolve(
         &self,
         caller: &Caller,
         document: &Value,
@@ -215,7 +215,8 @@ impl AppService {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Http).await?;
+        let ResolvedDocument { dataset, profiles, reading } =
+            self.resolve(caller, document, DocumentSource::Http).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -225,12 +226,12 @@ impl AppService {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        if specification.unproven.is_some() && !caller.may(Scope::LedgerOverride) {
+        if specification.unproven.is_some() && !caller.has_scope(Scope::LedgerOverride) {
             let scope = Scope::LedgerOverride.name();
             let detail = format!("to publish without proof needs the scope {scope}");
             return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
         }
-        self.budget.judge(job_memory(&dataset, &profiles, &specification))?;
+        self.budget.check(job_memory(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
@@ -245,7 +246,7 @@ impl AppService {
         let place = (self.store.as_ref(), self.vault.as_ref());
         let named = inputs::find_earlier_releases(place, &dataset, &beside.earlier, &specification).await?;
         let against = earlier_releases_memory(&dataset, &profiles, &specification, (&beside.earlier, &named));
-        self.budget.judge(job_memory(&dataset, &profiles, &specification).saturating_add(against))?;
+        self.budget.check(job_memory(&dataset, &profiles, &specification).saturating_add(against))?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -371,7 +372,8 @@ impl AppService {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Plan).await?;
+        let ResolvedDocument { dataset, profiles, reading } =
+            self.resolve(caller, document, DocumentSource::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let mut faults = reading.faults;
         let unread =
@@ -394,7 +396,7 @@ impl AppService {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         let clash = clash.filter(|_| reused.is_none());
-        self.note(caller, AuditAction::Plan, dataset.id).await?;
+        self.record(caller, AuditAction::Plan, dataset.id).await?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
         let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
@@ -406,7 +408,7 @@ impl AppService {
             .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
         let is_unproven = specification.unproven.is_some();
         let told = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
-        if let Err(problem) = self.budget.judge(need) {
+        if let Err(problem) = self.budget.check(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             let planned = engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem);
@@ -415,7 +417,7 @@ impl AppService {
                 plan
             });
         }
-        let room = self.budget.take_now(need)?;
+        let room = self.budget.try_acquire(need)?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());
         // a caller that goes away stops the computation

@@ -89,7 +89,7 @@ impl AppService {
             return Ok(faults);
         }
         let need = held.iter().map(|(_, table)| table.memory_of_rows()).max().unwrap_or(0);
-        let room = self.budget.take_now(need)?;
+        let room = self.budget.try_acquire(need)?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());
         // a caller that goes away stops the reading

@@ -138,7 +138,7 @@ impl Caller {
 
     /// Whether it may do what `scope` allows.
     #[must_use]
-    pub const fn may(&self, scope: Scope) -> bool {
+    pub const fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
     }
 }

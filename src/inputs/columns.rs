@@ -27,7 +27,7 @@ pub(crate) fn column_of(
     column: u32,
     ciphertext: &Ciphertext,
 ) -> Result<ChunkColumn, StoreError> {
-    let encoded = key.open(CiphertextContext::Chunk { chunk, column }, ciphertext)?;
+    let encoded = key.decrypt(CiphertextContext::Chunk { chunk, column }, ciphertext)?;
     ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 

@@ -44,7 +44,7 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// `work-limit`
-    pub fn judge(&self, need: u64) -> Result<(), Problem> {
+    pub fn check(&self, need: u64) -> Result<(), Problem> {
         match &self.0 {
             Some(BudgetState { bytes, .. }) if need > *bytes => {
                 let detail = "the job is estimated to need more bytes of memory than jobs may take; drop attributes, above all \
@@ -59,8 +59,8 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// As [`MemoryBudget::judge`].
-    pub async fn take(&self, need: u64) -> Result<MemoryPermit, Problem> {
-        self.judge(need)?;
+    pub async fn acquire(&self, need: u64) -> Result<MemoryPermit, Problem> {
+        self.check(need)?;
         let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
         // never closed
         Ok(MemoryPermit(Arc::clone(free).acquire_many_owned(units(need, *bytes)).await.ok()))
@@ -70,8 +70,8 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// As [`MemoryBudget::judge`], or `too-many-requests`.
-    pub fn take_now(&self, need: u64) -> Result<MemoryPermit, Problem> {
-        self.judge(need)?;
+    pub fn try_acquire(&self, need: u64) -> Result<MemoryPermit, Problem> {
+        self.check(need)?;
         let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
         match Arc::clone(free).try_acquire_many_owned(units(need, *bytes)) {
             Ok(taken) => Ok(MemoryPermit(Some(taken))),
@@ -106,41 +106,41 @@ mod tests {
     #[tokio::test]
     async fn what_never_fits_is_refused_with_both_numbers() {
         let budget = MemoryBudget::new(Some(10 * MIB));
-        let problem = budget.take(10 * MIB + 1).await.unwrap_err();
+        let problem = budget.acquire(10 * MIB + 1).await.unwrap_err();
         assert_eq!(problem.kind, Kind::WorkLimit);
         assert_eq!(
             (&problem.members["limit"], &problem.members["found"]),
             (&(10 * MIB).into(), &(10 * MIB + 1).into())
         );
-        assert!(budget.judge(10 * MIB).is_ok());
-        assert!(MemoryBudget::new(Some(0)).judge(1).is_err());
-        assert!(MemoryBudget::default().judge(u64::MAX).is_ok());
+        assert!(budget.check(10 * MIB).is_ok());
+        assert!(MemoryBudget::new(Some(0)).check(1).is_err());
+        assert!(MemoryBudget::default().check(u64::MAX).is_ok());
     }
 
     #[tokio::test]
     async fn memory_is_given_out_in_the_order_of_asking() {
         let budget = MemoryBudget::new(Some(10 * MIB));
-        let first = budget.take(6 * MIB).await.unwrap();
-        let mut large = Box::pin(budget.take(10 * MIB));
+        let first = budget.acquire(6 * MIB).await.unwrap();
+        let mut large = Box::pin(budget.acquire(10 * MIB));
         assert!(is_pending(&mut large).await);
         // there is room for a small one, but a large one waits
-        let mut small = Box::pin(budget.take(MIB));
+        let mut small = Box::pin(budget.acquire(MIB));
         assert!(is_pending(&mut small).await);
-        assert_eq!(budget.take_now(5 * MIB).unwrap_err().kind, Kind::TooManyRequests);
+        assert_eq!(budget.try_acquire(5 * MIB).unwrap_err().kind, Kind::TooManyRequests);
         drop(first);
         let large = large.await.unwrap();
         assert!(is_pending(&mut small).await);
         drop(large);
         small.await.unwrap();
-        drop(budget.take_now(10 * MIB).unwrap());
+        drop(budget.try_acquire(10 * MIB).unwrap());
     }
 
     #[tokio::test]
     async fn a_budget_that_is_no_whole_number_of_pieces_can_be_taken_whole() {
         for bytes in [1, MIB - 1, 3 * MIB + 5, u64::from(u32::MAX) * MIB * 2] {
             let budget = MemoryBudget::new(Some(bytes));
-            let all = budget.take(bytes).await.unwrap();
-            assert!(budget.take_now(1).is_err());
+            let all = budget.acquire(bytes).await.unwrap();
+            assert!(budget.try_acquire(1).is_err());
             drop(all);
         }
     }

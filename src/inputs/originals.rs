@@ -44,7 +44,7 @@ impl ExternalRowsSource {
     /// [`EngineError`]
     pub fn read(&self, control: &Control) -> Result<(Vec<ExternalTableRows>, MemoryPermit), EngineError> {
         let need = self.tables.iter().map(ExternalRows::memory_of_rows).fold(0, u64::saturating_add);
-        let room = self.budget.take_now(need).map_err(EngineError::Refused)?;
+        let room = self.budget.try_acquire(need).map_err(EngineError::Refused)?;
         let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let read = |table: &ExternalRows| {
             table.read(&self.handle, sources, control).map_err(|why| match why {
@@ -85,7 +85,7 @@ impl ReleaseOriginal {
     /// # Errors
     /// [`EngineError`]
     pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
-        let room = self.budget.take_now(self.need).map_err(EngineError::Refused)?;
+        let room = self.budget.try_acquire(self.need).map_err(EngineError::Refused)?;
         let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let (names, used) = &self.columns;
         let table =

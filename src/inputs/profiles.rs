@@ -38,7 +38,7 @@ impl DatasetRecord {
     pub(crate) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
         let key = self.data_key(vault)?;
         let ciphertext = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
-        let profiles = key.open(CiphertextContext::Profiles, ciphertext).map_err(StoreError::from)?;
+        let profiles = key.decrypt(CiphertextContext::Profiles, ciphertext).map_err(StoreError::from)?;
         Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
     }
 }

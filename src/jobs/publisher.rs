@@ -51,7 +51,7 @@ fn refused(faults: Vec<Fault>) -> RunError {
 
 #[async_trait]
 impl JobRunner for Publisher {
-    async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
+    async fn reserve_memory(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
         let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(store_failure)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(load_error)?;
@@ -72,7 +72,7 @@ impl JobRunner for Publisher {
         let need = job_memory(&dataset, &profiles, &specification)
             .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further))
             .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
-        self.budget.take(need).await.map_err(RunError::Failed)
+        self.budget.acquire(need).await.map_err(RunError::Failed)
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {

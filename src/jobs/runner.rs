@@ -66,7 +66,7 @@ pub trait JobRunner: Send + Sync {
     ///
     /// # Errors
     /// Why the job cannot run.
-    async fn room(&self, _job: &JobRecord, _store: &dyn Store) -> Result<MemoryPermit, RunError> {
+    async fn reserve_memory(&self, _job: &JobRecord, _store: &dyn Store) -> Result<MemoryPermit, RunError> {
         Ok(MemoryPermit::nothing())
     }
 

@@ -40,20 +40,20 @@ pub struct IdempotencyRecord {
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
     /// Takes a key, or tells who has it.
-    async fn claim_repeat(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError>;
+    async fn claim_idempotency_key(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Lets go of the key that a resource is made under. What is not there is let go of already.
-    async fn drop_repeat(&self, resource: Uuid) -> Result<(), StoreError>;
+    async fn drop_idempotency_key(&self, resource: Uuid) -> Result<(), StoreError>;
 
     /// Says that a request still runs; whether it still has its key.
-    async fn renew_repeat(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError>;
+    async fn renew_idempotency_key(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError>;
 
     /// Notes what was sent, before the resource is made; whether the request still has its key.
     async fn note_content(&self, resource: Uuid, content_hash: &[u8; 32]) -> Result<bool, StoreError>;
 
     /// Removes the keys of requests that began before a time.
-    async fn expire_repeats(&self, before: DateTime<Utc>) -> Result<u64, StoreError>;
+    async fn expire_idempotency_keys(&self, before: DateTime<Utc>) -> Result<u64, StoreError>;
 
     /// Lets every request count as ended. For the start of a store that one process alone uses.
-    async fn lapse_repeats(&self, now: DateTime<Utc>) -> Result<(), StoreError>;
+    async fn lapse_idempotency_keys(&self, now: DateTime<Utc>) -> Result<(), StoreError>;
 }

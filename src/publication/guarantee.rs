@@ -86,7 +86,7 @@ pub enum Guarantee {
 impl Guarantee {
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::KAnonymity { .. } => "k_anonymity",
             Self::LDiversity { .. } => "l_diversity",

@@ -125,7 +125,7 @@ pub enum JoinSelection {
 impl JoinSelection {
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
             Self::All => "all",

@@ -243,7 +243,7 @@ impl SlicedDiversity {
 
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bucket => "bucket",
             Self::Mixture => "mixture",
@@ -254,7 +254,7 @@ impl SlicedDiversity {
     /// The one of this name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|diversity| diversity.word() == word)
+        Self::ALL.into_iter().find(|diversity| diversity.as_str() == word)
     }
 }
 
@@ -333,7 +333,7 @@ impl BreachKind {
 
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chain => "chain",
             Self::Exclusion => "exclusion",

@@ -50,7 +50,7 @@ pub fn method_details(method_details: &MethodDetails, names: &[String]) -> Optio
         MethodDetails::Slicing { columns, diversity, column_k } => {
             let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
             let columns = columns.iter().map(named).collect::<Vec<_>>();
-            let mut stated = json!({"columns": columns, "diversity": diversity.word()});
+            let mut stated = json!({"columns": columns, "diversity": diversity.as_str()});
             if let Some(k) = column_k {
                 stated["column_k"] = json!(k);
             }
@@ -89,7 +89,7 @@ impl DecomposeDetails {
         let name = |attr: Attr| names[attr.index()].clone();
         let ratio = |&(count, of): &(u64, u64)| ManifestRatio { count, of };
         let breach = |told: &InferableBucket| InferredBreachForm {
-            attack: told.kind.word().to_owned(),
+            attack: told.kind.as_str().to_owned(),
             bucket: told.bucket,
             attribute: name(told.attribute),
         };
@@ -99,14 +99,14 @@ impl DecomposeDetails {
             noise: said.noisy.iter().map(name).collect(),
             repeat_free_groups: said.repeat_free.iter().map(|(attr, free)| (name(*attr), ratio(free))).collect(),
             breaches: said.first.iter().map(breach).collect(),
-            breaches_total: said.tellable.iter().map(|(kind, count)| (kind.word().to_owned(), *count)).collect(),
+            breaches_total: said.tellable.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect(),
         }
     }
 
     /// Which attributes are bounded stands with their rules.
     fn read(&self, names: &[String]) -> Option<DecompositionDetails> {
         let attr = |name: &String| names.iter().position(|known| known == name).map(Attr::from);
-        let kind = |word: &str| BreachKind::ALL.into_iter().find(|kind| kind.word() == word);
+        let kind = |word: &str| BreachKind::ALL.into_iter().find(|kind| kind.as_str() == word);
         let told = |told: &InferredBreachForm| {
             let (attribute, kind) = (attr(&told.attribute)?, kind(&told.attack)?);
             Some(InferableBucket { bucket: told.bucket, attribute, kind })

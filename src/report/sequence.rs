@@ -116,7 +116,7 @@ pub(super) fn write(sequence: &SequentialDetails) -> Option<Value> {
         against: against.clone(),
         entered: sequence.entered.clone(),
         projection_precondition: !sequence.other_rows,
-        subsets: sequence.subsets.word().to_owned(),
+        subsets: sequence.subsets.as_str().to_owned(),
         cuts: sequence.cuts.iter().cloned().collect(),
         requirements: sequence.requirements.iter().map(required).collect(),
         exclusions: sequence.exclusions.iter().map(excluded).collect(),
@@ -180,7 +180,7 @@ pub(super) fn read(stated: &Value) -> Option<SequentialDetails> {
         })
     };
     Some(SequentialDetails {
-        subsets: [JoinSelection::Default, JoinSelection::All].into_iter().find(|word| word.word() == subsets)?,
+        subsets: [JoinSelection::Default, JoinSelection::All].into_iter().find(|word| word.as_str() == subsets)?,
         requirements: requirements.iter().map(required).collect::<Option<_>>()?,
         exclusions: exclusions.iter().map(excluded).collect::<Option<_>>()?,
         cuts: cuts.into_iter().collect(),

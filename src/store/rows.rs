@@ -533,7 +533,7 @@ pub(super) struct ExpiredRow {
 /// A stored number in the type of its record.
 /// Sealed bytes as they were kept.
 pub(super) fn ciphertext(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
-    bytes.map(Ciphertext::stored)
+    bytes.map(Ciphertext::from_stored)
 }
 
 pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {

@@ -33,7 +33,7 @@ pub enum ModelKind {
 impl ModelKind {
     /// The name used in the internal report.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClosedForm => "closed_form",
             Self::Fitted => "ipf",

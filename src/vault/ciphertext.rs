@@ -58,7 +58,7 @@ pub struct Ciphertext(Vec<u8>);
 
 impl Ciphertext {
     /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::encrypt`].
-    pub(crate) const fn stored(bytes: Vec<u8>) -> Self {
+    pub(crate) const fn from_stored(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
@@ -98,7 +98,7 @@ impl DataKey {
     ///
     /// # Errors
     /// [`VaultError::Damaged`] when it is anything else.
-    pub fn open(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
+    pub fn decrypt(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
         decrypt_bytes(&self.secret, &place.context_bytes(self.dataset), &ciphertext.0)
     }
 }
@@ -154,18 +154,18 @@ mod tests {
         let key = key(7);
         for plain in [&b""[..], b"x", b"a column of values"] {
             let ciphertext = key.encrypt(PLACE, plain).unwrap();
-            assert_eq!(key.open(PLACE, &ciphertext).unwrap(), plain);
+            assert_eq!(key.decrypt(PLACE, &ciphertext).unwrap(), plain);
             assert_eq!(ciphertext.as_bytes().len(), plain.len() + 1 + NONCE_BYTES + TAG_BYTES);
             for at in 0..ciphertext.as_bytes().len() {
                 for bit in 0..8 {
                     let mut damaged = ciphertext.clone();
                     damaged.0[at] ^= 1 << bit;
-                    assert!(key.open(PLACE, &damaged).is_err(), "bit {bit} of byte {at}");
+                    assert!(key.decrypt(PLACE, &damaged).is_err(), "bit {bit} of byte {at}");
                 }
-                assert!(key.open(PLACE, &Ciphertext(ciphertext.0[..at].to_vec())).is_err(), "cut at {at}");
+                assert!(key.decrypt(PLACE, &Ciphertext(ciphertext.0[..at].to_vec())).is_err(), "cut at {at}");
             }
             let longer = Ciphertext([ciphertext.as_bytes(), &[0]].concat());
-            assert!(key.open(PLACE, &longer).is_err());
+            assert!(key.decrypt(PLACE, &longer).is_err());
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
         for sealed_for in places {
             let ciphertext = key.encrypt(sealed_for, b"values").unwrap();
             for place in places {
-                assert_eq!(key.open(place, &ciphertext).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
+                assert_eq!(key.decrypt(place, &ciphertext).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
             }
         }
     }
@@ -192,10 +192,10 @@ mod tests {
         let (vault, secret) = (Vault::in_memory().unwrap(), Vault::fresh_secret().unwrap());
         let of = |dataset| DataKey::new(Uuid::from_u128(dataset), secret.clone());
         let ciphertext = of(1).encrypt(PLACE, b"values").unwrap();
-        assert!(of(1).open(PLACE, &ciphertext).is_ok());
-        assert!(of(2).open(PLACE, &ciphertext).is_err(), "the same secret, but for another dataset");
+        assert!(of(1).decrypt(PLACE, &ciphertext).is_ok());
+        assert!(of(2).decrypt(PLACE, &ciphertext).is_err(), "the same secret, but for another dataset");
         let other = vault.fresh_data_key(Uuid::from_u128(1)).unwrap().0;
-        assert!(other.open(PLACE, &ciphertext).is_err(), "the same dataset, but another secret");
+        assert!(other.decrypt(PLACE, &ciphertext).is_err(), "the same dataset, but another secret");
     }
 
     #[test]

@@ -134,7 +134,7 @@ async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Call
 
 fn check_scope(caller: Caller, asked: RouteAccess) -> Result<Caller, Problem> {
     let scopes = asked.scopes();
-    if scopes.iter().any(|scope| caller.may(*scope)) {
+    if scopes.iter().any(|scope| caller.has_scope(*scope)) {
         return Ok(caller);
     }
     let detail = format!("the key has not the scope {}", either(scopes, ""));

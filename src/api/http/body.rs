@@ -173,11 +173,11 @@ impl SharedByteCounter {
     }
 
     /// The bytes received and, where asked for, their hash, when they are those that the client meant to send.
-    pub(in crate::api) fn judge(&self, stated: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
+    pub(in crate::api) fn finish(&self, declared: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
         let mut meter = self.lock();
         let computed: Option<[u8; 32]> = meter.hash.take().map(|hash| hash.finalize().into());
-        match (&computed, stated) {
-            (Some(computed), Some(stated)) if computed.as_slice() != stated => Err(Problem::new(
+        match (&computed, declared) {
+            (Some(computed), Some(declared)) if computed.as_slice() != declared => Err(Problem::new(
                 Kind::DigestMismatch,
                 "the SHA-256 of the body is not the one that Content-Digest states",
             )),

@@ -74,7 +74,7 @@ pub(in crate::api) async fn join_attack(
 
 /// Only who may see the original may have it used.
 fn must_see(caller: &Caller, what: &str) -> Result<(), Problem> {
-    if caller.may(Scope::ReleasesInternal) {
+    if caller.has_scope(Scope::ReleasesInternal) {
         return Ok(());
     }
     let scope = Scope::ReleasesInternal.name();

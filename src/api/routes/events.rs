@@ -75,7 +75,7 @@ impl Listener {
                 return None;
             }
             // whoever may no more is told by the answer to coming back
-            self.app.service.still(&self.caller).await.ok()?;
+            self.app.service.check_still_valid(&self.caller).await.ok()?;
             // a store that cannot answer ends the stream; the client comes back with the last id
             let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);

@@ -79,7 +79,7 @@ impl Job {
             release: record.release.map(|release| format!("{base}/v1/releases/{release}")),
         };
         let mut problem = record.problem;
-        if !caller.may(Scope::DatasetsInspect) {
+        if !caller.has_scope(Scope::DatasetsInspect) {
             problem.iter_mut().for_each(hide_counts);
         }
         let mut specification = record.specification;
@@ -155,7 +155,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         let look_again = deadline.min(now + JOB_POLL_INTERVAL);
         // told, or not told: the job is read again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
-        app.service.still(caller).await?;
+        app.service.check_still_valid(caller).await?;
     }
 }
 
@@ -189,7 +189,7 @@ pub(in crate::api) async fn submit(
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
     let job = app.service.submit_once(&caller, document, idempotency_key(&headers)?).await;
-    let job = job.map_err(|problem| match caller.may(Scope::DatasetsInspect) {
+    let job = job.map_err(|problem| match caller.has_scope(Scope::DatasetsInspect) {
         true => problem,
         false => problem.without_counts(),
     })?;

@@ -80,7 +80,7 @@ pub(in crate::api) async fn answer(
     let (release, manifest) = served::read(&app, &caller, id).await?;
     let asked = QuerySet::new(&manifest, &document)?;
     let place = app.plans.take()?;
-    let room = app.service.budget.take_now(asked.memory())?;
+    let room = app.service.budget.try_acquire(asked.memory())?;
     // an answer tells of rows, as a part does
     served::open(&app, &caller, &release).await?;
     let store = Arc::clone(&app.service.store);

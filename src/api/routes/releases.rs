@@ -67,7 +67,7 @@ pub(in crate::api) async fn list(
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
     let mut page = page.map_err(|error| problem_of(&error))?;
-    page.items.retain(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
+    page.items.retain(|release| release.status != "held" || caller.has_scope(Scope::ReleasesApprove));
     let item = |release: ReleaseRecord| {
         Ok(ReleaseItem {
             id: release.id,

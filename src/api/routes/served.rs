@@ -10,7 +10,7 @@ use crate::report::Manifest;
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.service.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
     let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
-    if release.status == "held" && !caller.may(Scope::ReleasesApprove) {
+    if release.status == "held" && !caller.has_scope(Scope::ReleasesApprove) {
         return Err(Problem::new(Kind::NotFound, "there is no such release"));
     }
     if !release.is_served() {

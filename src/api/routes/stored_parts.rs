@@ -35,10 +35,10 @@ impl FileMemory {
     /// Takes what is missing for a file of so many bytes beside those before it.
     fn hold(&mut self, file: u64) -> Result<(), Problem> {
         let need = self.before.saturating_add(file);
-        self.budget.judge(need)?;
+        self.budget.check(need)?;
         if need > self.bytes {
             let more = (need - self.bytes).max(MEMORY_STEP_BYTES.min(need));
-            self.taken.push(self.budget.take_now(more)?);
+            self.taken.push(self.budget.try_acquire(more)?);
             self.bytes += more;
         }
         Ok(())

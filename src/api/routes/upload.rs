@@ -267,8 +267,8 @@ struct UploadSource {
 
 impl UploadSource {
     /// The bytes received, when they are those that the client meant to send, and the hash of the whole request where one is kept.
-    fn judge(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
-        let (bytes, hash) = self.meter.judge(self.digest.as_deref())?;
+    fn finish(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
+        let (bytes, hash) = self.meter.finish(self.digest.as_deref())?;
         let pieces = |hash: [u8; 32]| {
             let pieces = [self.query.as_bytes(), self.format.media_type().as_bytes(), &hash];
             self.service.request_hash(&self.caller, &pieces)
@@ -283,9 +283,9 @@ impl UploadSource {
         claim: Option<IdempotencyClaim>,
     ) -> Result<DatasetRecord, Problem> {
         let received = || {
-            let (bytes, content) = self.judge()?;
+            let (bytes, content) = self.finish()?;
             if let (Some(claim), Some(content)) = (&claim, content) {
-                self.handle.block_on(claim.note(&content))?;
+                self.handle.block_on(claim.record_content(&content))?;
             }
             Ok(bytes)
         };
@@ -300,8 +300,8 @@ impl UploadSource {
     /// Reads the body to its end, holds it against the first one and gives that one's dataset.
     fn compare(&self, first: &IdempotencyRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
         io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
-        let (_, content) = self.judge()?;
-        first.judge(&content.unwrap_or_default())?;
+        let (_, content) = self.finish()?;
+        first.check_content(&content.unwrap_or_default())?;
         let dataset = self.handle.block_on(self.service.store.dataset(&self.caller.tenant, first.resource));
         let dataset = dataset.map_err(|error| problem_of(&error))?;
         dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))

@@ -187,7 +187,7 @@ impl VerificationFormReader {
                 let decoded = decoder(body, packing.encoding, &limits).map_err(IngestError::from)?;
                 let mut reader = formats::open(packing.format, decoded, CsvOptions::default(), &limits, &spool)?;
                 let read = engine::read_file(reader.as_mut(), &limits, take)?;
-                meter.judge(packing.digest.as_deref())?;
+                meter.finish(packing.digest.as_deref())?;
                 Ok(read)
             });
             (read, room)
@@ -281,7 +281,7 @@ async fn from_form(
 }
 
 async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) -> Result<Json<Verification>, Problem> {
-    if !caller.may(Scope::ReleasesRead) {
+    if !caller.has_scope(Scope::ReleasesRead) {
         let scope = Scope::ReleasesRead.name();
         let detail = format!("the key has not the scope {scope}, without which no release is read");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));

@@ -121,7 +121,7 @@ impl Corruption {
         }
         first(&mut found);
         Ok(AttackReport {
-            attack: Attack::Corruption.word().to_owned(),
+            attack: Attack::Corruption.as_str().to_owned(),
             uses: "parts".to_owned(),
             breach: total > 0,
             worst: worst.map(|(count, of)| ManifestRatio { count, of }),

@@ -26,7 +26,7 @@ pub fn inference_attack(
     control: &Control,
 ) -> Result<AttackReport, EngineError> {
     control.begin(Phase::Verify, 1)?;
-    let word = attack.word();
+    let word = attack.as_str();
     let not_played = || {
         let detail = format!("{word} is played on decomposed releases, of several sensitive attributes; this is none");
         EngineError::Refused(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]))

@@ -104,7 +104,7 @@ impl JoinableRelease {
         let total = breaches.len() as u64;
         breaches.truncate(super::report::MAX_REPORTED_RESULTS);
         Ok(AttackReport {
-            attack: Attack::Join.word().to_owned(),
+            attack: Attack::Join.as_str().to_owned(),
             uses: if sequence.entered.is_empty() { "parts" } else { NEEDS_ORIGINAL }.to_owned(),
             breach: total > 0,
             worst,

@@ -45,7 +45,7 @@ pub fn membership(
         return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     Ok(AttackReport {
-        attack: crate::spec::Attack::Membership.word().to_owned(),
+        attack: crate::spec::Attack::Membership.as_str().to_owned(),
         uses: report::NEEDS_ORIGINAL.to_owned(),
         // no rule bounds it
         breach: false,

@@ -89,7 +89,7 @@ pub fn negative_association(
         }
     };
     Ok(AttackReport {
-        attack: Attack::NegativeAssociation.word().to_owned(),
+        attack: Attack::NegativeAssociation.as_str().to_owned(),
         uses: NEEDS_ORIGINAL.to_owned(),
         breach: crossed.total > 0,
         worst: crossed.worst.map(ratio),

@@ -33,7 +33,7 @@ pub(in crate::engine) fn play(
         | Attack::Corruption
         | Attack::NegativeAssociation
         | Attack::Join => {
-            let detail = format!("{} is played on releases", attack.word());
+            let detail = format!("{} is played on releases", attack.as_str());
             Err(EngineError::Refused(Problem::of_faults(vec![Fault::new(
                 "/attacks",
                 Kind::GuaranteeUnsupported,
@@ -83,7 +83,7 @@ fn by_proxy(
         posterior: ratio(telling),
     };
     Ok(AttackReport {
-        attack: Attack::Proxy.word().to_owned(),
+        attack: Attack::Proxy.as_str().to_owned(),
         uses: NEEDS_ORIGINAL.to_owned(),
         breach: breaches().next().is_some(),
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
@@ -121,7 +121,7 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackRepor
         posterior: ratio(exposure.posterior),
     });
     let attacked = AttackReport {
-        attack: Attack::ExactPosteriors.word().to_owned(),
+        attack: Attack::ExactPosteriors.as_str().to_owned(),
         uses: "parts".to_owned(),
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),

@@ -67,7 +67,7 @@ pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]
 /// The method's name and algorithm, and what the adversary is taken not to do, as a manifest states them.
 pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::MethodName {
     let (name, algorithm) = match method {
-        MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
+        MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.as_str().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
         MethodSpec::Decompose(_) => ("decompose", None),

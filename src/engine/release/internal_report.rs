@@ -48,7 +48,7 @@ pub(in crate::engine) fn report(
         let cells = PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control)
             .map_err(model_problem)?;
         let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
-        report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.word()));
+        report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.as_str()));
     }
     if several.is_some() {
         kinds.push(Some(AttributeType::Integer));
@@ -61,7 +61,7 @@ pub(in crate::engine) fn report(
         let boxes = read.map_err(model_problem)?;
         if asked.kl {
             let nats = utility::divergence_of_boxes(&boxes, table, control)?;
-            report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.word()));
+            report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.as_str()));
         }
         let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
@@ -84,7 +84,7 @@ pub(in crate::engine) fn report(
     let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(model_problem)?;
     if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
-        report.kl = Some(KlReport::new(divergence.nats, divergence.made.word()));
+        report.kl = Some(KlReport::new(divergence.nats, divergence.made.as_str()));
     }
     if let Some(asked) = asked.count_queries {
         let mut stream = order.streams.stream("workload");

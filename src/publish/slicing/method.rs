@@ -56,7 +56,7 @@ impl SlicingPlan {
     }
 
     /// In the words of a publication.
-    const fn word(&self) -> SlicedDiversity {
+    const fn sliced_diversity(&self) -> SlicedDiversity {
         match self.diversity {
             SlicingDiversity::Bucket(_) => SlicedDiversity::Bucket,
             SlicingDiversity::Mixture(_) => SlicedDiversity::Mixture,
@@ -176,7 +176,7 @@ impl Method for SlicingMethod {
     ) -> Result<Published, Cancelled> {
         let mut published = plan.execute(input, true, table, streams, control)?;
         if let Some(slicing) = plan.tables.first().and_then(DesignedTable::sliced) {
-            let (columns, diversity) = (slicing.decided().to_vec(), slicing.word());
+            let (columns, diversity) = (slicing.decided().to_vec(), slicing.sliced_diversity());
             let column_k = slicing.column_k;
             published.publication.method_details = MethodDetails::Slicing { columns, diversity, column_k };
         }

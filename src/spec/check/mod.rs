@@ -240,7 +240,9 @@ fn check_excludable(
         let unsaid = rules.find_map(|rule| match rule.protects {
             Protected::Joint(_) => Some("a combination".to_owned()),
             Protected::Rows => None,
-            Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
+            Protected::Attribute(_) if !rule.guarantee.covers_combinations() => {
+                Some(rule.guarantee.as_str().to_owned())
+            }
             Protected::Attribute(_) if joint => Some("multi_sa".to_owned()),
             Protected::Attribute(_) if matches!(method, MethodSpec::Bucketize(spec) if spec.unsaid(stated)) => {
                 Some("bucketize".to_owned())

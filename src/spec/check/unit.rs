@@ -115,7 +115,7 @@ impl UnitEnforcer<'_> {
             | Guarantee::KAnonymity { .. }
             | Guarantee::Thresholds { .. } => self.too_large(&rule.pointer),
             other => {
-                let word = other.word();
+                let word = other.as_str();
                 let detail = format!(
                     "{word} says nothing of persons with several rows: ask for l_diversity, alpha_k or thresholds, or upload one row of each"
                 );

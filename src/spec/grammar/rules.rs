@@ -181,7 +181,7 @@ impl RuleReader<'_, '_> {
     fn combines(&mut self, guarantee: Option<Guarantee>, combined: bool, pointer: &str) -> Option<Guarantee> {
         let guarantee = guarantee?;
         if combined && !guarantee.covers_combinations() {
-            let detail = format!("{} bounds single attributes, not combinations", guarantee.word());
+            let detail = format!("{} bounds single attributes, not combinations", guarantee.as_str());
             self.faults.unsupported(pointer, detail);
             return None;
         }

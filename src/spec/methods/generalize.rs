@@ -66,7 +66,7 @@ pub(in crate::spec) fn read(
     let guarantees = guarantees(&mut members, faults);
     let protecting = guarantees.iter().find(|guarantee| !matches!(guarantee, Guarantee::KAnonymity { .. }));
     if let Some(guarantee) = protecting.filter(|_| sensitive.is_empty() && guessed.is_empty()) {
-        let allowed = format!("the names of the attributes whose values {} protects", guarantee.word());
+        let allowed = format!("the names of the attributes whose values {} protects", guarantee.as_str());
         faults.range(members.at("sensitive"), &allowed);
     }
     let split = match members.choice("split", &["strict", "relaxed"], faults) {

@@ -526,7 +526,7 @@ impl DraftSequential {
             "exclusions": self.exclusions.iter()
                 .map(|exclusion| json!({"left": side(&exclusion.left), "right": side(&exclusion.right)}))
                 .collect::<Vec<_>>(),
-            "subsets": self.subsets.word(),
+            "subsets": self.subsets.as_str(),
         })
     }
 }

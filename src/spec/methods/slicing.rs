@@ -166,7 +166,7 @@ pub(in crate::spec) fn read(
     if faults.len() > before && read.is_none() {
         guessed = all();
     }
-    let words = SlicedDiversity::ALL.map(SlicedDiversity::word);
+    let words = SlicedDiversity::ALL.map(SlicedDiversity::as_str);
     let chosen = members.choice("diversity", &words, faults);
     let diversity = chosen.and_then(SlicedDiversity::of_word).unwrap_or_default();
     let bound = match members.take("guarantee") {
@@ -187,7 +187,7 @@ pub(in crate::spec) fn read(
     let column_k = column_k.and_then(|k| u64::try_from(k).ok());
     if column_k.is_some() && diversity != SlicedDiversity::Bucket {
         let detail =
-            format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.word());
+            format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.as_str());
         faults.unsupported(members.at("column_k"), detail);
     }
     members.finish(faults);
@@ -301,15 +301,15 @@ fn read_guarantee(
     let is_l = value["type"] == "l_diversity";
     let other = ["distinct_l_diversity", "entropy_l_diversity", "recursive_l_diversity"];
     if !is_l && diversity != SlicedDiversity::Bucket && other.iter().any(|name| value["type"] == *name) {
-        let detail = format!("{} bounds single values alone: use l_diversity, or diversity bucket", diversity.word());
+        let detail = format!("{} bounds single values alone: use l_diversity, or diversity bucket", diversity.as_str());
         faults.unsupported(child(pointer, "type"), detail);
         return None;
     }
     if !is_l {
         let read = guarantee(value, pointer, faults)?;
-        if !other.contains(&read.word()) {
+        if !other.contains(&read.as_str()) {
             let detail =
-                format!("{} is no guarantee of slicing; it takes l_diversity, {}", read.word(), other.join(", "));
+                format!("{} is no guarantee of slicing; it takes l_diversity, {}", read.as_str(), other.join(", "));
             faults.unsupported(child(pointer, "type"), detail);
             return None;
         }
@@ -364,7 +364,7 @@ pub(in crate::spec) fn resolve(
                     "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
                      which what a column shares with those before it stands in one of these, whichever of the columns with the \
                      sensitive attribute are left out",
-                    draft.diversity.word()
+                    draft.diversity.as_str()
                 );
                 faults.push(Fault::new("/method/columns/explicit", Kind::BadColumns, detail));
                 return None;
@@ -487,7 +487,7 @@ pub(in crate::spec) fn normal_form(columns: &DatasetColumns<'_>, draft: &DraftSl
             Some(DraftColumns::Explicit(lists)) => json!({"explicit": lists.iter().map(named).collect::<Vec<_>>()}),
         },
         "guarantee": draft.bound.as_ref().map(|bound| &bound.written),
-        "diversity": draft.diversity.word(),
+        "diversity": draft.diversity.as_str(),
         "min_bucket": draft.min_bucket,
         "split": if draft.strict { "strict" } else { "relaxed" },
         "max_attempts": draft.max_attempts,

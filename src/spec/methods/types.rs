@@ -72,7 +72,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Uad => "uad",
             Self::Gd => "gd",

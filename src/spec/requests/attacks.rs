@@ -53,7 +53,7 @@ impl Attack {
 
     /// The name used in the contract.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::ExactPosteriors => "exact_posteriors",
             Self::Proxy => "proxy",
@@ -91,7 +91,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
         let attack = match members.take("attack") {
             Some(value) => attack(value, &members.at("attack"), &RELEASE_ATTACKS, &mut faults),
             None => {
-                faults.range(members.at("attack"), &one_of(&RELEASE_ATTACKS.map(Attack::word)));
+                faults.range(members.at("attack"), &one_of(&RELEASE_ATTACKS.map(Attack::as_str)));
                 None
             }
         };
@@ -137,11 +137,11 @@ pub(in crate::spec) fn attack(
     known: &[Attack],
     faults: &mut FaultList,
 ) -> Option<Attack> {
-    let words: Vec<&str> = known.iter().map(|attack| attack.word()).collect();
-    let found = |attack: &&Attack| value == attack.word();
+    let words: Vec<&str> = known.iter().map(|attack| attack.as_str()).collect();
+    let found = |attack: &&Attack| value == attack.as_str();
     match (known.iter().find(found), value.as_str()) {
         (Some(attack), _) => return Some(*attack),
-        (None, Some(name)) if RELEASE_ATTACKS.iter().any(|attack| attack.word() == name) => {
+        (None, Some(name)) if RELEASE_ATTACKS.iter().any(|attack| attack.as_str() == name) => {
             faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
         }
         (None, _) => faults.range(pointer, &one_of(&words)),

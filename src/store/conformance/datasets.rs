@@ -135,11 +135,11 @@ pub(crate) async fn a_dataset_from_before_seals_is_sealed_whole(bench: &impl Ben
     assert_eq!(encrypt_datasets(&*store, &vault).await.unwrap(), 0);
     let record = store.dataset(TENANT, old).await.unwrap().unwrap();
     let key = vault.data_key(old, &record.wrapped_key.unwrap()).unwrap();
-    assert_eq!(key.open(CiphertextContext::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");
+    assert_eq!(key.decrypt(CiphertextContext::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");
     for chunk in 0..3 {
         for (column, plain) in [(0, [chunk as u8]), (1, *b"y")] {
             let read = store.get_column_chunk(old, chunk, column).await.unwrap().unwrap();
-            assert_eq!(key.open(CiphertextContext::Chunk { chunk, column }, &read).unwrap(), plain);
+            assert_eq!(key.decrypt(CiphertextContext::Chunk { chunk, column }, &read).unwrap(), plain);
         }
     }
     let other = store.dataset(TENANT, new).await.unwrap().unwrap();

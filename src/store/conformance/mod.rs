@@ -99,7 +99,7 @@ pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: AuditAction, at: DateT
 
 /// What a store takes for encrypted: it cannot look inside.
 pub(crate) fn ciphertext(bytes: &[u8]) -> Ciphertext {
-    Ciphertext::stored(bytes.to_vec())
+    Ciphertext::from_stored(bytes.to_vec())
 }
 
 /// An upload that has begun.
@@ -183,7 +183,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
             NewDisclosure { id: Uuid::now_v7(), table: "t2".into(), body: json!({"attributes": ["c"]}) },
         ],
         rules: vec![json!({"pointer": "/method/rules/0"})],
-        internal_report: Some(Ciphertext::stored(b"what the original says".to_vec())),
+        internal_report: Some(Ciphertext::from_stored(b"what the original says".to_vec())),
         ledger_version,
         series_version: None,
         now,

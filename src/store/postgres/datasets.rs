@@ -56,7 +56,7 @@ impl DatasetStore for PostgresStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(failed)?;
-        Ok(payload.map(Ciphertext::stored))
+        Ok(payload.map(Ciphertext::from_stored))
     }
 
     async fn admit_dataset(

@@ -58,7 +58,7 @@ impl DatasetStore for SqliteStore {
             .fetch_optional(&self.reader)
             .await
             .map_err(failed)?;
-        Ok(payload.map(Ciphertext::stored))
+        Ok(payload.map(Ciphertext::from_stored))
     }
 
     async fn admit_dataset(

@@ -12,7 +12,7 @@ use crate::store::sql::repeats as sql;
 
 #[async_trait]
 impl IdempotencyStore for SqliteStore {
-    async fn claim_repeat(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+    async fn claim_idempotency_key(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         loop {
             let claimed = sqlx::query(sql::CLAIM_REPEAT)
                 .bind(&key.tenant)
@@ -42,12 +42,12 @@ impl IdempotencyStore for SqliteStore {
         }
     }
 
-    async fn drop_repeat(&self, resource: Uuid) -> Result<(), StoreError> {
+    async fn drop_idempotency_key(&self, resource: Uuid) -> Result<(), StoreError> {
         sqlx::query(sql::DROP_REPEAT).bind(resource).execute(&self.writer).await.map_err(failed)?;
         Ok(())
     }
 
-    async fn renew_repeat(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError> {
+    async fn renew_idempotency_key(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError> {
         let renewed = sqlx::query(sql::RENEW_REPEAT).bind(resource).bind(until).execute(&self.writer).await;
         Ok(renewed.map_err(failed)?.rows_affected() > 0)
     }
@@ -58,12 +58,12 @@ impl IdempotencyStore for SqliteStore {
         Ok(noted.map_err(failed)?.rows_affected() > 0)
     }
 
-    async fn expire_repeats(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
+    async fn expire_idempotency_keys(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
         let expired = sqlx::query(sql::EXPIRE_REPEATS).bind(before).execute(&self.writer).await.map_err(failed)?;
         Ok(expired.rows_affected())
     }
 
-    async fn lapse_repeats(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn lapse_idempotency_keys(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
         sqlx::query(sql::LAPSE_REPEATS).bind(now).execute(&self.writer).await.map_err(failed)?;
         Ok(())
     }

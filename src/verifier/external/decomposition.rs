@@ -213,7 +213,7 @@ impl<'a> JointDecomposition<'a> {
             let kept = keeps(alike, values, rows).ok_or_else(|| {
                 format!(
                     "of {name} only values without their numbers are published, from which {} cannot be read",
-                    g.word()
+                    g.as_str()
                 )
             })?;
             if !kept {

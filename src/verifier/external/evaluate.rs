@@ -172,7 +172,7 @@ impl Evaluator<'_> {
             if let Err((breaks, why)) = self.kept(table, AttrSet::EMPTY, false, attr, target, g)? {
                 whole.extend(breaks);
                 why_whole.get_or_insert(why.unwrap_or_else(|| {
-                    format!("table {}: {name} does not keep {} even as a whole", tables[table].name, word(g))
+                    format!("table {}: {name} does not keep {} even as a whole", tables[table].name, guarantee_name(g))
                 }));
             }
         }
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
                     };
                     let detail = why.unwrap_or_else(|| {
                         let (table, total) = (&tables[table].name, breaks.total);
-                        format!("table {table}: {total} {what} not keep {} of {name}", word(g))
+                        format!("table {table}: {total} {what} not keep {} of {name}", guarantee_name(g))
                     });
                     judged.detail.get_or_insert(detail);
                     judged.breaks.extend(breaks);
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
         let detail = why.unwrap_or_else(|| {
             let (table, what) =
                 (&self.submission.tables[table].name, if breaks.total == 1 { "bucket does" } else { "buckets do" });
-            format!("table {table}: {} {what} not keep {} of {name}", breaks.total, word(g))
+            format!("table {table}: {} {what} not keep {} of {name}", breaks.total, guarantee_name(g))
         });
         Ok(RuleOutcome { held: None, violated_by: entered, achieved, breaks, detail: Some(detail) })
     }
@@ -300,7 +300,7 @@ impl Evaluator<'_> {
             let detail = format!(
                 "table {}: there are too many classes of too many values for {} to be judged",
                 self.submission.tables[table].name,
-                word(g)
+                guarantee_name(g)
             );
             return Ok(Err((ViolatingClasses::default(), Some(detail))));
         }
@@ -311,7 +311,10 @@ impl Evaluator<'_> {
         let unread = values && !matches!(g, Guarantee::DistinctLDiversity { .. });
         let why = unread.then(|| {
             let name = self.submission.list(target);
-            format!("of {name} only values without their numbers are published, from which {} cannot be read", word(g))
+            format!(
+                "of {name} only values without their numbers are published, from which {} cannot be read",
+                guarantee_name(g)
+            )
         });
         Ok(Err((breaks, why)))
     }
@@ -347,9 +350,9 @@ fn share(measured: &ClassMeasures) -> f64 {
 }
 
 /// The name of a guarantee for people. Classes of k rows, whatever their values, are k-anonymity.
-const fn word(guarantee: Guarantee) -> &'static str {
+const fn guarantee_name(guarantee: Guarantee) -> &'static str {
     match guarantee {
         Guarantee::AlphaK { alpha, .. } if alpha.numerator() == alpha.denominator() => "k_anonymity",
-        other => other.word(),
+        other => other.as_str(),
     }
 }

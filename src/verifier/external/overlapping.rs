@@ -203,7 +203,7 @@ pub(in crate::verifier) fn bucket_disclosure(
         }
     }
     if bound.is_none() {
-        let word = guarantee.word();
+        let word = guarantee.as_str();
         return unknown(&format!(
             "of parts that are put together the shares of values are known, from which {word} cannot be read"
         ));

@@ -254,7 +254,7 @@ fn promises(
         let kept_by = BucketRequirements { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
         let seen = ObservedBuckets::read(&classes, &kept_by, &guard.guarantees, &measured, control)?;
         for (guarantee, broken) in guard.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
-            let (names, word) = (evidence.list(sensitive), guarantee.word());
+            let (names, word) = (evidence.list(sensitive), guarantee.as_str());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
             findings.fail(CheckName::Guarantee, detail);
         }

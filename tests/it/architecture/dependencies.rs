@@ -442,7 +442,7 @@ fn sealed_bytes_come_from_the_vault_or_are_read() {
     let mut callers = Vec::new();
     for (file, text) in program() {
         for words in tokens(&strip(&text)).windows(3) {
-            if words[0].is("Ciphertext") && words[1].is("::") && words[2].is("stored") {
+            if words[0].is("Ciphertext") && words[1].is("::") && words[2].is("from_stored") {
                 callers.push(file.clone());
             }
         }

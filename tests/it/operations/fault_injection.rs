@@ -108,7 +108,7 @@ async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
         "put_column_chunks",
         "put_people",
         "admit_dataset",
-        "claim_repeat",
+        "claim_idempotency_key",
         "enqueue",
         "put_part_chunk",
         "commit",

@@ -13,8 +13,8 @@ struct Rationed<F>(MemoryBudget, F);
 
 #[async_trait]
 impl<F: Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync> JobRunner for Rationed<F> {
-    async fn room(&self, job: &JobRecord, _: &dyn Store) -> Result<MemoryPermit, RunError> {
-        self.0.take(u64::from(job.reuse_key[0]) * MIB).await.map_err(RunError::Failed)
+    async fn reserve_memory(&self, job: &JobRecord, _: &dyn Store) -> Result<MemoryPermit, RunError> {
+        self.0.acquire(u64::from(job.reuse_key[0]) * MIB).await.map_err(RunError::Failed)
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {

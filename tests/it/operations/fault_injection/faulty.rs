@@ -23,7 +23,7 @@ use guardian::vault::Ciphertext;
 use uuid::Uuid;
 
 /// What workers call by themselves, in no order that a test could know.
-pub(super) const BACKGROUND: &[&str] = &["claim", "heartbeat", "lease", "reap", "job", "renew_repeat"];
+pub(super) const BACKGROUND: &[&str] = &["claim", "heartbeat", "lease", "reap", "job", "renew_idempotency_key"];
 
 /// When a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,12 +190,12 @@ faulty! {
         fn audit(tenant: &str, filter: AuditFilter, cursor: Option<Cursor>, limit: u32) -> Page<AuditEntry>;
     }
     impl IdempotencyStore {
-        fn claim_repeat(key: &NewIdempotencyKey) -> Option<IdempotencyRecord>;
-        fn drop_repeat(resource: Uuid) -> ();
-        fn renew_repeat(resource: Uuid, until: DateTime<Utc>) -> bool;
+        fn claim_idempotency_key(key: &NewIdempotencyKey) -> Option<IdempotencyRecord>;
+        fn drop_idempotency_key(resource: Uuid) -> ();
+        fn renew_idempotency_key(resource: Uuid, until: DateTime<Utc>) -> bool;
         fn note_content(resource: Uuid, content_hash: &[u8; 32]) -> bool;
-        fn expire_repeats(before: DateTime<Utc>) -> u64;
-        fn lapse_repeats(now: DateTime<Utc>) -> ();
+        fn expire_idempotency_keys(before: DateTime<Utc>) -> u64;
+        fn lapse_idempotency_keys(now: DateTime<Utc>) -> ();
     }
     impl LifecycleStore {
         fn transition(transition: &Transition) -> TransitionOutcome;
