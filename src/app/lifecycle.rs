@@ -8,14 +8,6 @@ use crate::ports::{
 };
 use crate::problem::{Kind, Problem};
 
-impl ReleaseRecord {
-    /// Whether somebody may read it.
-    #[must_use]
-    pub fn is_served(&self) -> bool {
-        matches!(self.status.as_str(), "held" | "published")
-    }
-}
-
 impl AppService {
     /// Approves, rejects or withdraws a release, and gives it as it then is.
     ///
@@ -59,7 +51,7 @@ impl AppService {
                 tracing::warn!(error = %error, "the parts of a release are left to the sweep");
             }
         }
-        tracing::info!(release.id = %release, release.status = act.to(), "the status of a release changed");
+        tracing::info!(release.id = %release, release.status = act.to().as_str(), "the status of a release changed");
         Ok(record)
     }
 

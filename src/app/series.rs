@@ -13,6 +13,7 @@ use crate::ledger;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
 use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
@@ -50,7 +51,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
     let mut contents: BTreeMap<[u8; 32], LedgerSnapshot> = BTreeMap::new();
     for SeriesEntry { content_hash, status, entry } in record.entries {
         let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
-        series.disclosures.push(disclosed(&entry, disclosure, &status));
+        series.disclosures.push(disclosed(&entry, disclosure, status));
         contents.entry(content_hash).or_default().entries.push(entry);
     }
     for (content_hash, rule) in record.rules {
@@ -78,7 +79,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
                 body: Value::Null,
                 recorded_at: record.recorded_at,
             };
-            let shown = disclosed(&entry, statement.disclosure(table), "published");
+            let shown = disclosed(&entry, statement.disclosure(table), ReleaseStatus::Published);
             series.disclosures.push(SeriesDisclosure { release: None, cuts: table.cuts.clone(), ..shown });
         }
     }
@@ -134,7 +135,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
     Ok(series)
 }
 
-fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> SeriesDisclosure {
+fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseStatus) -> SeriesDisclosure {
     let (protection, guards) = match disclosure.protection {
         RecordedProtection::Plain => ("plain", Vec::new()),
         RecordedProtection::Exclusive => ("exclusive", Vec::new()),
@@ -155,10 +156,10 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> 
         guards: guards.collect(),
         cuts: BTreeMap::new(),
         status: match status {
-            "held" => "reserved",
-            "published" => "published",
-            // a rejected one of which somebody had read stays too
-            _ => "withdrawn",
+            ReleaseStatus::Held => "reserved",
+            ReleaseStatus::Published => "published",
+            // a rejected release that was read stays in the ledger too
+            ReleaseStatus::Rejected | ReleaseStatus::Withdrawn => "withdrawn",
         }
         .to_owned(),
         recorded_at: written(entry.recorded_at),

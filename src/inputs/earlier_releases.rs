@@ -18,7 +18,7 @@ use crate::ledger::{AttributeIdentities, EarlierDisclosures};
 use crate::microdata::ColumnProfile;
 use crate::ports::{DatasetRecord, ReleaseRecord, Store, StoreError, problem_of};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases};
+use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases, ReleaseStatus};
 use crate::report::Manifest;
 use crate::spec::{MethodSpec, SequentialSpec, Specification};
 use crate::vault::Vault;
@@ -77,7 +77,7 @@ pub(crate) async fn find_earlier_releases(
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
         match release {
-            Some(release) if same && release.status == "published" => {
+            Some(release) if same && release.status == ReleaseStatus::Published => {
                 found.push(EarlierReleaseRef::Published(Box::new(release)))
             }
             // entered, or carried here with the ledger of another store

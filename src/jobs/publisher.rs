@@ -23,7 +23,7 @@ use crate::ports::{
     release_ended_problem as ended_problem,
 };
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::PublishedBytes;
+use crate::publication::{PublishedBytes, ReleaseStatus};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, Provenance, public_report};
 use crate::spec::Specification;
@@ -248,7 +248,7 @@ impl PublishRun<'_> {
                 created_at: now,
                 report: json(serde_json::to_value(public_report(&released.manifest)))?,
                 manifest: json(serde_json::to_value(&released.manifest))?,
-                status: if is_held(job) { "held" } else { "published" }.to_owned(),
+                status: if is_held(job) { ReleaseStatus::Held } else { ReleaseStatus::Published },
             },
             internal_report: None,
             ledger_version: 0,

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::api_keys::AuditEntry;
 use super::error::StoreError;
+use crate::publication::ReleaseStatus;
 
 /// A published table, for ever.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +50,7 @@ pub struct SeriesEntry {
     /// The content that it is of.
     pub content_hash: [u8; 32],
     /// The status of its release.
-    pub status: String,
+    pub status: ReleaseStatus,
     /// What was disclosed.
     pub entry: DisclosureRecord,
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::api_keys::{AuditAction, AuditEntry};
 use super::error::StoreError;
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 
 /// What can be done with a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,20 +34,20 @@ impl ReleaseAction {
 
     /// The status that a release must have.
     #[must_use]
-    pub const fn from(self) -> &'static str {
+    pub const fn from(self) -> ReleaseStatus {
         match self {
-            Self::Approve | Self::Reject => "held",
-            Self::Withdraw => "published",
+            Self::Approve | Self::Reject => ReleaseStatus::Held,
+            Self::Withdraw => ReleaseStatus::Published,
         }
     }
 
     /// The status that it gets.
     #[must_use]
-    pub const fn to(self) -> &'static str {
+    pub const fn to(self) -> ReleaseStatus {
         match self {
-            Self::Approve => "published",
-            Self::Reject => "rejected",
-            Self::Withdraw => "withdrawn",
+            Self::Approve => ReleaseStatus::Published,
+            Self::Reject => ReleaseStatus::Rejected,
+            Self::Withdraw => ReleaseStatus::Withdrawn,
         }
     }
 }
@@ -71,7 +72,7 @@ pub enum TransitionOutcome {
     /// The release has the new status.
     Done,
     /// It had another one than the act needs: this.
-    WrongState(String),
+    WrongState(ReleaseStatus),
     /// The tenant wants another key than the submitters' to approve, and this is not known to be one.
     NotByAnother,
     /// There is no such release.
@@ -82,7 +83,8 @@ pub enum TransitionOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct ReleaseEvent {
     /// The new status.
-    pub status: String,
+    #[schema(value_type = String)]
+    pub status: ReleaseStatus,
     /// Why.
     pub reason: String,
     /// When.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::error::StoreError;
 use super::page::{Cursor, Page};
 use super::queue::LeaseToken;
+use crate::publication::ReleaseStatus;
 use crate::vault::Ciphertext;
 
 /// A run of rows of a written part.
@@ -54,8 +55,8 @@ pub struct NewRelease {
     pub manifest: Value,
     /// The public report.
     pub report: Value,
-    /// `held`, `published`, `rejected` or `withdrawn`.
-    pub status: String,
+    /// Where the release is in its life.
+    pub status: ReleaseStatus,
 }
 
 /// A release, as it was inserted.

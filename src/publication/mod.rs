@@ -34,7 +34,7 @@ pub use table::{
 pub use thresholds::{DigestedThresholds, Thresholds};
 pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
-pub use vocabulary::TableKind;
+pub use vocabulary::{ReleaseStatus, ReleaseStatusError, TableKind};
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

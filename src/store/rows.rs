@@ -15,6 +15,7 @@ use crate::ports::{
     RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TaxonomyRecord,
     TaxonomyVersion, TenantSettings,
 };
+use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
 mod people;
@@ -189,7 +190,7 @@ impl TryFrom<ReleaseRow> for ReleaseRecord {
             created_at: row.created_at,
             manifest: row.manifest,
             report: row.report,
-            status: row.status,
+            status: release_status(&row.status)?,
         })
     }
 }
@@ -240,7 +241,7 @@ pub(super) fn series(
     statements: Vec<StatementRow>,
 ) -> Result<SeriesRecord, StoreError> {
     let entry = |SeriesDisclosureRow { entry, content_hash, status }| {
-        Ok(SeriesEntry { content_hash: hash(&content_hash)?, status, entry: entry.into() })
+        Ok(SeriesEntry { content_hash: hash(&content_hash)?, status: release_status(&status)?, entry: entry.into() })
     };
     let rule = |SeriesRuleRow { rule, content_hash }| Ok((hash(&content_hash)?, rule.into()));
     Ok(SeriesRecord {
@@ -324,7 +325,7 @@ pub(super) fn here(
             reuse_key: hash(&row.reuse_key)?,
             method: row.method,
             created_at: row.created_at,
-            status: row.status,
+            status: release_status(&row.status)?,
             was_read: row.was_read,
         })
     };
@@ -435,10 +436,18 @@ pub(super) struct ReleaseEventRow {
     done_by: Option<String>,
 }
 
-impl From<ReleaseEventRow> for ReleaseEvent {
-    fn from(row: ReleaseEventRow) -> Self {
-        Self { status: row.status, reason: row.reason, happened_at: row.happened_at, actor: row.done_by }
+impl TryFrom<ReleaseEventRow> for ReleaseEvent {
+    type Error = StoreError;
+
+    fn try_from(row: ReleaseEventRow) -> Result<Self, StoreError> {
+        let status = release_status(&row.status)?;
+        Ok(Self { status, reason: row.reason, happened_at: row.happened_at, actor: row.done_by })
     }
+}
+
+/// The status of a release from its stored text.
+pub(super) fn release_status(text: &str) -> Result<ReleaseStatus, StoreError> {
+    ReleaseStatus::try_from(text).map_err(StoreError::corrupt)
 }
 
 #[derive(FromRow)]

@@ -19,6 +19,7 @@ use crate::api::http::page::ListPage;
 use crate::identity::Scope;
 use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 use crate::report::{Manifest, PublicReport, report_page};
 
 /// A release in a list.
@@ -67,14 +68,14 @@ pub(in crate::api) async fn list(
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
     let mut page = page.map_err(|error| problem_of(&error))?;
-    page.items.retain(|release| release.status != "held" || caller.has_scope(Scope::ReleasesApprove));
+    page.items.retain(|release| release.status != ReleaseStatus::Held || caller.has_scope(Scope::ReleasesApprove));
     let item = |release: ReleaseRecord| {
         Ok(ReleaseItem {
             id: release.id,
             series: release.series,
             dataset: release.dataset,
             method: release.method,
-            status: release.status,
+            status: release.status.to_string(),
             created_at: release.created_at,
         })
     };

@@ -4,16 +4,17 @@ use crate::api::http::app::App;
 use crate::identity::{Caller, Scope};
 use crate::ports::{ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 use crate::report::Manifest;
 
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.service.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
     let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
-    if release.status == "held" && !caller.has_scope(Scope::ReleasesApprove) {
+    if release.status == ReleaseStatus::Held && !caller.has_scope(Scope::ReleasesApprove) {
         return Err(Problem::new(Kind::NotFound, "there is no such release"));
     }
-    if !release.is_served() {
+    if !release.status.is_served() {
         return Err(gone());
     }
     let manifest = manifest(&release)?;
@@ -25,7 +26,7 @@ pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result
 /// # Errors
 /// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
 pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
-    if release.status != "held" {
+    if release.status != ReleaseStatus::Held {
         return Ok(());
     }
     if app.service.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
@@ -37,7 +38,7 @@ pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRe
 /// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
 pub(in crate::api) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
     let now = app.service.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
-    if now.is_some_and(|now| now.is_served()) { Ok(()) } else { Err(gone()) }
+    if now.is_some_and(|now| now.status.is_served()) { Ok(()) } else { Err(gone()) }
 }
 
 fn gone() -> Problem {
@@ -48,6 +49,6 @@ fn gone() -> Problem {
 pub(in crate::api) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
     let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
     let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
-    manifest.status.clone_from(&release.status);
+    manifest.status = release.status.to_string();
     Ok(manifest)
 }

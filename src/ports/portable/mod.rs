@@ -332,8 +332,8 @@ fn check_known_release(
     if here.identity() != there.identity() {
         return Err(conflict(format!("the release {id} is here with another content")));
     }
-    let goes_on = follows(&there.status, &here.status);
-    if !goes_on && here.status != there.status && !follows(&here.status, &there.status) {
+    let goes_on = here.status.may_become(there.status);
+    if !goes_on && here.status != there.status && !there.status.may_become(here.status) {
         return Err(conflict(format!("the release {id} is {} here and {} there", here.status, there.status)));
     }
     if !imported {
@@ -347,12 +347,7 @@ fn check_known_release(
             Ok(None)
         };
     }
-    let status = if goes_on { &there.status } else { &here.status };
-    let next = PortableRelease { status: status.clone(), was_read: here.was_read || there.was_read, ..here.clone() };
+    let status = if goes_on { there.status } else { here.status };
+    let next = PortableRelease { status, was_read: here.was_read || there.was_read, ..here.clone() };
     Ok((next != *here).then_some(next))
-}
-
-/// Whether a status comes after another in the life of a release.
-fn follows(later: &str, earlier: &str) -> bool {
-    matches!((earlier, later), ("held", "published" | "rejected" | "withdrawn") | ("published", "withdrawn"))
 }

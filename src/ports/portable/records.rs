@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::ports::disclosures::StatementRecord;
 use crate::ports::fingerprints::{FingerprintPiece, SubjectFingerprint, SubjectOverlap};
 use crate::ports::statements::Statement;
+use crate::publication::ReleaseStatus;
 
 /// The hashes of a piece of people: at hand, or where they stand in the file that they are carried in. A file has more of them than memory
 /// should hold.
@@ -152,8 +153,8 @@ pub struct PortableRelease {
     pub method: String,
     /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// `held`, `published`, `rejected` or `withdrawn`.
-    pub status: String,
+    /// The status when the ledger was exported.
+    pub status: ReleaseStatus,
     /// Whether somebody read a part of it while it was held.
     pub was_read: bool,
 }
@@ -170,7 +171,7 @@ impl PortableRelease {
 
     /// Rejected before anybody read it: the ledger keeps nothing of it.
     pub(super) fn is_lifted(&self) -> bool {
-        self.status == "rejected" && !self.was_read
+        self.status == ReleaseStatus::Rejected && !self.was_read
     }
 }
 

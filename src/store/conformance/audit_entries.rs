@@ -9,6 +9,7 @@ use crate::ports::{
     AuditAction, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, ReleaseAction, Store,
     TenantSettings, Transition, TransitionOutcome,
 };
+use crate::publication::ReleaseStatus;
 
 async fn log(store: &dyn Store) -> Vec<AuditEntry> {
     let mut log = store.audit(TENANT, AuditFilter::default(), None, 99).await.unwrap().items;
@@ -30,7 +31,7 @@ async fn held(store: &dyn Store, reuse: u8) -> Uuid {
     let (claimed, token) = claim(store, at(1)).await;
     let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     let mut commit = commit_of(&claimed.job, token, version, at(2));
-    commit.release.status = "held".into();
+    commit.release.status = ReleaseStatus::Held;
     let release = commit.release.id;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
     release
@@ -150,7 +151,7 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     assert!(is_conflict(&store.mark_read(TENANT, release, at(3), &taken).await));
     let transition = Transition { release, act: ReleaseAction::Reject, reason: "why".into(), audit_entry: taken };
     assert!(is_conflict(&store.transition(&transition).await));
-    assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "held");
+    assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, ReleaseStatus::Held);
     assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
     // nothing of it was read, and it can still be rejected as if it had not been
     let transition = Transition { audit_entry: audit_entry(AuditAction::Reject), ..transition };

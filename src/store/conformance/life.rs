@@ -7,6 +7,7 @@ use crate::ports::{
     AuditAction, AuditFilter, CommitOutcome, JobStatus, ReleaseAction, Store, TenantSettings, Transition,
     TransitionOutcome,
 };
+use crate::publication::ReleaseStatus;
 
 /// A held release with a part, and its job.
 async fn held(store: &dyn Store, reuse: u8) -> (Uuid, Uuid) {
@@ -19,7 +20,7 @@ async fn enforced_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (
     store.put_part_chunk(job, 1, &part_chunk(0, 0, 1)).await.unwrap();
     let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     let mut commit = commit_of(&claimed.job, token, version, at(2));
-    commit.release.status = "held".into();
+    commit.release.status = ReleaseStatus::Held;
     let release = commit.release.id;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
     (job, release)
@@ -50,12 +51,18 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     let store = bench.store();
     let (job, release) = held(&*store, 1).await;
     assert_eq!(enqueue(&*store, 1).await.release, Some(release), "an equal job gets it");
-    assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::WrongState("held".into()));
+    assert_eq!(
+        act(&*store, release, ReleaseAction::Withdraw).await,
+        TransitionOutcome::WrongState(ReleaseStatus::Held)
+    );
     assert_eq!(act_by(&*store, release, ReleaseAction::Approve, "other", None).await, TransitionOutcome::NotFound);
     assert!(!store.mark_read("other", release, at(9), &audit_entry()).await.unwrap());
     assert_eq!(store.old_releases(at(100)).await.unwrap(), []);
     assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::Done);
-    assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::WrongState("published".into()));
+    assert_eq!(
+        act(&*store, release, ReleaseAction::Approve).await,
+        TransitionOutcome::WrongState(ReleaseStatus::Published)
+    );
     assert_eq!(store.old_releases(at(2)).await.unwrap(), []);
     assert_eq!(store.old_releases(at(3)).await.unwrap(), [(TENANT.to_owned(), release)]);
     assert_eq!(store.release_events("other", release).await.unwrap(), []);
@@ -64,7 +71,7 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_some(), "a served part stays");
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
     assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::Done);
-    assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "withdrawn");
+    assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, ReleaseStatus::Withdrawn);
     assert!(!store.mark_read(TENANT, release, at(11), &audit_entry()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_none());
@@ -112,7 +119,7 @@ pub(crate) async fn of_two_acts_at_once_one_wins(bench: &impl Bench) {
         let status = store.release(TENANT, release).await.unwrap().unwrap().status;
         let after = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
         assert_eq!(after.version, before.version + 1);
-        let lifted = if status == "rejected" { 2 } else { 0 };
+        let lifted = if status == ReleaseStatus::Rejected { 2 } else { 0 };
         assert_eq!(after.entries.len(), before.entries.len() - lifted);
         assert_eq!(store.release_events(TENANT, release).await.unwrap().len(), 1);
     }
@@ -140,7 +147,7 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     assert_eq!(claimed.job.id, job);
     let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     let mut commit = commit_of(&claimed.job, token, version, at(2));
-    commit.release.status = "held".into();
+    commit.release.status = ReleaseStatus::Held;
     let release = commit.release.id;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
     let after = submit(&*store, 2, Some(late)).await;

@@ -30,6 +30,7 @@ use crate::ports::{
     NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 use crate::vault::Ciphertext;
 
 /// A store under test.
@@ -176,7 +177,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
             created_at: now,
             manifest: json!({"contract": 2}),
             report: json!({"utility": []}),
-            status: "published".into(),
+            status: ReleaseStatus::Published,
         },
         disclosures: vec![
             NewDisclosure { id: Uuid::now_v7(), table: "t1".into(), body: json!({"attributes": ["a", "b"]}) },

@@ -12,6 +12,7 @@ use crate::ports::{
     PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
     PortableVersion, StatementRecord, Store,
 };
+use crate::publication::ReleaseStatus;
 
 /// An upload that was made elsewhere, with whom it speaks of, and a statement of its series.
 fn uploaded_elsewhere() -> LedgerCopy {
@@ -81,7 +82,7 @@ fn elsewhere(reuse: u8, status: &str, was_read: bool) -> LedgerCopy {
             reuse_key: [reuse; 32],
             method: "versatile".into(),
             created_at: at(1),
-            status: status.into(),
+            status: ReleaseStatus::try_from(status).unwrap(),
             was_read,
         }],
         disclosures: vec![PortableDisclosure {
@@ -223,8 +224,8 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
         changed(&|copy| copy.disclosures[0].body = json!({"attributes": []})),
         changed(&|copy| copy.rules[0].body = json!({"pointer": "/method/rules/1"})),
         // a release of this store: another status, a table more
-        changed(&|copy| copy.releases.push(PortableRelease { status: "withdrawn".into(), ..own.clone() })),
-        changed(&|copy| copy.releases.push(PortableRelease { status: "rejected".into(), ..own.clone() })),
+        changed(&|copy| copy.releases.push(PortableRelease { status: ReleaseStatus::Withdrawn, ..own.clone() })),
+        changed(&|copy| copy.releases.push(PortableRelease { status: ReleaseStatus::Rejected, ..own.clone() })),
         changed(&|copy| {
             copy.releases.push(own.clone());
             copy.disclosures[0].id = Uuid::now_v7();
@@ -274,9 +275,9 @@ pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
     store.import_ledger(&held, at(5)).await.unwrap().unwrap();
     let advance = async |status: &str, was_read: bool| {
         let mut copy = held.clone();
-        (copy.releases[0].status, copy.releases[0].was_read) = (status.into(), was_read);
+        (copy.releases[0].status, copy.releases[0].was_read) = (ReleaseStatus::try_from(status).unwrap(), was_read);
         let done = store.import_ledger(&copy, at(6)).await.unwrap().map(|done| done.advanced);
-        (done.ok(), whole(&*store, None).await.releases[0].status.clone())
+        (done.ok(), whole(&*store, None).await.releases[0].status.to_string())
     };
     assert_eq!(advance("held", true).await, (Some(1), "held".into()));
     assert_eq!(advance("published", false).await, (Some(1), "published".into()));
@@ -292,7 +293,7 @@ pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
     store.import_ledger(&rejected, at(7)).await.unwrap().unwrap();
     assert_eq!(store.ended_release(TENANT, &[10; 32]).await.unwrap(), None);
     (rejected.disclosures, rejected.rules) = disclosed;
-    rejected.releases[0].status = "held".into();
+    rejected.releases[0].status = ReleaseStatus::Held;
     assert_eq!(store.import_ledger(&rejected, at(8)).await.unwrap().unwrap(), ImportSummary::default());
     let entries = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries;
     assert!(entries.iter().all(|entry| entry.release == id));

@@ -16,7 +16,7 @@ use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };
-use crate::store::rows::ReleaseEventRow;
+use crate::store::rows::{ReleaseEventRow, release_status};
 use crate::store::sql::{disclosures, life as sql, people, releases};
 
 /// The shared text, holding the row: nobody begins to read, and no other act comes between.
@@ -67,7 +67,7 @@ impl LifecycleStore for PostgresStore {
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
-        Ok(events.into_iter().map(ReleaseEvent::from).collect())
+        events.into_iter().map(ReleaseEvent::try_from).collect()
     }
 }
 
@@ -85,6 +85,7 @@ impl PostgresStore {
         lock_ledger(&mut tx, &record).await?;
         let (status, was_read): (String, bool) =
             sqlx::query_as(RELEASE_STATE).bind(release).fetch_one(&mut *tx).await?;
+        let status = release_status(&status)?;
         if status != act.from() {
             return Ok(TransitionOutcome::WrongState(status));
         }
@@ -96,8 +97,8 @@ impl PostgresStore {
                 return Ok(TransitionOutcome::NotByAnother);
             }
         }
-        sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to()).execute(&mut *tx).await?;
-        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
+        sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to().as_str()).execute(&mut *tx).await?;
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to().as_str()).bind(reason);
         let event = event.bind(audit_entry.at).bind(actor);
         event.execute(&mut *tx).await?;
         if *act != ReleaseAction::Approve {

@@ -114,7 +114,7 @@ async fn enter(
             .bind(release.reuse_key.as_slice())
             .bind(&release.method)
             .bind(release.created_at)
-            .bind(&release.status)
+            .bind(release.status.as_str())
             .bind(release.was_read)
             .bind(at)
             .execute(&mut *connection)
@@ -123,7 +123,7 @@ async fn enter(
     for release in &plan.advanced {
         sqlx::query(sql::ADVANCE_RELEASE)
             .bind(release.id)
-            .bind(&release.status)
+            .bind(release.status.as_str())
             .bind(release.was_read)
             .execute(&mut *connection)
             .await?;

@@ -287,7 +287,7 @@ async fn insert_release(connection: &mut PgConnection, release: &ReleaseRecord) 
         .bind(release.reuse_key.as_slice())
         .bind(&release.method)
         .bind(release.created_at)
-        .bind(&release.status)
+        .bind(release.status.as_str())
         .execute(&mut *connection)
         .await?;
     sqlx::query(sql::INSERT_RELEASE_DOCUMENTS)

@@ -12,7 +12,7 @@ use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };
-use crate::store::rows::{ReleaseEventRow, ReleaseRow};
+use crate::store::rows::{ReleaseEventRow, ReleaseRow, release_status};
 use crate::store::sql::{disclosures, life as sql, people, releases};
 
 #[async_trait]
@@ -31,6 +31,7 @@ impl LifecycleStore for SqliteStore {
         let record = ReleaseRecord::try_from(row)?;
         let (status, was_read): (String, bool) =
             sqlx::query_as(sql::RELEASE_STATE).bind(release).fetch_one(&mut *tx).await.map_err(failed)?;
+        let status = release_status(&status)?;
         if status != act.from() {
             return Ok(TransitionOutcome::WrongState(status));
         }
@@ -41,9 +42,9 @@ impl LifecycleStore for SqliteStore {
                 return Ok(TransitionOutcome::NotByAnother);
             }
         }
-        let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to());
+        let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to().as_str());
         set.execute(&mut *tx).await.map_err(failed)?;
-        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to().as_str()).bind(reason);
         let event = event.bind(audit_entry.at).bind(actor);
         event.execute(&mut *tx).await.map_err(failed)?;
         if *act != ReleaseAction::Approve {
@@ -107,6 +108,6 @@ impl LifecycleStore for SqliteStore {
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
-        Ok(events.into_iter().map(ReleaseEvent::from).collect())
+        events.into_iter().map(ReleaseEvent::try_from).collect()
     }
 }

@@ -230,7 +230,7 @@ async fn insert_release(tx: &mut Tx, release: &ReleaseRecord) -> Result<(), Stor
         .bind(release.reuse_key.as_slice())
         .bind(&release.method)
         .bind(release.created_at)
-        .bind(&release.status)
+        .bind(release.status.as_str())
         .execute(&mut **tx)
         .await
         .map_err(failed)?;

@@ -64,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "model",
             "spec",
             "problem",
+            "publication",
             "microdata",
             "control",
         ],
@@ -102,6 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "random",
             "spec",
             "problem",
+            "publication",
             "microdata",
             "control",
             "vault",
@@ -127,8 +129,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("fingerprints", &["ports", "problem", "microdata", "vault"]),
     // implements the traits that ports declares
-    ("store", &["ports", "identity", "meter", "problem", "control", "vault"]),
-    ("ports", &["identity", "ledger", "spec", "problem", "control", "vault"]),
+    ("store", &["ports", "identity", "meter", "problem", "publication", "control", "vault"]),
+    ("ports", &["identity", "ledger", "spec", "problem", "publication", "control", "vault"]),
     // names every metric; records what others tell it
     ("meter", &[]),
     // keys, scopes, callers
