@@ -357,7 +357,9 @@ impl AppService {
         loop {
             let page =
                 self.store.releases(&dataset.tenant, &filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
-            if let Some(release) = page.items.iter().find(|release| release.reuse_key == key && release.status.is_served()) {
+            if let Some(release) =
+                page.items.iter().find(|release| release.reuse_key == key && release.status.is_served())
+            {
                 return Ok(Some(release.id));
             }
             cursor = page.next;
