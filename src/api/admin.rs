@@ -1,4 +1,4 @@
-//! What an operator's tools ask on an address of its own: metrics and health. It holds no data, and asks for no key.
+//! The operators' address: metrics and health, without data and without keys.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use axum::routing::get;
 use axum::{Json, Router, middleware};
 use tokio::sync::Mutex;
 
-use super::http::access::ACCESS;
 use super::http::app::Readiness;
 use super::http::error::no_such_path;
 use super::http::headers;
 use super::routes::health::{Health, healthz};
+use super::routes::table::ROUTES;
 use crate::clock::Clock;
 use crate::meter;
 use crate::microdata::formats::InputFormat;
@@ -22,49 +22,49 @@ use crate::problem::Problem;
 use crate::spec::METHODS;
 use crate::telemetry::Recorder;
 
-/// A store that takes longer is not waited for: the other metrics are told all the same.
+/// The longest wait for the store; the other metrics are served without it.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// However often it is asked, the store is asked no more often.
+/// The shortest time between two queries of the store.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the routes share.
+/// State of the handlers.
 #[derive(Clone)]
 struct AdminState {
     readiness: Readiness,
     clock: Clock,
     recorder: Recorder,
-    asked: Arc<Mutex<Option<Instant>>>,
+    last_poll: Arc<Mutex<Option<Instant>>>,
 }
 
-/// `/metrics`, `/healthz` and `/readyz`.
+/// The router of `/metrics`, `/healthz` and `/readyz`.
 pub fn admin_router(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
-    let routes: Vec<_> = ACCESS.iter().map(|&(method, route, _)| (method, route)).collect();
+    let routes: Vec<_> = ROUTES.iter().map(|route| (route.method, route.path)).collect();
     meter::begin(&routes, METHODS, &InputFormat::ALL.map(InputFormat::media_type));
-    let aside = AdminState { readiness, clock, recorder, asked: Arc::default() };
+    let state = AdminState { readiness, clock, recorder, last_poll: Arc::default() };
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .fallback(|| async { no_such_path() })
-        .with_state(aside)
+        .with_state(state)
         .layer(middleware::from_fn(headers::security_headers))
 }
 
-async fn readyz(State(aside): State<AdminState>) -> Result<Json<Health>, Problem> {
-    aside.readiness.check().await.map(|()| Json(Health::OK))
+async fn readyz(State(state): State<AdminState>) -> Result<Json<Health>, Problem> {
+    state.readiness.check().await.map(|()| Json(Health::OK))
 }
 
-async fn metrics(State(aside): State<AdminState>) -> impl IntoResponse {
-    aside.look().await;
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], aside.recorder.render())
+async fn metrics(State(state): State<AdminState>) -> impl IntoResponse {
+    state.poll_store().await;
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.recorder.render())
 }
 
 impl AdminState {
-    /// Reads from the store what is told of it.
-    async fn look(&self) {
-        let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|asked| asked.elapsed() < STORE_POLL_INTERVAL) {
+    /// Updates the metrics of the store, at most once per interval.
+    async fn poll_store(&self) {
+        let mut last_poll = self.last_poll.lock().await;
+        if last_poll.is_some_and(|last| last.elapsed() < STORE_POLL_INTERVAL) {
             return;
         }
         let found = match tokio::time::timeout(STORE_TIMEOUT, self.readiness.store.backlog()).await {
@@ -74,12 +74,12 @@ impl AdminState {
                 Some((backlog.queued, backlog.running, waited))
             }
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "the store tells no metrics");
+                tracing::warn!(error = %error, "store metrics are unavailable");
                 None
             }
             Err(_elapsed) => None,
         };
         meter::backlog(found);
-        *asked = Some(Instant::now());
+        *last_poll = Some(Instant::now());
     }
 }

@@ -1,5 +1,6 @@
-//! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
-//! in `jobs`.
+//! The HTTP interface: routes, wire types, extractors and the OpenAPI document.
+//!
+//! Handlers translate requests and answers; `app` decides.
 
 mod admin;
 mod http;
@@ -11,6 +12,7 @@ use axum::{Router, middleware};
 use http::error::no_such_path;
 use http::{access, error, gateway, headers, limits, origin, tracing};
 use openapi::ui;
+use routes::table;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
@@ -23,21 +25,22 @@ pub use http::gateway::{Gateway, Prefix};
 pub use http::limits::{ConcurrencyLimit, ConcurrencyLimits};
 pub use openapi::document as openapi_document;
 
-/// The service.
+/// The router of the service with all its layers.
 pub fn router(app: App) -> Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let requests = app.bounds.requests.clone();
-    // a document that cannot be written is served as null; the committed copy shows that this one can
+    // writing cannot fail, as the committed copy shows
     let document = openapi::completed(&document).unwrap_or_default();
     let gateway = app.gateway.clone();
-    let guarded = origin::OriginPolicy { any_host: app.accepts.something(), gateway: gateway.clone() };
+    let control = access::AccessControl { app: app.clone(), required: table::access };
+    let guarded = origin::OriginPolicy { any_host: app.accepts.is_required(), gateway: gateway.clone() };
     let routes = routes
-        .layer(middleware::from_fn_with_state(app.clone(), access::authorize))
+        .layer(middleware::from_fn_with_state(control, access::authorize))
         .with_state(app)
         .merge(ui::routes(document))
         .fallback(|| async { no_such_path() })
         .method_not_allowed_fallback(|| async {
-            Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
+            Problem::new(Kind::MethodNotAllowed, "the path does not support this method")
         })
         .layer(middleware::from_fn_with_state(guarded, origin::check_origin))
         .layer(middleware::from_fn(gateway::strip_path_prefix))
@@ -45,7 +48,7 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(requests, limits::limit_concurrency))
         .layer(middleware::from_fn(headers::security_headers))
         .layer(middleware::from_fn(tracing::trace_request))
-        // whatever shows headers shows no token
+        // no log shows the token
         .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]));
     gateway.before(routes)
 }

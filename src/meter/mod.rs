@@ -1,7 +1,6 @@
-//! What is counted, for whoever operates the service. The only place where metrics are named and recorded; without a recorder,
-//! which `telemetry` installs, all of it does nothing.
+//! Metrics for operators. Only this module names and records metrics; without the recorder of `telemetry` it does nothing.
 //!
-//! Labels are words of this program: a method, a route, a phase, an outcome. None is taken from what a caller sends.
+//! Labels are constants of this program: a method, a route, a phase, an outcome. No label comes from a request.
 
 mod table;
 
@@ -11,7 +10,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 
 pub use table::{METRICS, Metric, MetricKind, TRANSACTIONS, page};
 
-/// Describes every metric and brings those counters to life whose labels are known.
+/// Describes every metric and sets counters with known labels to 0.
 pub fn begin(routes: &[(&'static str, &'static str)], methods: &[&'static str], formats: &[&'static str]) {
     for Metric { name, sort, says, .. } in METRICS {
         match sort {
@@ -58,11 +57,11 @@ pub fn begin(routes: &[(&'static str, &'static str)], methods: &[&'static str], 
     }
 }
 
-/// A request that is read, worked on or answered, until it is dropped.
+/// Counts a request in progress until it is dropped.
 pub struct InFlight(());
 
 impl InFlight {
-    /// One more.
+    /// Increments the gauge of requests in progress.
     #[must_use]
     pub fn begin() -> Self {
         gauge!(table::HTTP_IN_FLIGHT).increment(1);
@@ -76,33 +75,33 @@ impl Drop for InFlight {
     }
 }
 
-/// A request was answered with a status, or its caller left before.
+/// Records an answered request; without a status the caller disconnected before the answer.
 pub fn answered(method: &'static str, route: &str, status: Option<u16>, took: Duration) {
     let status = status.map_or_else(|| "aborted".to_owned(), |status| status.to_string());
     counter!(table::HTTP_REQUESTS, "method" => method, "route" => route.to_owned(), "status" => status).increment(1);
     histogram!(table::HTTP_SECONDS, "method" => method, "route" => route.to_owned()).record(took);
 }
 
-/// Bytes of a request's body.
+/// Records received bytes of a request's body.
 pub fn received(method: &'static str, route: &str, bytes: u64) {
     counter!(table::HTTP_RECEIVED, "method" => method, "route" => route.to_owned()).increment(bytes);
 }
 
-/// Bytes of an answer's body.
+/// Records sent bytes of an answer's body.
 pub fn sent(method: &'static str, route: &str, bytes: u64) {
     counter!(table::HTTP_SENT, "method" => method, "route" => route.to_owned()).increment(bytes);
 }
 
-/// What became of an upload.
+/// The outcome of an upload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UploadOutcome {
-    /// A dataset was made.
+    /// It made a dataset.
     Stored,
-    /// It was the repeat of one that had made a dataset.
+    /// It repeated an earlier upload under the same idempotency key.
     Repeated,
-    /// It was the caller's fault.
+    /// The request was faulty.
     Refused,
-    /// It was ours.
+    /// The service failed.
     Failed,
 }
 
@@ -119,12 +118,12 @@ impl UploadOutcome {
     }
 }
 
-/// An upload of a table in a format ended.
+/// Records the end of an upload.
 pub fn uploaded(format: &'static str, outcome: UploadOutcome) {
     counter!(table::UPLOADS, "format" => format, "outcome" => outcome.name()).increment(1);
 }
 
-/// A job was accepted; whether an equal one's release answered it at once.
+/// Records an accepted job; `reused` if an equal job already has a release.
 pub fn submitted(method: &str, reused: bool) {
     submissions(method, if reused { "reused" } else { "queued" }, 1);
 }
@@ -133,11 +132,11 @@ fn submissions(method: &str, outcome: &'static str, number: u64) {
     counter!(table::JOBS_SUBMITTED, "method" => method.to_owned(), "outcome" => outcome).increment(number);
 }
 
-/// A job is with a worker, until it is dropped.
+/// Counts a job of a worker until it is dropped.
 pub struct RunningJob(());
 
 impl RunningJob {
-    /// One more.
+    /// Increments the gauge of running jobs.
     #[must_use]
     pub fn begin() -> Self {
         gauge!(table::JOBS_RUNNING_HERE).increment(1);
@@ -151,7 +150,7 @@ impl Drop for RunningJob {
     }
 }
 
-/// A worker ended a job.
+/// Records the end of a job of a worker.
 pub fn ended(method: &str, outcome: &'static str, took: Duration) {
     ends(method, outcome, 1);
     histogram!(table::JOB_SECONDS, "method" => method.to_owned(), "outcome" => outcome).record(took);
@@ -161,27 +160,27 @@ fn ends(method: &str, outcome: &'static str, number: u64) {
     counter!(table::JOBS_ENDED, "method" => method.to_owned(), "outcome" => outcome).increment(number);
 }
 
-/// A phase of a job ended.
+/// Records the end of a phase of a job.
 pub fn phase(method: &str, phase: &'static str, took: Duration) {
     histogram!(table::JOB_PHASE_SECONDS, "method" => method.to_owned(), "phase" => phase).record(took);
 }
 
-/// A worker learned that its job is no longer its own.
+/// Records that a worker lost the lease of its job.
 pub fn lease_lost() {
     counter!(table::LEASES_LOST).increment(1);
 }
 
-/// A worker put its job back.
+/// Records that a worker returned its job to the queue.
 pub fn put_back() {
     counter!(table::JOBS_PUT_BACK).increment(1);
 }
 
-/// Jobs without a worker were moved.
+/// Records jobs reaped after their lease expired.
 pub fn reaped(fate: &'static str, jobs: usize) {
     counter!(table::JOBS_REAPED, "fate" => fate).increment(jobs as u64);
 }
 
-/// Jobs that wait and run, and how long the oldest has waited; `None` when the store did not answer.
+/// Sets the numbers of queued and running jobs and the longest waiting time; `None` if the store did not answer.
 pub fn backlog(found: Option<(u64, u64, Duration)>) {
     let (queued, running, oldest) = found.map_or((f64::NAN, f64::NAN, f64::NAN), |(queued, running, oldest)| {
         (queued as f64, running as f64, oldest.as_secs_f64())
@@ -192,25 +191,25 @@ pub fn backlog(found: Option<(u64, u64, Duration)>) {
     gauge!(table::STORE_UP).set(u32::from(found.is_some()));
 }
 
-/// A transaction of the store under way; it ends when this is dropped.
+/// Measures a transaction of the store until it is dropped.
 pub struct Transaction {
     name: &'static str,
     since: Instant,
 }
 
 impl Transaction {
-    /// One of [`TRANSACTIONS`].
+    /// Starts the measurement; `name` is one of [`TRANSACTIONS`].
     #[must_use]
     pub fn begin(name: &'static str) -> Self {
         Self { name, since: Instant::now() }
     }
 
-    /// It is tried again.
+    /// Records another attempt.
     pub fn again(&self) {
         counter!(table::TRANSACTION_RETRIES, "transaction" => self.name).increment(1);
     }
 
-    /// It failed.
+    /// Records the failure of the transaction.
     pub fn failed(&self) {
         counter!(table::TRANSACTION_FAILURES, "transaction" => self.name).increment(1);
     }
@@ -223,7 +222,7 @@ impl Drop for Transaction {
     }
 }
 
-/// A statement of the store failed.
+/// Records a failed statement of the store.
 pub fn store_error(kind: &'static str) {
     counter!(table::STORE_ERRORS, "kind" => kind).increment(1);
 }
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_their_unit_and_are_there_once() {
+    fn metric_names_have_units_and_are_unique() {
         for (at, metric) in METRICS.iter().enumerate() {
             let name = metric.name;
             assert!(name.starts_with("guardian_"), "{name}");

@@ -1,20 +1,20 @@
-//! The one table of metrics: `/metrics`, `docs/metrics.md` and the recorders go by it.
+//! The table of metrics, the source of `/metrics`, `docs/metrics.md` and the recorders.
 
 use std::fmt::Write;
 
-/// How a metric behaves.
+/// The type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MetricKind {
-    /// Only rises, from 0 when the process starts.
+    /// Never decreases; 0 when the process starts.
     Counter,
-    /// Rises and falls.
+    /// Increases and decreases.
     Gauge,
-    /// Counts what falls under each bound.
+    /// Counts observations below each bound.
     Histogram,
 }
 
 impl MetricKind {
-    /// The name that Prometheus has for it.
+    /// The name of the type in Prometheus.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -25,16 +25,16 @@ impl MetricKind {
     }
 }
 
-/// One metric.
+/// A metric with its labels and meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name, with its unit.
+    /// The name, with the unit as its suffix.
     pub name: &'static str,
-    /// How it behaves.
+    /// The type, by which the name ends in `_total` or `_seconds`.
     pub sort: MetricKind,
-    /// Its labels. None holds a value of the data, an id, a tenant or anything else that a caller chooses.
+    /// No label contains a value of the data, an id, a tenant or a name that a caller chooses.
     pub labels: &'static [&'static str],
-    /// What it tells.
+    /// The meaning, as `docs/metrics.md` shows it.
     pub says: &'static str,
 }
 
@@ -42,55 +42,55 @@ macro_rules! metrics {
     ($($constant:ident, $name:literal, $sort:ident, [$($label:literal),*], $says:literal;)*) => {
         $(pub(super) const $constant: &str = $name;)*
 
-        /// Every metric.
+        /// Every metric, in the order of `docs/metrics.md`.
         pub const METRICS: &[Metric] =
             &[$(Metric { name: $name, sort: MetricKind::$sort, labels: &[$($label),*], says: $says },)*];
     };
 }
 
-// those that begin with an underscore are measured by a library
+// a library measures the constants with an underscore
 metrics! {
-    BUILD_INFO, "guardian_build_info", Gauge, ["version"], "1; the version is in the label";
+    BUILD_INFO, "guardian_build_info", Gauge, ["version"], "always 1; the label is the version";
     HTTP_REQUESTS, "guardian_http_requests_total", Counter, ["method", "route", "status"],
-        "requests whose answer has begun; `route` is the template, `unmatched` for paths that are none; `status` is `aborted` when the caller left before";
-    HTTP_SECONDS, "guardian_http_request_seconds", Histogram, ["method", "route"], "from a request's head to its answer's head";
-    HTTP_IN_FLIGHT, "guardian_http_requests_in_flight", Gauge, [], "requests that are read, worked on or answered now";
-    HTTP_RECEIVED, "guardian_http_received_bytes_total", Counter, ["method", "route"], "bytes of bodies that callers sent";
-    HTTP_SENT, "guardian_http_sent_bytes_total", Counter, ["method", "route"], "bytes of bodies that callers were sent";
+        "requests with a started answer; `route` is the path template, or `unmatched`; `status` is `aborted` if the caller disconnected before the answer";
+    HTTP_SECONDS, "guardian_http_request_seconds", Histogram, ["method", "route"], "time from the head of a request to the head of its answer";
+    HTTP_IN_FLIGHT, "guardian_http_requests_in_flight", Gauge, [], "requests in progress";
+    HTTP_RECEIVED, "guardian_http_received_bytes_total", Counter, ["method", "route"], "bytes of received bodies";
+    HTTP_SENT, "guardian_http_sent_bytes_total", Counter, ["method", "route"], "bytes of sent bodies";
     UPLOADS, "guardian_uploads_total", Counter, ["format", "outcome"],
-        "uploads whose body was begun, by format of the table; `outcome` is `stored`, `repeated`, `refused` or `failed`";
-    JOBS, "guardian_jobs", Gauge, ["status"], "jobs of all tenants that are `queued` or `running`, as the store has them when it is asked; every process on a store tells the same";
-    OLDEST_WAITING, "guardian_job_oldest_waiting_seconds", Gauge, [], "how long the oldest queued job has waited; 0 when none waits";
+        "uploads with a started body, by table format; `outcome` is `stored`, `repeated`, `refused` or `failed`";
+    JOBS, "guardian_jobs", Gauge, ["status"], "jobs of all tenants that are `queued` or `running` in the store; all processes of a store report the same number";
+    OLDEST_WAITING, "guardian_job_oldest_waiting_seconds", Gauge, [], "waiting time of the oldest queued job; 0 without queued jobs";
     JOBS_SUBMITTED, "guardian_jobs_submitted_total", Counter, ["method", "outcome"],
-        "jobs that this process accepted; `outcome` is `queued`, or `reused` when an equal job's release answered at once";
+        "jobs that this process accepted; `outcome` is `queued`, or `reused` if an equal job already has a release";
     JOBS_ENDED, "guardian_jobs_ended_total", Counter, ["method", "outcome"],
         "jobs that workers of this process ended; `outcome` is `succeeded`, `reused`, `refused`, `failed` or `cancelled`";
-    JOB_SECONDS, "guardian_job_seconds", Histogram, ["method", "outcome"], "from a worker's claim of a job to its end";
+    JOB_SECONDS, "guardian_job_seconds", Histogram, ["method", "outcome"], "time from the claim of a job to its end";
     JOB_PHASE_SECONDS, "guardian_job_phase_seconds", Histogram, ["method", "phase"],
-        "how long a phase of a job took; `phase` is `load`, `plan`, `publish`, `write`, `verify`, `compose` or `commit`";
-    JOBS_RUNNING_HERE, "guardian_worker_jobs", Gauge, [], "jobs that workers of this process have now";
-    LEASES_LOST, "guardian_leases_lost_total", Counter, [], "jobs that a worker of this process lost to another because it did not extend its lease in time";
-    JOBS_PUT_BACK, "guardian_jobs_put_back_total", Counter, [], "jobs that workers of this process put back into the queue when they were stopped";
+        "duration of a phase of a job; `phase` is `load`, `plan`, `publish`, `write`, `verify`, `compose` or `commit`";
+    JOBS_RUNNING_HERE, "guardian_worker_jobs", Gauge, [], "jobs that workers of this process run";
+    LEASES_LOST, "guardian_leases_lost_total", Counter, [], "jobs that a worker of this process lost because it did not extend its lease in time";
+    JOBS_PUT_BACK, "guardian_jobs_put_back_total", Counter, [], "jobs that stopping workers of this process returned to the queue";
     JOBS_REAPED, "guardian_jobs_reaped_total", Counter, ["fate"],
-        "jobs without a worker that this process moved; `fate` is `requeued`, `exhausted` (started too often), `cancelled` or `overdue`";
-    TRANSACTIONS_ENDED, "guardian_store_transactions_total", Counter, ["transaction"], "transactions of the store that ended, by name";
-    TRANSACTION_SECONDS, "guardian_store_transaction_seconds", Histogram, ["transaction"], "how long they took, with every try";
-    TRANSACTION_RETRIES, "guardian_store_transaction_retries_total", Counter, ["transaction"], "tries after the first, because other transactions were in the way; only on Postgres";
+        "jobs with an expired lease that this process reaped; `fate` is `requeued`, `exhausted` (no attempts left), `cancelled` or `overdue`";
+    TRANSACTIONS_ENDED, "guardian_store_transactions_total", Counter, ["transaction"], "finished transactions of the store, by name";
+    TRANSACTION_SECONDS, "guardian_store_transaction_seconds", Histogram, ["transaction"], "duration of a transaction with all its attempts";
+    TRANSACTION_RETRIES, "guardian_store_transaction_retries_total", Counter, ["transaction"], "attempts after the first, caused by conflicting transactions; only on Postgres";
     TRANSACTION_FAILURES, "guardian_store_transaction_failures_total", Counter, ["transaction"],
-        "transactions that failed; on the embedded store those that could not begin or commit, what fails in between is in `guardian_store_errors_total`";
-    STORE_ERRORS, "guardian_store_errors_total", Counter, ["kind"], "statements that failed; `kind` is `full`, `unavailable`, `corrupt` or `backend`";
-    STORE_UP, "guardian_store_up", Gauge, [], "1 when the store answered this scrape, else 0, and what is read from it is NaN";
-    _CPU_SECONDS, "guardian_process_cpu_seconds_total", Counter, [], "processor time of this process";
-    _START_TIME, "guardian_process_start_time_seconds", Gauge, [], "when this process started, since 1970";
-    _RESIDENT_BYTES, "guardian_process_resident_memory_bytes", Gauge, [], "memory in use";
-    _VIRTUAL_BYTES, "guardian_process_virtual_memory_bytes", Gauge, [], "memory mapped";
-    _VIRTUAL_MAX_BYTES, "guardian_process_virtual_memory_max_bytes", Gauge, [], "the most memory that may be mapped";
-    _OPEN_FDS, "guardian_process_open_fds", Gauge, [], "open files and connections";
-    _MAX_FDS, "guardian_process_max_fds", Gauge, [], "the most that may be open";
-    _THREADS, "guardian_process_threads", Gauge, [], "threads";
+        "failed transactions; on the embedded store only failures to begin or commit, the others count in `guardian_store_errors_total`";
+    STORE_ERRORS, "guardian_store_errors_total", Counter, ["kind"], "failed statements; `kind` is `full`, `unavailable`, `corrupt` or `backend`";
+    STORE_UP, "guardian_store_up", Gauge, [], "1 if the store answered this scrape, otherwise 0; the metrics read from the store are then NaN";
+    _CPU_SECONDS, "guardian_process_cpu_seconds_total", Counter, [], "CPU time of this process";
+    _START_TIME, "guardian_process_start_time_seconds", Gauge, [], "start time of this process, since 1970";
+    _RESIDENT_BYTES, "guardian_process_resident_memory_bytes", Gauge, [], "resident memory";
+    _VIRTUAL_BYTES, "guardian_process_virtual_memory_bytes", Gauge, [], "virtual memory";
+    _VIRTUAL_MAX_BYTES, "guardian_process_virtual_memory_max_bytes", Gauge, [], "limit of virtual memory";
+    _OPEN_FDS, "guardian_process_open_fds", Gauge, [], "open file descriptors";
+    _MAX_FDS, "guardian_process_max_fds", Gauge, [], "limit of open file descriptors";
+    _THREADS, "guardian_process_threads", Gauge, [], "threads of this process";
 }
 
-/// The transactions of the stores.
+/// Names of the transactions of the stores, sorted.
 pub const TRANSACTIONS: &[&str] = &[
     "admit_dataset",
     "append_audit",
@@ -128,14 +128,14 @@ pub const TRANSACTIONS: &[&str] = &[
     "transition",
 ];
 
-/// `docs/metrics.md`
+/// The page `docs/metrics.md`, which a test compares.
 #[must_use]
 pub fn page() -> String {
     let mut page = String::from(
         "# Metrics\n\n\
-         With `--metrics-listen ADDR` a process answers `GET /metrics` there, in the text format of Prometheus, and `/healthz` and\n\
-         `/readyz` with it. Nobody is asked for a key: no metric holds a value of the data, a name that a caller chose, an id or a\n\
-         tenant. Counters whose labels are known beforehand are there from the start, at 0. Times are in seconds, sizes in bytes.\n\n\
+         With `--metrics-listen ADDR` a process serves `/metrics` in the text format of Prometheus, `/healthz` and `/readyz` on\n\
+         that address. These paths need no key: no metric contains a value of the data, a name that a caller chose, an id or a\n\
+         tenant. Counters with known labels start at 0. Times are in seconds, sizes in bytes.\n\n\
          | name | type | labels | meaning |\n|---|---|---|---|\n",
     );
     for Metric { name, sort, labels, says } in METRICS {

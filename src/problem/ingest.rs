@@ -1,4 +1,4 @@
-//! What a table that cannot be read is answered.
+//! The problems of uploads that cannot be read.
 
 use std::io::ErrorKind;
 
@@ -25,12 +25,12 @@ impl From<IngestError> for Problem {
                 tracing::error!(error = %error, "an upload cannot be spooled");
                 match error.kind() {
                     ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                        Self::new(Kind::StorageFull, "there is no room to read the upload; nothing was kept of it")
+                        Self::new(Kind::StorageFull, "the spool is full; nothing of the upload was stored")
                     }
-                    _ => Self::new(Kind::Internal, "the upload cannot be read here"),
+                    _ => Self::new(Kind::Internal, "the upload cannot be spooled"),
                 }
             }
-            // the cause is the transport's, not the table's; its text may tell of the machine
+            // the cause is the transport's, not the table's; its text may describe the machine
             IngestError::Io(_) => Self::new(Kind::MalformedRequest, "the upload ended before it was complete"),
         }
     }
@@ -43,11 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spool_without_room_is_storage_that_is_full() {
+    fn full_spool_is_storage_full() {
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge] {
             assert_eq!(Problem::from(IngestError::Spool(kind.into())).kind, Kind::StorageFull);
         }
-        // ENOSPC, as the system says it
+        // ENOSPC
         let full = IngestError::Spool(io::Error::from_raw_os_error(28));
         assert_eq!(Problem::from(full).kind, Kind::StorageFull);
         let other = IngestError::Spool(ErrorKind::PermissionDenied.into());

@@ -1,7 +1,7 @@
-//! The one catalogue of refusals (RFC 9457). Every layer's error becomes a [`Problem`] once; the HTTP answers, the failed
-//! jobs, the command line, the OpenAPI document and `docs/problems.md` are all made from it.
+//! The catalogue of problems (RFC 9457). Each error becomes a [`Problem`] once, for HTTP answers, jobs and the command line.
 //!
-//! No problem carries a value of the data: names of attributes, row numbers, counts and pointers only.
+//! The OpenAPI document and `docs/problems.md` come from the same catalogue. A problem contains names of attributes, row
+//! numbers, counts and pointers, but no value of the data.
 
 mod ingest;
 mod page;
@@ -16,7 +16,7 @@ pub const TYPE_PREFIX: &str = "https://guardian.invalid/problems/";
 
 macro_rules! catalogue {
     ($($variant:ident, $name:literal, $status:literal, $title:literal, $remedy:literal;)*) => {
-        /// A kind of problem.
+        /// A problem type of the catalogue.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Kind {
             $(#[doc = $title] $variant,)*
@@ -38,13 +38,13 @@ macro_rules! catalogue {
                 match self { $(Self::$variant => $status,)* }
             }
 
-            /// A short text, the same for every occurrence.
+            /// A short text, equal for all occurrences.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
             }
 
-            /// What a caller can do about it.
+            /// Advice to the caller.
             #[must_use]
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }
@@ -54,128 +54,128 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    MalformedRequest, "malformed-request", 400, "malformed request",
+    MalformedRequest, "malformed-request", 400, "a parameter or header is malformed",
         "correct the query parameter or header that the detail names";
     MalformedBody, "malformed-body", 400, "the body is not the expected JSON",
         "send one JSON object in UTF-8";
     DigestMismatch, "digest-mismatch", 400, "the body does not match its Content-Digest",
-        "upload the file again; it was damaged on the way";
-    Unauthenticated, "unauthenticated", 401, "no valid key",
-        "send a key that works as Authorization: Bearer TOKEN";
-    Forbidden, "forbidden", 403, "the key may not do this",
-        "use a key with the scope that the problem names, or what the detail says";
-    ForeignOrigin, "foreign-origin", 403, "request from a foreign origin",
-        "call the service from its own pages or from a program, not from another site's page";
-    HostRefused, "host-refused", 403, "the Host name is not served",
+        "upload the file again; the transfer damaged it";
+    Unauthenticated, "unauthenticated", 401, "no valid key or token",
+        "send a valid key or token as Authorization: Bearer TOKEN";
+    Forbidden, "forbidden", 403, "the key does not permit this",
+        "use a key with the scope that the problem names, or follow the detail";
+    ForeignOrigin, "foreign-origin", 403, "the request comes from a foreign origin",
+        "call the service from its own pages or from a program";
+    HostRefused, "host-refused", 403, "the service does not serve this host name",
         "address the service as localhost, 127.0.0.1 or [::1]";
-    NotFound, "not-found", 404, "not found",
-        "check the id or the path";
-    MethodNotAllowed, "method-not-allowed", 405, "method not allowed",
+    NotFound, "not-found", 404, "the resource or path does not exist",
+        "check the id and the path";
+    MethodNotAllowed, "method-not-allowed", 405, "the path does not support the method",
         "use a method that the Allow header lists";
     NotAcceptable, "not-acceptable", 406, "no acceptable format",
-        "ask for a format that the detail lists";
-    RequestTimeout, "request-timeout", 408, "the body came too slowly",
-        "send the whole body again, faster or in smaller tables, or let the operator raise the limit";
-    Conflict, "conflict", 409, "the resource is in another state",
-        "read the resource again and act on its present state";
-    IdempotencyConflict, "idempotency-conflict", 409, "the Idempotency-Key was used for another request",
-        "send another key with another request, and the same key only with the same request";
-    CompositionViolated, "composition-violated", 409, "an earlier release and this one together break a rule",
-        "publish under rules that hold beside the earlier release, or use the earlier release";
-    PriorReleaseViolates, "prior-release-violates", 409, "earlier releases break a requirement, whatever is published now",
-        "ask for less; what is published cannot be taken back";
-    SeriesUndeclared, "series-undeclared", 409, "another series speaks of the same people",
+        "request a format that the detail lists";
+    RequestTimeout, "request-timeout", 408, "the body arrived too slowly",
+        "send the body again, faster or in smaller tables, or let the operator raise the limit";
+    Conflict, "conflict", 409, "the state of the resource does not allow this",
+        "read the resource again and act on its current state";
+    IdempotencyConflict, "idempotency-conflict", 409, "the Idempotency-Key belongs to another request",
+        "send a new key with each new request";
+    CompositionViolated, "composition-violated", 409, "this release and an earlier one together break a rule",
+        "change the rules so that they hold together with the earlier release, or use the earlier release";
+    PriorReleaseViolates, "prior-release-violates", 409, "earlier releases already break a requirement",
+        "weaken the requirement; earlier releases cannot be revoked";
+    SeriesUndeclared, "series-undeclared", 409, "another series has the same data subjects",
         "upload the dataset into the series that the problem names, or with same_people=false and a reason";
-    OverlappingRowSets, "overlapping-row-sets", 409, "some people of the dataset were published before, and not all as they are now",
-        "publish the added rows as a dataset of their own, or all rows as a new series where they are other people";
-    CompositionUndecidable, "composition-undecidable", 409, "whether earlier releases and this one together break a rule cannot be told",
-        "say what the detail asks for, or use the earlier release";
+    OverlappingRowSets, "overlapping-row-sets", 409, "an earlier dataset has some of the data subjects, with different rows",
+        "publish the added rows as a separate dataset, or all rows in a new series if the data subjects differ";
+    CompositionUndecidable, "composition-undecidable", 409, "the composition with earlier releases is undecidable",
+        "declare what the detail names, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",
-        "it will not come back; upload the data again if it is still needed";
-    TooLarge, "too-large", 413, "too large",
-        "send less, or let the operator raise the limit";
-    TooManyColumns, "too-many-columns", 413, "too many columns",
+        "upload the data again if needed; the removal is final";
+    TooLarge, "too-large", 413, "the request exceeds a size limit",
+        "send less data, or let the operator raise the limit";
+    TooManyColumns, "too-many-columns", 413, "the table has too many columns",
         "drop columns before uploading, or let the operator raise the limit";
     TooManyAttributes, "too-many-attributes", 413, "the job uses too many attributes",
-        "drop attributes that need not be published";
-    UnsupportedMediaType, "unsupported-media-type", 415, "unsupported media type",
-        "send a type and an encoding that the detail lists";
+        "drop attributes from the specification";
+    UnsupportedMediaType, "unsupported-media-type", 415, "the media type is not supported",
+        "send a media type and an encoding that the detail lists";
     UploadMalformed, "upload-malformed", 422, "the uploaded table is malformed",
-        "correct the record that row and column name; the first record under the header is row 1";
+        "correct the record at row and column; the first record under the header is row 1";
     EmptyTable, "empty-table", 422, "the table has no rows",
         "upload a table with a header and at least one record";
     InvalidSpecification, "invalid-specification", 422, "the specification has faults",
-        "correct every member that errors points at";
-    UnknownField, "unknown-field", 422, "unknown member",
+        "correct each member that errors points to";
+    UnknownField, "unknown-field", 422, "the member is unknown",
         "remove the member or correct its spelling";
-    ParameterRange, "parameter-range", 422, "a parameter is missing, of the wrong type or out of range",
+    ParameterRange, "parameter-range", 422, "a parameter is missing, has the wrong type or is out of range",
         "use a value that allowed describes";
-    ReservedName, "reserved-name", 422, "a published name is reserved or taken",
+    ReservedName, "reserved-name", 422, "a published name is reserved or in use",
         "give the attribute another published name with rename";
-    UnknownAttribute, "unknown-attribute", 422, "unknown attribute",
+    UnknownAttribute, "unknown-attribute", 422, "the attribute is unknown",
         "name an attribute of the dataset";
-    UnknownPolicy, "unknown-policy", 422, "unknown policy",
+    UnknownPolicy, "unknown-policy", 422, "the policy is unknown",
         "name a policy and a version that GET /v1/policies/NAME/versions lists, as \"NAME-v3\"";
-    UnknownTaxonomy, "unknown-taxonomy", 422, "unknown taxonomy",
-        "name a taxonomy that GET /v1/taxonomies lists, as \"NAME\" or \"NAME-v3\", or state the tree itself";
-    TaxonomyConflict, "taxonomy-conflict", 422, "a label stands for more than one node of a taxonomy",
-        "give every value and every node of the tree a label of its own, and every value one place";
-    TaxonomyValueMissing, "taxonomy-value-missing", 422, "values of an attribute are no leaves of its taxonomy",
-        "add the values to the tree; values_url lists what the attribute holds";
-    UnknownRelease, "unknown-release", 422, "unknown release",
-        "name a published release of the same series and content, made of one table of tuples, that GET /v1/releases lists";
-    UnclassifiedAttributes, "unclassified-attributes", 422, "attributes that the specification does not account for",
-        "let each occur in a rule, or give it publish or drop, or set unlisted to drop";
-    IdentifierPublished, "identifier-published", 422, "an identifier would be published",
-        "drop it, or state publish true and identifier false for it";
+    UnknownTaxonomy, "unknown-taxonomy", 422, "the taxonomy is unknown",
+        "name a taxonomy that GET /v1/taxonomies lists, as \"NAME\" or \"NAME-v3\", or write the tree in place";
+    TaxonomyConflict, "taxonomy-conflict", 422, "a label belongs to more than one node of a taxonomy",
+        "give each node of the tree its own label, and each value one leaf";
+    TaxonomyValueMissing, "taxonomy-value-missing", 422, "some values of an attribute are not leaves of its taxonomy",
+        "add the values to the tree; values_url lists the values of the attribute";
+    UnknownRelease, "unknown-release", 422, "the release is unknown",
+        "name a published release of the same series that GET /v1/releases lists, with one table of tuples";
+    UnclassifiedAttributes, "unclassified-attributes", 422, "the specification does not classify some attributes",
+        "use each attribute in a rule, publish or drop it, or set unlisted to drop";
+    IdentifierPublished, "identifier-published", 422, "the specification publishes an identifier",
+        "drop the attribute, or declare it with publish true and identifier false";
     RuleMalformed, "rule-malformed", 422, "a rule is malformed",
-        "write a rule as \"a, b -> c\", with different attributes on its two sides";
-    ThresholdMissing, "threshold-missing", 422, "values without a threshold",
-        "state a threshold for each value that values_url lists, or otherwise for all others";
-    InfeasibleSizes, "infeasible-sizes", 422, "no buckets of these sizes keep the thresholds",
-        "allow larger buckets with max_size, list other sizes, or raise thresholds";
-    DomainTooSmall, "domain-too-small", 422, "too few values for counterfeits",
-        "ask for fewer counterfeits, for smaller buckets, or for none";
-    NoNoise, "no-noise", 422, "sensitive attributes have too few values together",
-        "ask for less diversity of the attribute that the problem points at";
-    MultiSaEmpty, "multi-sa-empty", 422, "no rows are left to publish",
-        "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
+        "write a rule as \"a, b -> c\", with different attributes on the two sides";
+    ThresholdMissing, "threshold-missing", 422, "some values have no threshold",
+        "declare a threshold for each value that values_url lists, or use otherwise";
+    InfeasibleSizes, "infeasible-sizes", 422, "no bucket sizes satisfy the thresholds",
+        "allow larger buckets with max_size, list other sizes, or raise the thresholds";
+    DomainTooSmall, "domain-too-small", 422, "the attribute has too few values for the counterfeits",
+        "request fewer counterfeits or smaller buckets";
+    NoNoise, "no-noise", 422, "the sensitive attributes have too few joint values",
+        "request a smaller l for the attribute that the problem points to";
+    MultiSaEmpty, "multi-sa-empty", 422, "no rows remain to publish",
+        "request a smaller l, protect fewer attributes, or use an algorithm that separates the sensitive attributes";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
-        "ask for at most largest_l, or drop the sensitive attribute";
-    InfeasibleRoot, "infeasible-root", 422, "not even the coarsest release holds what is asked",
-        "ask for less, or let fewer attributes stand beside the sensitive one";
-    ExclusionContradicted, "exclusion-contradicted", 422, "an exclusion is true of rows of the original",
-        "leave it out, or state it more narrowly";
-    JoinTooDense, "join-too-dense", 422, "too much would have to be told apart on a join",
-        "let fewer attributes stand in x and y, or publish fewer that the releases share; of columns let fewer share attributes";
-    RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
-        "remove the rule, or do not publish the attributes that determine its sensitive one";
+        "request an l of at most largest_l, or drop the sensitive attribute";
+    InfeasibleRoot, "infeasible-root", 422, "the coarsest release does not satisfy the requirement",
+        "weaken the requirement, or publish fewer attributes with the sensitive one";
+    ExclusionContradicted, "exclusion-contradicted", 422, "an exclusion contradicts rows of the dataset",
+        "remove the exclusion, or narrow it";
+    JoinTooDense, "join-too-dense", 422, "a join has too many distinct combinations",
+        "use fewer attributes in x and y, share fewer attributes between releases, or let fewer columns overlap";
+    RuleImpossible, "rule-impossible", 422, "a functional dependency makes a rule impossible",
+        "remove the rule, or drop the attributes that determine the sensitive one";
     NotGnf, "not-gnf", 422, "the proposed tables break a rule",
-        "take out an attribute by which one of the paths goes on, or bucketize a table of each path on the sensitive attribute";
-    DependencyExpansionLimit, "dependency-expansion-limit", 422, "too many rules follow from the dependencies",
+        "remove a shared attribute from each path, or bucketize one table of each path on the sensitive attribute";
+    DependencyExpansionLimit, "dependency-expansion-limit", 422, "the dependencies imply too many rules",
         "declare fewer dependencies, or protect fewer attributes";
-    VacuousGuarantee, "vacuous-guarantee", 422, "a guarantee that every table satisfies",
-        "ask for a guarantee that protects, such as l of at least 2, and for at least one rule";
-    GuaranteeUnsupported, "guarantee-unsupported", 422, "not supported here",
-        "use what the detail names, or wait for a version that supports it";
+    VacuousGuarantee, "vacuous-guarantee", 422, "every table satisfies the guarantee",
+        "request at least one rule and a guarantee that protects, such as l of at least 2";
+    GuaranteeUnsupported, "guarantee-unsupported", 422, "the request is not supported here",
+        "use an alternative that the detail names";
     BadColumns, "bad-columns", 422, "the attributes do not fit the method",
-        "choose attributes as the detail says";
-    Deadline, "deadline", 422, "the job's deadline passed",
-        "submit it again with a later deadline";
-    TooManyRequests, "too-many-requests", 429, "too many requests of this kind at once",
-        "wait as long as Retry-After says and try again";
-    Quota, "quota", 429, "a quota is used up",
-        "wait until some of what counts against the quota has ended, or let the operator raise it";
-    WorkLimit, "work-limit", 422, "more work than is allowed",
-        "ask for less, or let the operator raise the limit";
-    AttemptsExhausted, "attempts-exhausted", 500, "the job was started too often without an end",
-        "look for the reason in the service's log before submitting it again";
+        "choose the attributes as the detail says";
+    Deadline, "deadline", 422, "the deadline of the job passed",
+        "submit the job again with a later deadline";
+    TooManyRequests, "too-many-requests", 429, "too many concurrent requests of this kind",
+        "repeat the request after Retry-After seconds";
+    Quota, "quota", 429, "a quota is exhausted",
+        "wait until some of the counted resources end, or let the operator raise the quota";
+    WorkLimit, "work-limit", 422, "the request exceeds a limit of work or memory",
+        "reduce the request, or let the operator raise the limit";
+    AttemptsExhausted, "attempts-exhausted", 500, "all attempts of the job failed",
+        "read the reason in the log of the service before submitting the job again";
     Internal, "internal", 500, "internal error",
-        "report it with the instance; nothing was released";
-    Unavailable, "unavailable", 503, "the service cannot answer now",
-        "try again later";
-    StorageFull, "storage-full", 507, "the store has no room",
-        "let the operator free room";
+        "report the error with the instance; nothing was released";
+    Unavailable, "unavailable", 503, "the service is temporarily unavailable",
+        "repeat the request later";
+    StorageFull, "storage-full", 507, "the store is full",
+        "let the operator free space";
 }
 
 impl Kind {
@@ -186,15 +186,15 @@ impl Kind {
     }
 }
 
-/// The members that tell a count of the data.
+/// Members that reveal a count of the data.
 const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
-/// The faults that have them.
+/// Faults with such members.
 const KINDS_WITH_COUNTS: [Kind; 2] = [Kind::RuleIneligible, Kind::InfeasibleRoot];
-/// The detail in place of one that tells it.
+/// Replaces a detail that reveals a count.
 const DETAIL_WITHOUT_COUNTS: &str =
-    "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
+    "the data cannot satisfy the rule; a key with datasets:inspect receives the largest possible l";
 
-/// A stored document as [`Problem::without_counts`] would have been written.
+/// Removes counts from a stored document, as [`Problem::without_counts`] does from a problem.
 pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -205,64 +205,64 @@ pub fn hide_counts(document: &mut Value) {
     }
 }
 
-/// A problem document.
+/// A problem of the catalogue with its detail and members.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// Its type in the catalogue.
     pub kind: Kind,
-    /// What happened, for people. No value of the data.
+    /// Explains this occurrence; contains no value of the data.
     pub detail: String,
-    /// Further members of the kind.
+    /// Members of the type, such as `row` or `limit`.
     pub members: Map<String, Value>,
     /// The faults of a specification.
     pub errors: Vec<Fault>,
-    /// After how many seconds it is worth to try again.
+    /// Seconds until a retry can succeed.
     pub retry_after: Option<u32>,
 }
 
 /// One fault of a specification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Where the fault stands, as a JSON pointer into the submitted document.
+    /// A JSON pointer into the submitted document.
     pub pointer: String,
-    /// What kind of fault it is.
+    /// Its type in the catalogue.
     pub kind: Kind,
-    /// What is wrong, for people. No value of the data.
+    /// Explains this occurrence; contains no value of the data.
     pub detail: String,
-    /// Further members of the kind.
+    /// Members of the type, such as `row` or `limit`.
     pub members: Map<String, Value>,
 }
 
 impl Problem {
-    /// A problem without further members.
+    /// A problem without additional members.
     #[must_use]
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), members: Map::new(), errors: Vec::new(), retry_after: None }
     }
 
-    /// Says after how many seconds it is worth to try again.
+    /// Sets the seconds until a retry can succeed.
     #[must_use]
     pub const fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// Adds a member.
+    /// Adds a member of the type.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.members.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The one document that names every fault of a specification.
+    /// The problem with all faults of a specification, sorted by pointer.
     #[must_use]
     pub fn of_faults(mut errors: Vec<Fault>) -> Self {
         errors.sort_by(|a, b| a.pointer.cmp(&b.pointer));
-        let detail = "the specification was refused as a whole; nothing was started";
+        let detail = "the specification has faults; nothing was started";
         Self { errors, ..Self::new(Kind::InvalidSpecification, detail) }
     }
 
-    /// The problem for a caller who may not see counts of the data.
+    /// Removes counts of the data, for callers without `datasets:inspect`.
     #[must_use]
     pub fn without_counts(mut self) -> Self {
         for fault in self.errors.iter_mut().filter(|fault| KINDS_WITH_COUNTS.contains(&fault.kind)) {
@@ -272,7 +272,7 @@ impl Problem {
         self
     }
 
-    /// The title, which counts the faults of a specification.
+    /// The title; for specifications with the number of faults.
     #[must_use]
     pub fn title(&self) -> String {
         match (self.kind, self.errors.len()) {
@@ -282,7 +282,7 @@ impl Problem {
         }
     }
 
-    /// The document, with `instance` naming this occurrence.
+    /// The document; `instance` identifies this occurrence.
     #[must_use]
     pub fn to_json(&self, instance: &str) -> Value {
         let mut document = Map::new();
@@ -300,13 +300,13 @@ impl Problem {
 }
 
 impl Fault {
-    /// A fault without further members.
+    /// A fault without additional members.
     #[must_use]
     pub fn new(pointer: impl Into<String>, kind: Kind, detail: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), kind, detail: detail.into(), members: Map::new() }
     }
 
-    /// Adds a member.
+    /// Adds a member of the type.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.members.insert(name.to_owned(), value.into());
@@ -329,13 +329,13 @@ impl Fault {
 pub struct ProblemDocument {
     /// `https://guardian.invalid/problems/NAME`
     pub r#type: String,
-    /// The same for every occurrence of a type.
+    /// Equal for all occurrences of a type.
     pub title: String,
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// What happened and what to do.
+    /// Explains this occurrence.
     pub detail: String,
-    /// Names this occurrence.
+    /// Identifies this occurrence.
     pub instance: String,
     /// The faults of a specification; only in `invalid-specification`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -353,7 +353,7 @@ pub struct FaultDocument {
     pub pointer: String,
     /// `https://guardian.invalid/problems/NAME`
     pub r#type: String,
-    /// What is wrong.
+    /// Explains the fault.
     pub detail: String,
     /// Members of the type, such as `largest_l` or `allowed`.
     #[serde(flatten)]
@@ -365,12 +365,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_hidden_alike_before_and_after_writing() {
-        let told = Fault::new("/method/rules/0", Kind::RuleIneligible, "at most 2")
+    fn counts_are_hidden_before_and_after_writing() {
+        let ineligible = Fault::new("/method/rules/0", Kind::RuleIneligible, "at most 2")
             .with("requested", "7")
             .with("largest_l", 2);
         let other = Fault::new("/priority", Kind::ParameterRange, "expected more").with("allowed", "more");
-        let problem = Problem::of_faults(vec![told, other]);
+        let problem = Problem::of_faults(vec![ineligible, other]);
         let mut written = problem.to_json("urn:uuid:x");
         hide_counts(&mut written);
         assert_eq!(written, problem.without_counts().to_json("urn:uuid:x"));

@@ -1,19 +1,19 @@
-//! The catalogue as a page for people: `docs/problems.md`.
+//! The catalogue as a Markdown page, `docs/problems.md`.
 
 use std::fmt::Write as _;
 
 use super::{Kind, TYPE_PREFIX};
 
-/// The page, in Markdown. A copy stands in `docs/problems.md`; a test holds them equal.
+/// The page in Markdown; a test compares it with `docs/problems.md`.
 #[must_use]
 pub fn page() -> String {
     let mut page = format!(
         "# Problems\n\n\
-         Every refusal is a document of RFC 9457 (`application/problem+json`) whose `type` is `{TYPE_PREFIX}` and one of these \
-         names. The same documents end failed and refused jobs, and are what the command line prints. A problem names \
-         attributes, rows, counts and places of the request, never a value of the data.\n\n\
-         Made by `guardian problems`; a test holds this page to the catalogue.\n\n\
-         | name | status | what it says | what to do |\n\
+         Every refusal is a problem document (RFC 9457, `application/problem+json`). Its `type` is `{TYPE_PREFIX}` followed by a \
+         name of this table. Failed jobs and the command line use the same documents. A problem contains attribute names, row \
+         numbers, counts and pointers into the request, but no value of the data.\n\n\
+         `guardian problems` writes this page; a test compares it with the catalogue.\n\n\
+         | name | status | title | remedy |\n\
          |---|---|---|---|\n"
     );
     for kind in Kind::ALL {

@@ -12,23 +12,23 @@ use crate::microdata::formats::IngestLimits;
 use crate::ports::{Store, StoreError};
 use crate::problem::{Kind, Problem};
 
-/// A store that takes longer cannot serve.
+/// The longest wait for the store in a readiness check.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What it takes to serve.
+/// Conditions of `/readyz`.
 #[derive(Clone)]
 pub struct Readiness {
-    /// Must answer, with the tables that this process knows.
+    /// Must answer with the schema that this process opened.
     pub store: Arc<dyn Store>,
-    /// Set as soon as the process was told to stop.
+    /// Cancelled when the process starts to stop.
     pub draining: CancellationToken,
 }
 
 impl Readiness {
-    /// Whether requests can be served.
+    /// Checks whether the service can answer requests.
     ///
     /// # Errors
-    /// `unavailable`, with the reason.
+    /// `unavailable` with the reason.
     pub async fn check(&self) -> Result<(), Problem> {
         let unavailable = |detail: &str| Problem::new(Kind::Unavailable, detail).retry_after(5);
         if self.draining.is_cancelled() {
@@ -36,12 +36,12 @@ impl Readiness {
         }
         match tokio::time::timeout(READINESS_TIMEOUT, self.store.check()).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(StoreError::Schema(said))) => {
-                tracing::warn!(said, "the store has other tables than this process opened");
-                Err(unavailable("the tables of the store are of another version"))
+            Ok(Err(StoreError::Schema(found))) => {
+                tracing::warn!(found, "store schema changed since the start");
+                Err(unavailable("the schema of the store has another version"))
             }
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "the store does not answer");
+                tracing::warn!(error = %error, "store does not answer");
                 Err(unavailable("the store does not answer"))
             }
             Err(_elapsed) => Err(unavailable("the store does not answer in time")),
@@ -49,27 +49,27 @@ impl Readiness {
     }
 }
 
-/// What handlers share.
+/// State of all handlers.
 #[derive(Clone)]
 pub struct App {
-    /// Where callers are served.
+    /// The operations below HTTP.
     pub service: AppService,
-    /// What uploads may hold.
+    /// Limits of uploaded tables.
     pub limits: IngestLimits,
-    /// The folder for uploads that are read from their end; what is put there has no name.
+    /// The folder of unnamed temporary files, for formats with their index at the end.
     pub spool: Arc<Path>,
-    /// The most bytes of an upload's body.
+    /// Maximum size of an upload's body, in bytes.
     pub max_upload_bytes: u64,
-    /// Bounds uploads under way.
+    /// Limit of concurrent uploads.
     pub uploads: ConcurrencyLimit,
-    /// Bounds plans, and documents of queries, under way.
+    /// Limit of concurrent plans, queries, attacks and verifications.
     pub plans: ConcurrencyLimit,
-    /// Bounds requests of every kind.
+    /// Limits of all requests.
     pub bounds: ConcurrencyLimits,
-    /// What callers prove themselves with.
+    /// Accepted methods of authentication.
     pub accepts: AuthMethods,
-    /// Whether requests can be served.
+    /// Conditions of `/readyz`.
     pub readiness: Readiness,
-    /// What stands before the service.
+    /// The gateway in front of the service.
     pub gateway: Gateway,
 }

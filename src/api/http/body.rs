@@ -1,4 +1,4 @@
-//! A request's body on its way from the async side to a blocking thread.
+//! Transfer of a request's body from the async runtime to a blocking thread.
 
 use std::io;
 use std::io::Read;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::microdata::formats::{Encoding, LimitExceededError};
 use crate::problem::{Kind, Problem};
 
-/// Reads on after a refusal: a client that is cut off while it sends does not get to see the answer.
+/// Reads the rest of a rejected body, since a client that is cut off while sending misses the answer.
 pub(in crate::api) async fn drain(mut body: BodyDataStream) {
     let draining = async {
         let mut drained = 0;
@@ -29,23 +29,24 @@ pub(in crate::api) async fn drain(mut body: BodyDataStream) {
             }
         }
     };
-    // whoever sends slowly is not read to the end
+    // a slow client is cut off
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, draining).await;
 }
 
-/// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
+/// A message to the parsing thread. The end is explicit: a closed channel means a truncated upload.
 enum BodyMessage {
     Bytes(Bytes),
     Broken,
     End,
 }
 
-/// The async end of an intake.
+/// The async end of a body channel.
 pub(in crate::api) struct BodySender(mpsc::Sender<BodyMessage>);
 
 impl BodySender {
-    /// Sends all pieces on, as far as they come at a pace. What nobody listens to is read for a while, and counts as broken off
-    /// when there is more.
+    /// Forwards all pieces of a body that arrive in time.
+    ///
+    /// After the receiver has gone, reads up to [`MAX_DRAINED_BYTES`] and then reports a broken body.
     pub(in crate::api) async fn feed<E>(
         &self,
         mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
@@ -69,30 +70,30 @@ impl BodySender {
         }
     }
 
-    /// States how it ended.
+    /// Sends the end of the body.
     pub(in crate::api) async fn end(self, complete: bool) {
-        // a receiver that has given up need not know
+        // the receiver may have gone
         let _ = self.0.send(if complete { BodyMessage::End } else { BodyMessage::Broken }).await;
     }
 }
 
-/// How a body ended.
+/// The end of a body.
 pub(in crate::api) enum BodyEnd {
-    /// With its last byte.
+    /// The body is complete.
     Whole,
-    /// It broke off, or nobody wanted more of it.
+    /// The body was truncated, or the receiver has gone.
     Broken,
-    /// It came too slowly.
+    /// The body arrived too slowly.
     Late(Problem),
 }
 
-/// In a bounded time so many bytes of a body must come, or its end: who sends less holds a place for nothing.
+/// The minimum number of bytes of a body per idle interval.
 const MIN_BYTES_PER_INTERVAL: usize = 16 << 10;
 
-/// The pace at which a body must come. Only the waiting for the client counts, not that for the store.
+/// Deadlines of a body. Only waiting for the client counts, not waiting for the store.
 pub(in crate::api) struct ReadDeadline {
     idle: Duration,
-    /// For the whole body.
+    /// Time for the whole body.
     within: Duration,
     until: Instant,
     waited: Duration,
@@ -100,12 +101,12 @@ pub(in crate::api) struct ReadDeadline {
 }
 
 impl ReadDeadline {
-    /// A portion in every `idle`, all within `within`.
+    /// Requires 16 KiB in every `idle`, and the whole body within `within`.
     pub(in crate::api) fn new(idle: Duration, within: Duration) -> Self {
         Self { idle, within, until: Instant::now() + within, waited: Duration::ZERO, portion: 0 }
     }
 
-    /// The next of what comes.
+    /// The next piece of the body.
     ///
     /// # Errors
     /// `request-timeout`
@@ -123,29 +124,29 @@ impl ReadDeadline {
         Ok(piece)
     }
 
-    /// Waits for something that the client must do.
+    /// Waits for an action of the client.
     ///
     /// # Errors
     /// `request-timeout`
-    pub(in crate::api) async fn wait<T>(&self, happening: impl Future<Output = T>) -> Result<T, Problem> {
+    pub(in crate::api) async fn wait<T>(&self, action: impl Future<Output = T>) -> Result<T, Problem> {
         let idle = Instant::now() + self.idle.saturating_sub(self.waited);
-        match timeout_at(idle.min(self.until), happening).await {
-            Ok(happened) => Ok(happened),
+        match timeout_at(idle.min(self.until), action).await {
+            Ok(output) => Ok(output),
             Err(_) if idle < self.until => {
                 let seconds = self.idle.as_secs();
-                let detail = format!("in {seconds} seconds less than 16 KiB of the body came");
+                let detail = format!("less than 16 KiB of the body arrived within {seconds} seconds");
                 Err(Problem::new(Kind::RequestTimeout, detail).with("limit", seconds))
             }
             Err(_) => {
                 let seconds = self.within.as_secs();
-                let detail = format!("the body did not come within {seconds} seconds");
+                let detail = format!("the body did not arrive within {seconds} seconds");
                 Err(Problem::new(Kind::RequestTimeout, detail).with("limit", seconds))
             }
         }
     }
 }
 
-/// A way for a body to a blocking thread: where it is fed, what was received so far, and where it is read.
+/// A channel for a body: its sender, a counter of received bytes and the blocking reader.
 pub(in crate::api) fn body_channel(limit: u64, hashed: bool) -> (BodySender, SharedByteCounter, BodyReader) {
     let (sender, receiver) = mpsc::channel(4);
     let meter = SharedByteCounter(Arc::new(Mutex::new(ByteCounter { bytes: 0, hash: hashed.then(Sha256::new) })));
@@ -158,7 +159,7 @@ struct ByteCounter {
     hash: Option<Sha256>,
 }
 
-/// What was received so far.
+/// Counts and hashes received bytes; clones share the count.
 #[derive(Clone)]
 pub(in crate::api) struct SharedByteCounter(Arc<Mutex<ByteCounter>>);
 
@@ -167,26 +168,28 @@ impl SharedByteCounter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes received so far.
+    /// The number of received bytes.
     pub(in crate::api) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
 
-    /// The bytes received and, where asked for, their hash, when they are those that the client meant to send.
+    /// The number of received bytes and their hash, if hashed.
+    ///
+    /// # Errors
+    /// `digest-mismatch` if the hash differs from the declared one.
     pub(in crate::api) fn finish(&self, declared: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
         let mut meter = self.lock();
         let computed: Option<[u8; 32]> = meter.hash.take().map(|hash| hash.finalize().into());
         match (&computed, declared) {
-            (Some(computed), Some(declared)) if computed.as_slice() != declared => Err(Problem::new(
-                Kind::DigestMismatch,
-                "the SHA-256 of the body is not the one that Content-Digest states",
-            )),
+            (Some(computed), Some(declared)) if computed.as_slice() != declared => {
+                Err(Problem::new(Kind::DigestMismatch, "the SHA-256 of the body differs from Content-Digest"))
+            }
             _ => Ok((meter.bytes, computed)),
         }
     }
 }
 
-/// The body on the parsing thread.
+/// Blocking reader of a body on the parsing thread.
 pub(in crate::api) struct BodyReader {
     receiver: mpsc::Receiver<BodyMessage>,
     current: Bytes,
@@ -226,28 +229,34 @@ impl Read for BodyReader {
 }
 
 /// A media type without its parameters, in lower case.
-pub(in crate::api) fn media_type_essence(stated: Option<&HeaderValue>) -> Option<String> {
-    let stated = stated?.to_str().unwrap_or_default();
-    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+pub(in crate::api) fn media_type_essence(declared: Option<&HeaderValue>) -> Option<String> {
+    let declared = declared?.to_str().unwrap_or_default();
+    Some(declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-/// How a body, or a part of a form, is compressed, where that is stated.
+/// The declared compression of a body or of a part of a form.
+///
+/// # Errors
+/// `unsupported-media-type`
 pub(in crate::api) fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {
-    let Some(stated) = headers.get(header::CONTENT_ENCODING) else { return Ok(None) };
-    match stated.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+    let Some(declared) = headers.get(header::CONTENT_ENCODING) else { return Ok(None) };
+    match declared.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
         "identity" | "" => Ok(Some(Encoding::Identity)),
         "gzip" | "x-gzip" => Ok(Some(Encoding::Gzip)),
         "zstd" => Ok(Some(Encoding::Zstd)),
-        _ => Err(Problem::new(Kind::UnsupportedMediaType, "Content-Encoding may be gzip, zstd or identity")),
+        _ => Err(Problem::new(Kind::UnsupportedMediaType, "Content-Encoding must be gzip, zstd or identity")),
     }
 }
 
-/// The SHA-256 that `Content-Digest` states (RFC 9530); other algorithms are passed over.
-pub(in crate::api) fn stated_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
+/// The SHA-256 of `Content-Digest` (RFC 9530); ignores other algorithms.
+///
+/// # Errors
+/// `malformed-request`
+pub(in crate::api) fn declared_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
     let malformed = || Problem::new(Kind::MalformedRequest, "Content-Digest must be sha-256=:BASE64:");
-    let Some(stated) = headers.get("content-digest") else { return Ok(None) };
-    let stated = stated.to_str().map_err(|_| malformed())?;
-    for member in stated.split(',') {
+    let Some(declared) = headers.get("content-digest") else { return Ok(None) };
+    let declared = declared.to_str().map_err(|_| malformed())?;
+    for member in declared.split(',') {
         let (algorithm, value) = member.trim().split_once('=').ok_or_else(malformed)?;
         if algorithm.eq_ignore_ascii_case("sha-256") {
             let encoded = value.strip_prefix(':').and_then(|value| value.strip_suffix(':')).ok_or_else(malformed)?;
@@ -258,7 +267,8 @@ pub(in crate::api) fn stated_digest(headers: &HeaderMap) -> Result<Option<Vec<u8
     Ok(None)
 }
 
-/// After a refusal so much of the body is still read, and for so long, so that the client gets to see the answer.
+/// The maximum of a rejected body that is still read, so that the client sees the answer.
 pub(in crate::api) const MAX_DRAINED_BYTES: usize = 64 << 20;
 
+/// The longest time to read a rejected body.
 pub(in crate::api) const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);

@@ -6,29 +6,29 @@ use axum::response::{IntoResponse, Response};
 use crate::identity::{Issuer, Scope};
 use crate::problem::{Kind, Problem};
 
-/// What callers prove themselves with; with nothing where there is no authentication.
+/// Accepted methods of authentication; without any, the service runs unauthenticated.
 #[derive(Clone, Default)]
 pub struct AuthMethods {
-    /// API keys.
+    /// Whether API keys are accepted.
     pub keys: bool,
-    /// The tokens of an issuer.
+    /// The issuer of accepted JSON web tokens.
     pub issuer: Option<Arc<Issuer>>,
 }
 
 impl AuthMethods {
-    /// Whether a caller must prove anything; else only loopback names are served, to whoever asks.
+    /// Whether authentication is required; otherwise the service accepts only loopback hosts.
     #[must_use]
-    pub const fn something(&self) -> bool {
+    pub const fn is_required(&self) -> bool {
         self.keys || self.issuer.is_some()
     }
 }
 
-/// A refusal that says how to do better (RFC 6750).
+/// An answer with a bearer challenge (RFC 6750).
 pub(in crate::api) fn with_challenge(problem: Problem, needed: &[Scope], sent: bool) -> Response {
     let error = match problem.kind {
         Kind::Unauthenticated if sent => ", error=\"invalid_token\"".to_owned(),
         Kind::Unauthenticated => String::new(),
-        // any one of them would do
+        // each of the scopes suffices; the challenge names one
         Kind::Forbidden => {
             let named = needed.first().map_or("", |scope| scope.name());
             format!(", error=\"insufficient_scope\", scope=\"{named}\"")
@@ -42,10 +42,10 @@ pub(in crate::api) fn with_challenge(problem: Problem, needed: &[Scope], sent: b
     response
 }
 
-/// The token of a bearer header. Of several headers none counts: a gateway may have looked at another than this would.
+/// The token of the only `Authorization` header; `None` for several, since a gateway may have checked another one.
 pub(in crate::api) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut stated = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(only), None) = (stated.next(), stated.next()) else { return None };
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(only), None) = (values.next(), values.next()) else { return None };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

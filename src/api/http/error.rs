@@ -1,4 +1,4 @@
-//! Problems as HTTP answers.
+//! Conversion of problems to HTTP answers.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::problem::{Kind, Problem};
 
 pub(in crate::api) fn no_such_path() -> Problem {
-    Problem::new(Kind::NotFound, "there is no such path")
+    Problem::new(Kind::NotFound, "the path does not exist")
 }
 
 /// The media type of problems (RFC 9457).
@@ -31,20 +31,20 @@ impl IntoResponse for Problem {
             let challenge = HeaderValue::from_static("Bearer realm=\"guardian\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
-        // for the line that the log has of the request
+        // for the log line of the request
         response.extensions_mut().insert(ProblemInstance { kind: self.kind.name(), instance });
         response
     }
 }
 
-/// Names a problem that was answered.
+/// Identifies the problem of an answer.
 #[derive(Clone)]
 pub(in crate::api) struct ProblemInstance {
     pub(in crate::api) kind: &'static str,
     pub(in crate::api) instance: String,
 }
 
-/// A panic in a handler. Its payload is not looked at.
+/// The answer after a panic in a handler; ignores the payload, which may contain data.
 pub(in crate::api) fn panic_response(_: Box<dyn Any + Send + 'static>) -> Response<Body> {
     Problem::new(Kind::Internal, "the request stopped unexpectedly").into_response()
 }

@@ -1,4 +1,4 @@
-//! Extractors whose rejections are problems.
+//! Extractors with problems as rejections.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -14,25 +14,25 @@ use super::limits::ConcurrencyLimits;
 use crate::problem::{Kind, Problem};
 use crate::spec::parse_json;
 
-/// An id in the path. A malformed one is a thing that does not exist.
+/// An id in the path; a malformed one is `not-found`.
 pub(in crate::api) struct IdPath(pub(in crate::api) Uuid);
 
 impl<S: Send + Sync> FromRequestParts<S> for IdPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
+        let missing = || Problem::new(Kind::NotFound, "no resource has this id");
         let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| missing())?;
         parse(&id).map(Self).ok_or_else(missing)
     }
 }
 
-/// Ids have one spelling: others, such as braces, are not ids of this service.
+/// Accepts only the hyphenated spelling of an id.
 fn parse(id: &str) -> Option<Uuid> {
     Uuid::try_parse(id).ok().filter(|_| id.len() == 36)
 }
 
-/// A name in the path, which is still to be judged. What cannot even be decoded is a thing that does not exist.
+/// An unchecked name in the path; an undecodable one is `not-found`.
 pub(in crate::api) struct NamePath(pub(in crate::api) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for NamePath {
@@ -40,11 +40,11 @@ impl<S: Send + Sync> FromRequestParts<S> for NamePath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = Path::<String>::from_request_parts(parts, state).await;
-        name.map(|Path(name)| Self(name)).map_err(|_| Problem::new(Kind::NotFound, "there is nothing under this name"))
+        name.map(|Path(name)| Self(name)).map_err(|_| Problem::new(Kind::NotFound, "no resource has this name"))
     }
 }
 
-/// The path of a column of a dataset. What cannot even be decoded is a column that does not exist.
+/// The path of a column of a dataset; an undecodable one is `not-found`.
 pub(in crate::api) struct ColumnPath {
     pub(in crate::api) dataset: Uuid,
     pub(in crate::api) name: String,
@@ -54,14 +54,14 @@ impl<S: Send + Sync> FromRequestParts<S> for ColumnPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
+        let missing = || Problem::new(Kind::NotFound, "no resource has this id");
         let path = Path::<(String, String)>::from_request_parts(parts, state).await;
         let Path((id, name)) = path.map_err(|_| missing())?;
         Ok(Self { dataset: parse(&id).ok_or_else(missing)?, name })
     }
 }
 
-/// The path of a part. What cannot even be decoded is a part that does not exist.
+/// The path of a part; an undecodable one is `not-found`.
 pub(in crate::api) struct PartPath {
     pub(in crate::api) release: Uuid,
     pub(in crate::api) table: String,
@@ -79,25 +79,25 @@ impl<S: Send + Sync> FromRequestParts<S> for PartPath {
 }
 
 pub(in crate::api) fn no_such_part() -> Problem {
-    Problem::new(Kind::NotFound, "there is no such part")
+    Problem::new(Kind::NotFound, "the part does not exist")
 }
 
-/// Query parameters; unknown ones are refused.
+/// Query parameters; rejects unknown ones.
 pub(in crate::api) struct QueryParameters<T>(pub(in crate::api) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParameters<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        // not every store keeps this character in a text
+        // Postgres cannot store this character
         if parts.uri.query().is_some_and(|query| query.contains("%00")) {
-            return Err(Problem::new(Kind::MalformedRequest, "the query holds the character U+0000"));
+            return Err(Problem::new(Kind::MalformedRequest, "the query contains the character U+0000"));
         }
         match axum::extract::Query::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(rejection) => {
                 let cause = std::error::Error::source(&rejection).map(ToString::to_string).unwrap_or_default();
-                Err(Problem::new(Kind::MalformedRequest, format!("the query cannot be understood: {cause}")))
+                Err(Problem::new(Kind::MalformedRequest, format!("the query is malformed: {cause}")))
             }
         }
     }
@@ -152,7 +152,7 @@ async fn document_bytes(body: Body, bounds: &ConcurrencyLimits) -> Result<Vec<u8
         let found = bytes.len() + piece.len();
         if found > limit {
             drain(body).await;
-            let detail = format!("a document may have {limit} bytes");
+            let detail = format!("a document has at most {limit} bytes");
             return Err(Problem::new(Kind::TooLarge, detail).with("limit", limit).with("found", found));
         }
         bytes.extend_from_slice(&piece);
@@ -160,16 +160,16 @@ async fn document_bytes(body: Body, bounds: &ConcurrencyLimits) -> Result<Vec<u8
     Ok(bytes)
 }
 
-/// The key under which a request can be repeated.
+/// The idempotency key of a request.
 ///
 /// # Errors
 /// `malformed-request` unless it has 1 to 255 visible ASCII characters.
 pub(in crate::api) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let mut stated = headers.get_all("idempotency-key").iter();
-    let Some(key) = stated.next() else { return Ok(None) };
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(key) = values.next() else { return Ok(None) };
     let visible = key.to_str().ok().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
     match visible {
-        Some(key) if (1..=255).contains(&key.len()) && stated.next().is_none() => Ok(Some(key.to_owned())),
+        Some(key) if (1..=255).contains(&key.len()) && values.next().is_none() => Ok(Some(key.to_owned())),
         _ => Err(Problem::new(
             Kind::MalformedRequest,
             "Idempotency-Key must be one header of 1 to 255 visible ASCII characters",
@@ -181,8 +181,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type_essence(headers).is_none_or(|essence| essence == "application/json" || essence.ends_with("+json"))
 }
 
-/// The media type of a body without its parameters, where one is stated.
+/// The media type of a body without its parameters, if declared.
 fn content_type_essence(headers: &HeaderMap) -> Option<String> {
-    let stated = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
-    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+    let declared = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
+    Some(declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }

@@ -1,7 +1,7 @@
-//! What stands before the service: a prefix of all its paths, and what a gateway says of the caller when it is trusted.
+//! A gateway in front of the service: the prefix of all paths and trusted `X-Forwarded-*` headers.
 //!
-//! Handlers know neither. The prefix is taken off before a route is looked for and put before every `Location` afterwards;
-//! links inside documents are made with [`LinkBase`].
+//! Handlers see no prefix. The service strips it before routing and adds it to every `Location`; links inside documents use
+//! [`LinkBase`].
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,20 +18,20 @@ use tower::{ServiceExt, service_fn};
 
 use crate::problem::Problem;
 
-/// Asked by supervisors that know of no prefix.
+/// Supervisors request these paths without the prefix.
 const UNPREFIXED_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 const MAX_PREFIX_BYTES: usize = 255;
 
-/// A prefix of paths: empty, or like `/guardian`.
+/// A path prefix: empty, or like `/guardian`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Prefix(Arc<str>);
 
 impl Prefix {
-    /// Reads segments of letters, digits, `.`, `_`, `~` and `-`; a slash at the end is passed over.
+    /// Parses segments of letters, digits, `.`, `_`, `~` and `-`; ignores a final slash.
     ///
     /// # Errors
-    /// A sentence for the operator.
+    /// A message for the operator.
     pub fn parse(text: &str) -> Result<Self, String> {
         let path = text.strip_suffix('/').unwrap_or(text);
         let segment = |segment: &str| {
@@ -42,10 +42,10 @@ impl Prefix {
         if path.len() <= MAX_PREFIX_BYTES && (well_formed || (path.is_empty() && text.len() <= 1)) {
             return Ok(Self(path.into()));
         }
-        Err("a path prefix must be like /guardian or /apps/guardian".to_owned())
+        Err("a path prefix must have the form /guardian or /apps/guardian".to_owned())
     }
 
-    /// The path without the prefix; `None` when it has another beginning.
+    /// The path without the prefix; `None` for paths without it.
     fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
         let rest = path.strip_prefix(&*self.0)?;
         match rest {
@@ -55,17 +55,17 @@ impl Prefix {
     }
 }
 
-/// How a gateway stands before the service.
+/// The gateway in front of the service.
 #[derive(Clone, Debug, Default)]
 pub struct Gateway {
-    /// The prefix of the paths that reach this process.
+    /// Prefix of the paths that reach this process.
     pub prefix: Prefix,
-    /// Whether `X-Forwarded-*` are what a gateway says, and not what any caller may claim.
+    /// Whether a gateway sets `X-Forwarded-*`, so that callers cannot.
     pub trusted: bool,
 }
 
 impl Gateway {
-    /// Serves the routes under the prefix.
+    /// Serves the routes under the prefix, with the caller's address.
     pub(in crate::api) fn before(self, routes: Router) -> Router {
         let served = service_fn(move |mut request: Request| {
             let (gateway, routes) = (self.clone(), routes.clone());
@@ -86,9 +86,9 @@ impl Gateway {
         Router::new().fallback_service(served)
     }
 
-    /// Where the public finds what this process has at `/`.
+    /// The public path of `/` of this process.
     fn base(&self, headers: &HeaderMap) -> LinkBase {
-        let stripped = self.said(headers, "x-forwarded-prefix").and_then(|text| Prefix::parse(text).ok());
+        let stripped = self.trusted_header(headers, "x-forwarded-prefix").and_then(|text| Prefix::parse(text).ok());
         match stripped {
             Some(Prefix(stripped)) => LinkBase(format!("{stripped}{}", self.prefix.0).into()),
             None => LinkBase(Arc::clone(&self.prefix.0)),
@@ -110,9 +110,9 @@ impl Gateway {
         Uri::from_parts(parts).ok()
     }
 
-    /// The address of the caller: the first that the gateway names, else the one that is connected.
+    /// The address of the caller: the first forwarded one, otherwise the peer's.
     fn caller(&self, headers: &HeaderMap, extensions: &Extensions) -> ClientAddress {
-        let forwarded = self.said(headers, "x-forwarded-for").and_then(|list| {
+        let forwarded = self.trusted_header(headers, "x-forwarded-for").and_then(|list| {
             let first = list.split(',').next().unwrap_or_default().trim();
             let without_port = first.parse::<SocketAddr>().map(|address| address.ip());
             without_port.or_else(|_| first.trim_matches(['[', ']']).parse::<IpAddr>()).ok()
@@ -121,25 +121,26 @@ impl Gateway {
         ClientAddress(forwarded.or(connected))
     }
 
-    /// The origin that browsers have for the service, when a gateway says it: `https://guardian.example`.
+    /// The public origin of the service as the gateway declares it, such as `https://guardian.example`.
     pub(in crate::api) fn origin(&self, headers: &HeaderMap) -> Option<String> {
-        let host = self.said(headers, "x-forwarded-host")?;
-        let scheme = self.said(headers, "x-forwarded-proto").filter(|scheme| *scheme == "http").unwrap_or("https");
+        let host = self.trusted_header(headers, "x-forwarded-host")?;
+        let scheme =
+            self.trusted_header(headers, "x-forwarded-proto").filter(|scheme| *scheme == "http").unwrap_or("https");
         Some(format!("{scheme}://{host}"))
     }
 
-    /// What one header of a trusted gateway says.
-    fn said<'h>(&self, headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    /// The value of a header if the gateway is trusted.
+    fn trusted_header<'h>(&self, headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         headers.get(name).filter(|_| self.trusted)?.to_str().ok()
     }
 }
 
-/// What is before the paths of this service in links: empty, or like `/guardian`.
+/// The prefix of paths in links: empty, or like `/guardian`.
 #[derive(Clone, Debug)]
 pub(in crate::api) struct LinkBase(Arc<str>);
 
 impl LinkBase {
-    /// What stands before a path.
+    /// The prefix as text.
     pub(in crate::api) fn as_str(&self) -> &str {
         &self.0
     }
@@ -170,15 +171,15 @@ impl<S: Send + Sync> FromRequestParts<S> for LinkBase {
     }
 }
 
-/// Where a caller is.
+/// The address of a caller, if known.
 #[derive(Clone, Copy)]
 pub(in crate::api) struct ClientAddress(pub(in crate::api) Option<IpAddr>);
 
-/// The path does not have the prefix.
+/// Marks a request with a path outside the prefix.
 #[derive(Clone)]
 struct PrefixMismatch;
 
-/// Answers paths without the prefix as paths that do not exist.
+/// Answers paths outside the prefix with `not-found`.
 pub(in crate::api) async fn strip_path_prefix(request: Request, next: Next) -> Response {
     if request.extensions().get::<PrefixMismatch>().is_some() {
         return super::error::no_such_path().into_response();
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_plain_paths() {
+    fn prefix_accepts_plain_paths_only() {
         for (text, prefix) in [("/guardian", "/guardian"), ("/a/b-c_d.e~f/", "/a/b-c_d.e~f"), ("/", ""), ("", "")] {
             assert_eq!(&*Prefix::parse(text).unwrap().0, prefix, "{text}");
         }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_taken_off_whole_segments() {
+    fn prefix_strips_whole_segments() {
         let gateway = Gateway { prefix: Prefix::parse("/guardian").unwrap(), trusted: false };
         let inner = |text: &str| gateway.inner(&text.parse().unwrap()).map(|uri| uri.to_string());
         assert_eq!(inner("/guardian/v1/jobs?a=%2F").as_deref(), Some("/v1/jobs?a=%2F"));
@@ -234,26 +235,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forwarded_counts_when_it_is_trusted_and_sane() {
+    fn forwarded_headers_count_only_if_trusted() {
         let headers = |named: &[(&'static str, &str)]| -> HeaderMap {
             named.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
         };
         let trusting = Gateway { prefix: Prefix::parse("/b").unwrap(), trusted: true };
         let strict = Gateway { trusted: false, ..trusting.clone() };
-        let said = headers(&[("x-forwarded-prefix", "/a"), ("x-forwarded-for", "10.1.2.3, 10.0.0.1")]);
-        assert_eq!(trusting.base(&said).as_str(), "/a/b");
-        assert_eq!(strict.base(&said).as_str(), "/b");
+        let forwarded = headers(&[("x-forwarded-prefix", "/a"), ("x-forwarded-for", "10.1.2.3, 10.0.0.1")]);
+        assert_eq!(trusting.base(&forwarded).as_str(), "/a/b");
+        assert_eq!(strict.base(&forwarded).as_str(), "/b");
         let peer: SocketAddr = "127.0.0.1:9".parse().unwrap();
         let mut extensions = Extensions::new();
         extensions.insert(ConnectInfo(peer));
         let address =
             |gateway: &Gateway, headers: &HeaderMap| gateway.caller(headers, &extensions).0.unwrap().to_string();
-        assert_eq!(address(&trusting, &said), "10.1.2.3");
-        assert_eq!(address(&strict, &said), "127.0.0.1");
-        for (stated, address_is) in
+        assert_eq!(address(&trusting, &forwarded), "10.1.2.3");
+        assert_eq!(address(&strict, &forwarded), "127.0.0.1");
+        for (header, expected) in
             [("[::2]:70", "::2"), ("10.1.2.3:80", "10.1.2.3"), ("[::2]", "::2"), ("nonsense", "127.0.0.1")]
         {
-            assert_eq!(address(&trusting, &headers(&[("x-forwarded-for", stated)])), address_is, "{stated}");
+            assert_eq!(address(&trusting, &headers(&[("x-forwarded-for", header)])), expected, "{header}");
         }
         for prefix in ["//evil.com", "/../x", "a", "/a b"] {
             assert_eq!(trusting.base(&headers(&[("x-forwarded-prefix", prefix)])).as_str(), "/b", "{prefix}");

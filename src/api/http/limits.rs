@@ -1,4 +1,4 @@
-//! Bounds on what is under way at the same time: whoever comes too many is told so, instead of waiting with everyone without end.
+//! Concurrency limits: a request above the limit gets 429 with `Retry-After` instead of waiting without bound.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::body::drain;
 use crate::problem::{Kind, Problem};
 
-/// How long a request waits for its turn.
+/// The longest wait for a permit.
 const QUEUE_WAIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// So many places for requests of a kind. Clones share them.
+/// A limit of concurrent requests of one kind, shared by its clones.
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimit {
     what: &'static str,
@@ -27,67 +27,66 @@ pub struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// Places for `limit` requests; `what` names them in problems.
+    /// A limit of `limit` requests; `what` names their kind in problems.
     #[must_use]
     pub fn new(what: &'static str, limit: u32) -> Self {
         Self { what, limit, free: Arc::new(Semaphore::new(limit as usize)) }
     }
 
-    /// A place, until it is dropped.
+    /// Takes a permit.
     ///
     /// # Errors
-    /// `too-many-requests` when none is free.
-    pub(in crate::api) fn take(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    /// `too-many-requests` if no permit is free.
+    pub(in crate::api) fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.free).try_acquire_owned().map_err(|_none_free| self.full())
     }
 
-    /// A place, until it is dropped; for what is soon over it is waited a little, in turn: a burst of small uploads would
-    /// otherwise be sent away again and again while most of the time no place is taken.
+    /// Takes a permit, in turn and after a short wait, so that the service accepts bursts of small uploads.
     ///
     /// # Errors
-    /// `too-many-requests` when none becomes free.
-    pub(in crate::api) async fn take_soon(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    /// `too-many-requests` if no permit becomes free within 3 seconds.
+    pub(in crate::api) async fn acquire(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let turn = tokio::time::timeout(QUEUE_WAIT_TIMEOUT, Arc::clone(&self.free).acquire_owned()).await;
-        // never closed
+        // the semaphore is never closed
         turn.ok().and_then(Result::ok).ok_or_else(|| self.full())
     }
 
     fn full(&self) -> Problem {
-        let detail = format!("{} {} are under way, as many as may be", self.limit, self.what);
+        let detail = format!("the limit of {} concurrent {} is reached", self.limit, self.what);
         let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", self.limit);
         problem.with("found", u64::from(self.limit) + 1).retry_after(5)
     }
 }
 
-/// What bounds requests of every kind.
+/// Limits of all requests.
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimits {
-    /// Requests under way, until their answers have been taken.
+    /// Requests with an unfinished answer.
     pub requests: ConcurrencyLimit,
-    /// Callers who wait for jobs.
+    /// Requests that wait for a job.
     pub waiting: ConcurrencyLimit,
-    /// Downloads of parts and archives.
+    /// Concurrent downloads of parts and archives.
     pub downloads: ConcurrencyLimit,
     /// The most bytes of a JSON document.
     pub max_document_bytes: usize,
-    /// In how long a body must get on.
+    /// The longest time for the next 16 KiB of a body.
     pub idle: Duration,
-    /// In how long a whole upload must come.
+    /// The longest time for a whole body.
     pub upload: Duration,
 }
 
-/// Lets a request in when there is a place for it, which it has until its answer has been taken to the end.
+/// Admits a request if a permit is free; the permit is held until the answer ends.
 pub(in crate::api) async fn limit_concurrency(
-    State(places): State<ConcurrencyLimit>,
+    State(limit): State<ConcurrencyLimit>,
     request: Request,
     next: Next,
 ) -> Response {
-    // who looks after the service must see how it is also when it is full
+    // health checks must succeed under full load
     if matches!(request.uri().path(), "/healthz" | "/readyz") {
         return next.run(request).await;
     }
-    match places.take() {
-        Ok(place) => hold_permit(next.run(request).await, place),
+    match limit.try_acquire() {
+        Ok(permit) => hold_permit(next.run(request).await, permit),
         Err(problem) => {
             drain(request.into_body().into_data_stream()).await;
             problem.into_response()
@@ -95,14 +94,14 @@ pub(in crate::api) async fn limit_concurrency(
     }
 }
 
-/// An answer that has a place until it has been taken to the end, or its client has gone.
-pub(in crate::api) fn hold_permit(response: Response, place: OwnedSemaphorePermit) -> Response {
-    response.map(|body| Body::new(PermitBody { body, _place: place }))
+/// Holds a permit until the answer ends or the client disconnects.
+pub(in crate::api) fn hold_permit(response: Response, permit: OwnedSemaphorePermit) -> Response {
+    response.map(|body| Body::new(PermitBody { body, _permit: permit }))
 }
 
 struct PermitBody {
     body: Body,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl HttpBody for PermitBody {

@@ -1,4 +1,4 @@
-//! What all routes share: bodies, pages, limits, access, errors.
+//! Common parts of all routes: bodies, pages, limits, access, errors.
 
 pub(super) mod access;
 pub(super) mod app;

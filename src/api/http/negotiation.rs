@@ -1,12 +1,13 @@
-//! Which of several formats a caller wants.
+//! Content negotiation between several formats.
 
 use axum::http::{HeaderMap, header};
 
-/// A format: its name as a parameter, its media type, and what it is.
+/// A format: its name as a parameter, its media type and its value.
 pub(in crate::api) type MediaOffer<T> = (&'static str, &'static str, T);
 
-/// The format asked for: the parameter, else the most preferred of the Accept header that is served, else the first. A range of media
-/// types means the first of them. None when what is asked for is not served.
+/// The requested format: by the parameter, otherwise by the `Accept` header, otherwise the first.
+///
+/// A media range selects the first format that it contains. `None` if no format matches.
 pub(in crate::api) fn negotiate<T: Copy>(
     offers: &[MediaOffer<T>],
     parameter: Option<&str>,
@@ -41,22 +42,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parameter_goes_before_the_header_and_the_heaviest_range_before_others() {
+    fn parameter_precedes_header_and_weight_precedes_order() {
         const OFFERS: [MediaOffer<u8>; 3] =
             [("csv", "text/csv", 0), ("json", "application/json", 1), ("html", "text/html", 2)];
-        let asked = |parameter, accept: Option<&'static str>| {
+        let negotiated = |parameter, accept: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(accept) = accept {
                 headers.insert(header::ACCEPT, accept.parse().unwrap());
             }
-            negotiate(&OFFERS, parameter, &headers).map(|(.., what)| what)
+            negotiate(&OFFERS, parameter, &headers).map(|(.., format)| format)
         };
-        assert_eq!(asked(None, None), Some(0));
-        assert_eq!(asked(Some("json"), Some("text/html")), Some(1));
-        assert_eq!(asked(Some("xml"), Some("*/*")), None);
-        assert_eq!(asked(None, Some("text/html, application/xhtml+xml, */*;q=0.8")), Some(2));
-        assert_eq!(asked(None, Some("*/*;q=0.1, Application/*")), Some(1));
-        assert_eq!(asked(None, Some("text/*")), Some(0));
-        assert_eq!(asked(None, Some("text/html;q=0, image/png, text*")), None);
+        assert_eq!(negotiated(None, None), Some(0));
+        assert_eq!(negotiated(Some("json"), Some("text/html")), Some(1));
+        assert_eq!(negotiated(Some("xml"), Some("*/*")), None);
+        assert_eq!(negotiated(None, Some("text/html, application/xhtml+xml, */*;q=0.8")), Some(2));
+        assert_eq!(negotiated(None, Some("*/*;q=0.1, Application/*")), Some(1));
+        assert_eq!(negotiated(None, Some("text/*")), Some(0));
+        assert_eq!(negotiated(None, Some("text/html;q=0, image/png, text*")), None);
     }
 }

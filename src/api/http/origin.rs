@@ -1,6 +1,7 @@
-//! Without authentication only loopback names are served, and no page of a foreign origin may ask (a page of any site could
-//! otherwise reach the service through the browser of whoever runs it). There only `Host` itself counts, whatever is forwarded: a
-//! page that has its own name lead to this machine can send what it likes.
+//! Checks of `Host` and `Origin`, against requests that a foreign page makes through the operator's browser.
+//!
+//! Without authentication the service accepts only loopback names in `Host`; forwarded names are ignored, because a page with DNS
+//! rebinding can send any of them.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -11,32 +12,32 @@ use super::credentials::bearer;
 use super::gateway::Gateway;
 use crate::problem::{Kind, Problem};
 
-/// From where requests are served.
+/// The accepted hosts and origins.
 #[derive(Clone)]
 pub(in crate::api) struct OriginPolicy {
-    /// Under any `Host` name: callers prove themselves with keys.
+    /// Accepts any `Host`, because callers authenticate themselves.
     pub(in crate::api) any_host: bool,
-    /// What stands before the service.
+    /// The gateway in front of the service.
     pub(in crate::api) gateway: Gateway,
 }
 
-/// Refuses other `Host` names and foreign origins.
+/// Rejects requests with other hosts or from foreign origins.
 pub(in crate::api) async fn check_origin(State(served): State<OriginPolicy>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(ToString::to_string);
-    match judge(&served, authority.as_deref(), request.headers()) {
+    match check(&served, authority.as_deref(), request.headers()) {
         Err(problem) => problem.into_response(),
         Ok(()) => next.run(request).await,
     }
 }
 
-fn judge(served: &OriginPolicy, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
+fn check(served: &OriginPolicy, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).or(authority).unwrap_or_default();
-    // of two names another that reads the request may believe the other
+    // a proxy may use the other of two names
     let twice = headers.get_all(header::HOST).iter().count() > 1;
     let foreign_name = twice || !is_loopback(host) || authority.is_some_and(|authority| !is_loopback(authority));
     if foreign_name && !served.any_host {
-        let detail = "without authentication only localhost, 127.0.0.1 and [::1] are served";
+        let detail = "without authentication the service accepts only localhost, 127.0.0.1 and [::1]";
         return Err(Problem::new(Kind::HostRefused, detail));
     }
     let public = served.gateway.origin(headers).filter(|_| served.any_host);
@@ -44,15 +45,15 @@ fn judge(served: &OriginPolicy, authority: Option<&str>, headers: &HeaderMap) ->
         if let Some(public) = &public {
             return origin == public;
         }
-        // in front of a service with keys someone else may speak TLS
+        // a gateway may terminate TLS in front of a service with keys
         let name =
             origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://").filter(|_| served.any_host));
         name == Some(host)
     };
-    // a browser adds no bearer token by itself: who sends one means to call
-    let meant = served.any_host && bearer(headers).is_some();
+    // a browser never adds a bearer token by itself
+    let has_token = served.any_host && bearer(headers).is_some();
     let mut origins = headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
-    if !meant && origins.any(|origin| !own(origin)) {
+    if !has_token && origins.any(|origin| !own(origin)) {
         return Err(Problem::new(Kind::ForeignOrigin, "the request comes from a page of another origin"));
     }
     Ok(())
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_are_known_with_and_without_port() {
+    fn loopback_names_match_with_and_without_port() {
         for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.9.9.9", "[::1]", "[::1]:8080"] {
             assert!(is_loopback(host), "{host}");
         }
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_origin_may_ask() {
+    fn foreign_origin_is_refused() {
         let headers = |origin: &str| {
             HeaderMap::from_iter([
                 (header::HOST, "localhost:8080".parse().unwrap()),
@@ -117,14 +118,14 @@ mod tests {
             ])
         };
         let local = served(false, false);
-        assert!(judge(&local, None, &headers("http://localhost:8080")).is_ok());
+        assert!(check(&local, None, &headers("http://localhost:8080")).is_ok());
         for origin in ["http://localhost:9090", "https://example.com", "null", "http://127.0.0.1:8080"] {
-            assert_eq!(judge(&local, None, &headers(origin)).unwrap_err().kind, Kind::ForeignOrigin, "{origin}");
+            assert_eq!(check(&local, None, &headers(origin)).unwrap_err().kind, Kind::ForeignOrigin, "{origin}");
         }
     }
 
     #[test]
-    fn with_keys_any_name_is_served_and_foreign_pages_need_a_token() {
+    fn any_host_is_accepted_with_keys() {
         let (local, with_keys) = (served(false, false), served(true, false));
         let headers = |origin: &str| {
             HeaderMap::from_iter([
@@ -133,33 +134,33 @@ mod tests {
             ])
         };
         for origin in ["http://guardian.example", "https://guardian.example"] {
-            assert!(judge(&with_keys, None, &headers(origin)).is_ok(), "{origin}");
+            assert!(check(&with_keys, None, &headers(origin)).is_ok(), "{origin}");
         }
         let mut foreign = headers("https://example.com");
-        assert_eq!(judge(&with_keys, None, &foreign).unwrap_err().kind, Kind::ForeignOrigin);
+        assert_eq!(check(&with_keys, None, &foreign).unwrap_err().kind, Kind::ForeignOrigin);
         foreign.insert(header::AUTHORIZATION, "Bearer x".parse().unwrap());
-        assert!(judge(&with_keys, None, &foreign).is_ok());
-        assert_eq!(judge(&local, None, &foreign).unwrap_err().kind, Kind::HostRefused);
+        assert!(check(&with_keys, None, &foreign).is_ok());
+        assert_eq!(check(&local, None, &foreign).unwrap_err().kind, Kind::HostRefused);
     }
 
     #[test]
-    fn a_trusted_gateway_says_the_public_origin() {
+    fn trusted_gateway_declares_the_public_origin() {
         let mut headers = HeaderMap::from_iter([
             (header::HOST, "10.0.0.5:8080".parse().unwrap()),
             (header::ORIGIN, "https://guardian.example".parse().unwrap()),
         ]);
         headers.insert("x-forwarded-host", "guardian.example".parse().unwrap());
         headers.insert("x-forwarded-proto", "https".parse().unwrap());
-        assert!(judge(&served(true, true), None, &headers).is_ok());
-        assert_eq!(judge(&served(true, false), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
+        assert!(check(&served(true, true), None, &headers).is_ok());
+        assert_eq!(check(&served(true, false), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
         headers.insert(header::ORIGIN, "https://10.0.0.5:8080".parse().unwrap());
-        assert_eq!(judge(&served(true, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
+        assert_eq!(check(&served(true, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
         // without authentication only Host itself counts
         headers.insert("x-forwarded-host", "localhost".parse().unwrap());
         headers.insert(header::HOST, "evil.example".parse().unwrap());
-        assert_eq!(judge(&served(false, true), None, &headers).unwrap_err().kind, Kind::HostRefused);
+        assert_eq!(check(&served(false, true), None, &headers).unwrap_err().kind, Kind::HostRefused);
         headers.insert(header::HOST, "localhost".parse().unwrap());
         headers.insert(header::ORIGIN, "https://localhost".parse().unwrap());
-        assert_eq!(judge(&served(false, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
+        assert_eq!(check(&served(false, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
     }
 }

@@ -1,4 +1,4 @@
-//! Lists: one shape, cursor-paged.
+//! Pages of lists with cursors.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -10,40 +10,41 @@ const DEFAULT_LIMIT: u32 = 100;
 
 const MAX_LIMIT: u32 = 1000;
 
-/// A page of a list.
+/// A page of a list, with the cursor of the next.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct ListPage<T> {
-    /// The items.
+    /// The items of the page.
     pub(in crate::api) items: Vec<T>,
-    /// Gives the next page as `cursor`; null at the end.
+    /// The `cursor` of the next page; null on the last page.
     pub(in crate::api) next: Option<String>,
 }
 
-/// Where a page begins and how long it is.
+/// The start and size of a page.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct PageQuery {
-    /// The most items, 1 to 1000.
+    /// The maximum number of items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(in crate::api) limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     pub(in crate::api) cursor: Option<String>,
 }
 
-/// The number of items asked for.
-pub(in crate::api) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
-    match asked.unwrap_or(DEFAULT_LIMIT) {
+/// The requested number of items, 1 to 1000.
+pub(in crate::api) fn limit(requested: Option<u32>) -> Result<u32, Problem> {
+    match requested.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
-        _ => Err(Problem::new(Kind::MalformedRequest, "limit must be from 1 to 1000")),
+        _ => Err(Problem::new(Kind::MalformedRequest, "limit must be between 1 and 1000")),
     }
 }
 
-/// The place asked for.
-pub(in crate::api) fn cursor(asked: Option<&str>) -> Result<Option<Cursor>, Problem> {
-    let parse =
-        |text: &str| text.parse().map_err(|_| Problem::new(Kind::MalformedRequest, "cursor is not one of this list"));
-    asked.map(parse).transpose()
+/// The requested start of the page.
+pub(in crate::api) fn cursor(requested: Option<&str>) -> Result<Option<Cursor>, Problem> {
+    let parse = |text: &str| {
+        text.parse().map_err(|_| Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list"))
+    };
+    requested.map(parse).transpose()
 }
 
 impl<T> ListPage<T> {

@@ -1,4 +1,4 @@
-//! What is told of every request: its id, its span, one line in the log, its metrics.
+//! Observability of requests: id, span, one log line and metrics.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,18 +19,18 @@ use crate::{meter, telemetry};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What stands in place of a route when a path is none.
+/// The route of a path without handler.
 const UNMATCHED_ROUTE: &str = "unmatched";
 
-/// Watches a request from its head to the end of its answer's body.
+/// Traces a request from its head to the end of its answer.
 pub(in crate::api) async fn trace_request(mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let method = known(request.method());
     let path = request.extensions().get::<MatchedPath>();
     let route = path.map_or_else(|| UNMATCHED_ROUTE.to_owned(), |path| path.as_str().to_owned());
     let client = request.extensions().get::<ClientAddress>().and_then(|ClientAddress(address)| *address);
-    // the query may hold what a caller calls things; the path of a route holds ids only.
-    // Of the highest level, so that no filter of the log takes the id from its lines
+    // a query may contain names of attributes; a route's path contains ids only.
+    // error level, so that no log filter removes the span with the id
     let span = tracing::error_span!(
         "request",
         otel.kind = "server",
@@ -41,8 +41,8 @@ pub(in crate::api) async fn trace_request(mut request: Request, next: Next) -> R
         client.address = client.map(tracing::field::display),
     );
     let headers = request.headers();
-    let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    telemetry::continue_trace(&span, &format!("{method} {route}"), told("traceparent"), told("tracestate"));
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    telemetry::continue_trace(&span, &format!("{method} {route}"), header("traceparent"), header("tracestate"));
     let quiet = matches!(route.as_str(), "/healthz" | "/readyz");
     let mut watch = RequestTrace {
         span,
@@ -71,22 +71,22 @@ pub(in crate::api) async fn trace_request(mut request: Request, next: Next) -> R
     })
 }
 
-/// The id that a caller or gateway gave, if it can stand in a log; else a new one.
+/// The `X-Request-Id` of the caller if it is safe to log, otherwise a new id.
 fn request_id(headers: &HeaderMap) -> String {
-    let sane = |id: &&str| {
+    let is_safe = |id: &&str| {
         (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
     };
-    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane);
+    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(is_safe);
     given.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
-/// A method's name; others than the usual ones are one.
+/// The name of a method; `other` for unusual methods.
 fn known(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
     KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
 }
 
-/// A request under way; what is to be told of it is told when it is dropped.
+/// A request in progress; logs and records it when dropped.
 struct RequestTrace {
     span: Span,
     method: &'static str,
@@ -117,7 +117,7 @@ impl Drop for RequestTrace {
         }
         let status = self.status.map(|status| status.as_u16());
         let problem = self.occurrence.as_ref();
-        macro_rules! tell {
+        macro_rules! log_answer {
             ($level:ident) => {
                 tracing::$level!(
                     status,
@@ -132,15 +132,15 @@ impl Drop for RequestTrace {
         }
         let _inside = self.span.enter();
         match status {
-            Some(500..) if self.quiet => tell!(warn),
-            Some(500..) => tell!(error),
-            _ if self.quiet => tell!(debug),
-            _ => tell!(info),
+            Some(500..) if self.quiet => log_answer!(warn),
+            Some(500..) => log_answer!(error),
+            _ if self.quiet => log_answer!(debug),
+            _ => log_answer!(info),
         }
     }
 }
 
-/// A body whose bytes are counted, and whose making is logged inside the request's span.
+/// A body that counts its bytes and enters the request's span.
 struct CountedBody<T> {
     body: Body,
     span: Span,
@@ -153,7 +153,7 @@ trait CountBytes: Unpin {
     fn end(&mut self) {}
 }
 
-/// The body of a request.
+/// Counts the body of a request.
 struct RequestBodyBytes {
     method: &'static str,
     route: String,
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_sane_id_is_taken() {
+    fn unsafe_request_id_is_replaced() {
         let taken = |id: &[u8]| {
             let headers = HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_bytes(id).unwrap())]);
             request_id(&headers).as_bytes() == id

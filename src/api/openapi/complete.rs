@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::hoist::parsed;
-use super::operations::{
-    AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, Example, FAULT_KINDS, JOB_PROBLEMS, OPERATIONS, Operation,
-};
+use super::problem_lists::{AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, FAULT_KINDS, JOB_PROBLEMS};
 use super::{examples, hoist};
+use crate::api::routes::table::{Example, ROUTES, Route};
 use crate::problem::{Fault, Kind, Problem};
 
 /// Laid over the schemas that are derived from types, as a JSON merge patch (RFC 7386).
@@ -98,8 +97,8 @@ pub(super) fn complete(mut document: Value) -> Value {
     components["headers"] = headers();
     components["examples"] = Kind::ALL.iter().map(|kind| (kind.name().to_owned(), problem_example(*kind))).collect();
     let parameters = parsed(PARAMETERS);
-    for operation in OPERATIONS {
-        let described = &mut document["paths"][operation.path][operation.method];
+    for operation in ROUTES {
+        let described = &mut document["paths"][operation.path][operation.method.to_lowercase()];
         if described.is_object() {
             complete_operation(operation, described, &parameters);
         }
@@ -142,11 +141,11 @@ fn with_schema(job: &Value) -> Value {
     schema
 }
 
-fn complete_operation(operation: &Operation, described: &mut Value, parameters: &Value) {
+fn complete_operation(operation: &Route, described: &mut Value, parameters: &Value) {
     described["operationId"] = operation.id.into();
     for parameter in described.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
         let name = parameter["name"].as_str().unwrap_or_default().to_owned();
-        let here = format!("{} {} {name}", operation.method.to_uppercase(), operation.path);
+        let here = format!("{} {} {name}", operation.method, operation.path);
         for overlay in [&parameters[name.as_str()], &parameters[here.as_str()]] {
             if overlay.is_object() {
                 merge(parameter, overlay);

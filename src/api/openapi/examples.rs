@@ -96,13 +96,13 @@ pub(super) fn value(file: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::operations::OPERATIONS;
     use super::*;
+    use crate::api::routes::table::ROUTES;
 
     #[test]
     fn every_example_is_there_and_used() {
-        let answers = OPERATIONS.iter().flat_map(|operation| operation.answers).flat_map(|(.., examples)| *examples);
-        let used = OPERATIONS.iter().flat_map(|operation| operation.requests).chain(answers);
+        let answers = ROUTES.iter().flat_map(|route| route.answers).flat_map(|(.., examples)| *examples);
+        let used = ROUTES.iter().flat_map(|route| route.requests).chain(answers);
         let mut used: Vec<&str> = used.map(|(_, file)| *file).collect();
         used.sort_unstable();
         used.dedup();

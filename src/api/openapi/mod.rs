@@ -3,21 +3,17 @@
 pub(super) mod complete;
 mod examples;
 pub(super) mod hoist;
-mod operations;
+mod problem_lists;
 pub(super) mod ui;
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::http::access::{RouteAccess, access, either};
+use super::http::access::{RouteAccess, either};
 use super::http::app::App;
-use super::routes::{
-    archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, parts, plans,
-    policies, profile, queries, releases, series, taxonomies, upload, verifications,
-};
+use super::routes::table;
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
 
@@ -54,7 +50,7 @@ struct Description;
 
 /// Every route with its description.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let mut routes = described();
+    let mut routes = table::with_handlers(OpenApiRouter::with_openapi(Description::openapi()));
     SecurityScopes.modify(routes.get_openapi_mut());
     routes
 }
@@ -77,10 +73,10 @@ impl Modify for SecurityScopes {
                 ("DELETE", &mut item.delete),
             ];
             for (method, operation) in operations {
-                let asked = access(method, path);
+                let asked = table::access(method, path);
                 let scopes = asked.as_ref().map(RouteAccess::scopes).unwrap_or_default();
                 if let (Some(operation), false) = (operation, scopes.is_empty()) {
-                    let needs = format!("the key has not the scope {}", either(scopes, "`"));
+                    let needs = format!("the key lacks the scope {}", either(scopes, "`"));
                     let requirement = |scope: &Scope| SecurityRequirement::new("key", [scope.name()]);
                     operation.security = Some(scopes.iter().map(requirement).collect());
                     for (status, what) in [("401", "no key, or one that does not work"), ("403", &needs)] {
@@ -93,42 +89,6 @@ impl Modify for SecurityScopes {
             }
         }
     }
-}
-
-fn described() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Description::openapi())
-        .routes(routes!(upload::create, datasets::list))
-        .routes(routes!(datasets::get, datasets::purge))
-        .routes(routes!(profile::profile))
-        .routes(routes!(profile::values))
-        .routes(routes!(plans::create))
-        .routes(routes!(jobs::submit, jobs::list))
-        .routes(routes!(jobs::get, jobs::cancel))
-        .routes(routes!(events::stream_events))
-        .routes(routes!(releases::list))
-        .routes(routes!(releases::get))
-        .routes(routes!(releases::report))
-        .routes(routes!(internal_report::get))
-        .routes(routes!(lifecycle::approve))
-        .routes(routes!(lifecycle::reject))
-        .routes(routes!(lifecycle::withdraw))
-        .routes(routes!(lifecycle::history))
-        .routes(routes!(parts::get))
-        .routes(routes!(archive::get))
-        .routes(routes!(queries::answer))
-        .routes(routes!(policies::list))
-        .routes(routes!(policies::put, policies::get))
-        .routes(routes!(policies::versions))
-        .routes(routes!(taxonomies::list))
-        .routes(routes!(taxonomies::put, taxonomies::get, taxonomies::delete))
-        .routes(routes!(verifications::create))
-        .routes(routes!(attacks::create))
-        .routes(routes!(calculators::differential_inference))
-        .routes(routes!(series::get))
-        .routes(routes!(series::state))
-        .routes(routes!(audit_log::list))
-        .routes(routes!(health::healthz))
-        .routes(routes!(health::readyz))
 }
 
 /// The document of routes, completed.

@@ -43,7 +43,7 @@ pub(in crate::api) async fn get(
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
     served::open(&app, &caller, &release).await?;
-    let place = app.bounds.downloads.take()?;
+    let place = app.bounds.downloads.try_acquire()?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(part_stream::archive(app, release, manifest, report).await?));
     let stated = [

@@ -80,7 +80,7 @@ pub(in crate::api) async fn create(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<AttackReport>, Problem> {
     let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
-    let _place = app.plans.take()?;
+    let _place = app.plans.try_acquire()?;
     if attack.uses_original() {
         return attacks_on_original::attack_on_original(&app, &caller, id, (attack, rule)).await.map(Json);
     }

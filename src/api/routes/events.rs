@@ -51,7 +51,7 @@ pub(in crate::api) async fn stream_events(
     };
     let changes = app.service.signals.changes();
     read(&app, &caller, id).await?;
-    let place = app.bounds.waiting.take()?;
+    let place = app.bounds.waiting.try_acquire()?;
     let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }

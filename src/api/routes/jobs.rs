@@ -150,7 +150,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
             return Ok(job);
         }
         if place.is_none() {
-            place = Some(app.bounds.waiting.take()?);
+            place = Some(app.bounds.waiting.try_acquire()?);
         }
         let look_again = deadline.min(now + JOB_POLL_INTERVAL);
         // told, or not told: the job is read again

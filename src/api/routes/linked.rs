@@ -58,7 +58,7 @@ pub(in crate::api) async fn get(
     if etag_matches(headers, &etag) {
         return Ok(synthetic(not_modified(etag)));
     }
-    let place = app.bounds.downloads.take()?;
+    let place = app.bounds.downloads.try_acquire()?;
     let scales = scales(app, &release, &table, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;

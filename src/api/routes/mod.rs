@@ -23,6 +23,7 @@ pub(super) mod releases;
 pub(super) mod series;
 pub(super) mod served;
 pub(super) mod stored_parts;
+pub(super) mod table;
 pub(super) mod taxonomies;
 pub(super) mod upload;
 pub(super) mod verifications;

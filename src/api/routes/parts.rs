@@ -94,7 +94,7 @@ pub(in crate::api) async fn get(
     if etag_matches(&headers, &etag) {
         return Ok(not_modified(etag));
     }
-    let place = app.bounds.downloads.take()?;
+    let place = app.bounds.downloads.try_acquire()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
     let scales = part_stream::scales(&app, &release, &part, streamed).await?;

@@ -31,6 +31,6 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<Plan>, Problem> {
-    let _place = app.plans.take()?;
+    let _place = app.plans.try_acquire()?;
     app.service.plan(&caller, &document).await.map(Json)
 }

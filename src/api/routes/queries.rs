@@ -79,7 +79,7 @@ pub(in crate::api) async fn answer(
 ) -> Result<Json<QueryAnswers>, Problem> {
     let (release, manifest) = served::read(&app, &caller, id).await?;
     let asked = QuerySet::new(&manifest, &document)?;
-    let place = app.plans.take()?;
+    let place = app.plans.try_acquire()?;
     let room = app.service.budget.try_acquire(asked.memory())?;
     // an answer tells of rows, as a part does
     served::open(&app, &caller, &release).await?;

@@ -28,7 +28,7 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
 ) -> Result<Json<Series>, Problem> {
-    let _place = app.plans.take()?;
+    let _place = app.plans.try_acquire()?;
     app.service.series(&caller, name).await.map(Json)
 }
 
@@ -98,7 +98,7 @@ pub(in crate::api) async fn state(
     let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
-    let _place = app.plans.take()?;
+    let _place = app.plans.try_acquire()?;
     let entered = app.service.state(&caller, &name, statement).await?;
     let location = format!("/v1/series/{}", path_segment(&name));
     let series = app.service.series(&caller, name).await?;

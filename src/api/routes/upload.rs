@@ -17,8 +17,8 @@ use super::datasets::Dataset;
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::body::{
-    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, body_channel, drain, encoding,
-    media_type_essence, stated_digest,
+    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, body_channel, declared_digest, drain, encoding,
+    media_type_essence,
 };
 use crate::api::http::extract::{QueryParameters, idempotency_key};
 use crate::app;
@@ -157,7 +157,7 @@ async fn admit(
     let UploadHeaders { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
     request.spool = app.spool.to_path_buf();
-    let place = app.uploads.take_soon().await?;
+    let place = app.uploads.acquire().await?;
     let begun = match key {
         None => None,
         Some(key) => Some(app.service.begin_upload(&caller, key).await?),
@@ -176,7 +176,7 @@ fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, P
         let format = format.ok_or_else(unsupported)?;
         let upload = requested(query)?;
         csv_alone(&upload, format)?;
-        let packed = UploadEncoding { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
+        let packed = UploadEncoding { format, encoding: encoding(headers)?, digest: declared_digest(headers)? };
         return Ok(UploadHeaders { request: upload, packed: Some(packed), key });
     }
     let upload = requested(query)?;
@@ -331,7 +331,7 @@ async fn from_form(
     let packed = UploadEncoding {
         format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
         encoding: encoding(file.headers())?.or(packing),
-        digest: stated_digest(file.headers())?,
+        digest: declared_digest(file.headers())?,
     };
     let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
     let admitted = admitted.ok_or_else(misplaced)?;

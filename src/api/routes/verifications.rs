@@ -17,7 +17,8 @@ use super::stored_parts::{FileMemory, engine_problem, open_stored_parts, run_blo
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::body::{
-    BodyEnd, DRAIN_TIMEOUT, MAX_DRAINED_BYTES, ReadDeadline, body_channel, encoding, media_type_essence, stated_digest,
+    BodyEnd, DRAIN_TIMEOUT, MAX_DRAINED_BYTES, ReadDeadline, body_channel, declared_digest, encoding,
+    media_type_essence,
 };
 use crate::api::http::extract::JsonDocument;
 use crate::engine::{ReadFile, Verification, VerificationMaterial};
@@ -68,7 +69,7 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     mut request: Request,
 ) -> Result<Json<Verification>, Problem> {
-    let _place = match app.plans.take() {
+    let _place = match app.plans.try_acquire() {
         Ok(place) => place,
         Err(problem) => {
             crate::api::http::body::drain(request.into_body().into_data_stream()).await;
@@ -249,7 +250,7 @@ impl FileEncoding {
         Ok(Self {
             format: stated.format.or_else(by_type).or_else(by_name).unwrap_or_default(),
             encoding: encoding(part.headers())?.or(packing).unwrap_or(Encoding::Identity),
-            digest: stated_digest(part.headers())?,
+            digest: declared_digest(part.headers())?,
         })
     }
 }
@@ -283,7 +284,7 @@ async fn from_form(
 async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) -> Result<Json<Verification>, Problem> {
     if !caller.has_scope(Scope::ReleasesRead) {
         let scope = Scope::ReleasesRead.name();
-        let detail = format!("the key has not the scope {scope}, without which no release is read");
+        let detail = format!("the key lacks the scope {scope}, which reading a release requires");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
     let (manifest, storage) = open_stored_parts(app, caller, release).await?;

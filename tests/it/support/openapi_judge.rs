@@ -112,7 +112,7 @@ impl Asked {
             return;
         };
         // asked outside of the prefix, where a gateway passes one on
-        if answer.status == 404 && answer.json()["detail"] == "there is no such path" {
+        if answer.status == 404 && answer.json()["detail"] == "the path does not exist" {
             return;
         }
         let response = &operation["responses"][answer.status.to_string()];
