@@ -1,4 +1,4 @@
-//! One language: retired words, names of constructors, errors, constants and tests, and the length of sentences.
+//! One language: retired words, names of constructors, errors, constants and tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,6 @@ const RETIRED_NAMES: &[&str] = &["beside", "world"];
 const WORLDS: &[&str] = &["possible_worlds", "feasible_worlds", "worlds"];
 
 const MAX_TEST_NAME_CHARS: usize = 60;
-const MAX_LINE_CHARS: usize = 120;
 
 /// Sources of the program and of its tests, with their text. This file names the words, so it is not among them.
 fn sources() -> Vec<(String, String)> {
@@ -194,21 +193,6 @@ fn retired_words_are_absent_from_pages() {
         }
     }
     assert!(found.is_empty(), "{} places\n{}", found.len(), found.join("\n"));
-}
-
-#[test]
-fn readme_has_at_most_150_lines() {
-    let pages = pages();
-    let readme = &pages[Path::new("README.md")];
-    assert!(readme.lines().count() <= 150, "the README has {} lines", readme.lines().count());
-    let architecture = &pages[Path::new("ARCHITECTURE.md")];
-    assert!(architecture.lines().count() <= 200, "ARCHITECTURE has {} lines", architecture.lines().count());
-    for (page, text) in &pages {
-        let prose = text.lines().filter(|line| !line.starts_with('|') && !line.contains("](") && !line.contains("http"));
-        let long = prose.filter(|line| line.chars().count() > MAX_LINE_CHARS).count();
-        // output of programs is shown as it is
-        assert!(long == 0 || text.contains("```"), "{}: {long} lines are too long", page.display());
-    }
 }
 
 #[test]

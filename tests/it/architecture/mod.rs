@@ -7,5 +7,5 @@ mod golden;
 mod language;
 mod openapi;
 mod problem_catalogue;
-mod readme;
+mod pages;
 mod reference_pages;
