@@ -52,8 +52,8 @@ def main(url, token):
     job = models.JobDocument(dataset=dataset.id, method=method, hold=True, reason="a test of the generated client")
     plan = plan_job.sync(client=client, body=job)
     assert isinstance(plan, models.Plan) and plan.feasible, plan
-    assert isinstance(plan.rules[0].enforced_by, models.HeldByUnreachable)
-    assert plan.rules[1].enforced_by == models.HeldByGuardian(guardian="t1", known=["gender"]), plan.rules[1]
+    assert isinstance(plan.rules[0].enforced_by, models.EnforcedByUnreachable)
+    assert plan.rules[1].enforced_by == models.EnforcedByGuardian(guardian="t1", known=["gender"]), plan.rules[1]
 
     done = submit_job.sync(client=client, body=job, wait=60)
     assert isinstance(done, models.Job) and done.status == models.JobStatus.SUCCEEDED, done

@@ -52,7 +52,7 @@ def main(url):
     job = {
         "dataset": dataset["id"],
         "attributes": {name: {"publish": True} for name in sent.column_names},
-        "no_rules": "nobody is in this table",
+        "no_rules_reason": "the table has no data subjects",
         "method": {"type": "versatile", "rules": []},
     }
     done = guardian.follow(guardian.submit(job), lambda job: None)

@@ -19,39 +19,39 @@ const PARAMETERS: &str = include_str!("parameters.json");
 
 /// Members of answers that are left out when there is nothing to say; all others are always written.
 const OPTIONAL_MEMBERS: &[(&str, &str)] = &[
-    ("Achieved", "distance"),
-    ("Achieved", "distinct_values"),
-    ("Achieved", "entropy_l"),
-    ("Achieved", "gain"),
-    ("Achieved", "k"),
-    ("Achieved", "median_posterior"),
-    ("Achieved", "recursive_c"),
-    ("Achieved", "worst_posterior"),
+    ("AchievedMeasures", "t_hierarchical"),
+    ("AttackFinding", "attribute"),
     ("AttackReport", "joins"),
     ("AttackReport", "membership"),
-    ("InternalReport", "classification"),
-    ("InternalReport", "generalization"),
     ("BrokenClass", "bucket"),
     ("BrokenClass", "class"),
     ("CheckResult", "detail"),
     ("Dataset", "warnings"),
     ("DeltaGuarantee", "prior"),
     ("DifferentialInferenceDocument", "within"),
-    ("Finding", "attribute"),
+    ("InternalReport", "classification"),
+    ("InternalReport", "generalization"),
+    ("JoinAttackMeasure", "h"),
+    ("JoinAttackMeasure", "k"),
+    ("Manifest", "excludable"),
     ("Manifest", "reproducible"),
     ("Manifest", "taxonomies"),
     ("Manifest", "thresholds"),
-    ("Manifest", "excludable"),
+    ("ManifestAchieved", "distance"),
+    ("ManifestAchieved", "distinct_values"),
+    ("ManifestAchieved", "entropy_l"),
+    ("ManifestAchieved", "gain"),
+    ("ManifestAchieved", "k"),
+    ("ManifestAchieved", "median_posterior"),
+    ("ManifestAchieved", "recursive_c"),
+    ("ManifestAchieved", "worst_posterior"),
     ("ManifestPart", "counterfeits_per_bucket"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
     ("ManifestRule", "bounded"),
     ("ManifestRule", "enforced"),
-    ("Measures", "t_hierarchical"),
     ("MethodName", "adversary"),
     ("MethodName", "algorithm"),
-    ("OnJoinMeasure", "h"),
-    ("OnJoinMeasure", "k"),
     ("Problem", "errors"),
     ("PublicReport", "certainty"),
     ("RhoGuarantee", "mode"),
@@ -73,10 +73,10 @@ const BINARY_MEDIA_TYPES: [&str; 3] =
 /// The document with everything that was not derived.
 pub(super) fn complete(mut document: Value) -> Value {
     hoist::name_variants(&mut document);
-    document = hoist::rename(&document, |name| match name.strip_prefix("Listing_") {
+    document = hoist::rename(&document, |name| match name.strip_prefix("ListPage_") {
         Some(item) => format!("{item}List"),
-        None if name == "HeldByText" => "HeldBy".to_owned(),
-        None => hoist::variant_of(name, "HeldByText", "HeldBy"),
+        None if name == "ManifestEnforcedBy" => "EnforcedBy".to_owned(),
+        None => hoist::variant_of(name, "ManifestEnforcedBy", "EnforcedBy"),
     });
     let components = &mut document["components"];
     for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {

@@ -11,8 +11,28 @@ use crate::support::rust_source::{Token, strip, tokens};
 
 /// Words that had many meanings or none. `docs/glossary.md` has the term for each thing.
 const RETIRED: &[&str] = &[
-    "whoever", "told", "tell", "tells", "deed", "deeds", "terrain", "terrains", "strange", "stranger", "strangers",
-    "shelf", "desk", "aside", "united", "further", "beyond", "hung", "atlas", "growth", "ways", "nobody",
+    "whoever",
+    "told",
+    "tell",
+    "tells",
+    "deed",
+    "deeds",
+    "terrain",
+    "terrains",
+    "strange",
+    "stranger",
+    "strangers",
+    "shelf",
+    "desk",
+    "aside",
+    "united",
+    "further",
+    "beyond",
+    "hung",
+    "atlas",
+    "growth",
+    "ways",
+    "nobody",
 ];
 
 /// Words that English needs, and that no name of the code may have.

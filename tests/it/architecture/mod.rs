@@ -6,6 +6,6 @@ mod examples;
 mod golden;
 mod language;
 mod openapi;
-mod problem_catalogue;
 mod pages;
+mod problem_catalogue;
 mod reference_pages;

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::{fs, thread};
