@@ -17,7 +17,7 @@ use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
-use guardian::publication::PublishedBytes;
+use guardian::publication::{CompositionMode, PublishedBytes};
 use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::Provenance;
 use guardian::spec::{self, ColumnFacts, DatasetSchema, DocumentSource};
@@ -148,7 +148,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         id: None,
         series: None,
         created_at: "2026-01-01T00:00:00Z".to_owned(),
-        composition: "none",
+        composition: CompositionMode::None,
         reproducible: true,
     };
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));

@@ -13,7 +13,7 @@ use crate::ledger;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
 use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
-use crate::publication::ReleaseStatus;
+use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
 use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
@@ -137,9 +137,9 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
 
 fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseStatus) -> SeriesDisclosure {
     let (protection, guards) = match disclosure.protection {
-        RecordedProtection::Plain => ("plain", Vec::new()),
-        RecordedProtection::Exclusive => ("exclusive", Vec::new()),
-        RecordedProtection::Guarding(guards) => ("guarding", guards),
+        RecordedProtection::Plain => (ProtectionKind::Plain, Vec::new()),
+        RecordedProtection::Exclusive => (ProtectionKind::Exclusive, Vec::new()),
+        RecordedProtection::Guarding(guards) => (ProtectionKind::Guarding, guards),
     };
     let guards = guards.into_iter().map(|guard| ManifestGuard {
         quasi_identifiers: guard.quasi_identifiers,
@@ -152,16 +152,15 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseSt
         release: Some(entry.release),
         table: disclosure.table,
         attributes: disclosure.attributes,
-        protection: protection.to_owned(),
+        protection,
         guards: guards.collect(),
         cuts: BTreeMap::new(),
         status: match status {
-            ReleaseStatus::Held => "reserved",
-            ReleaseStatus::Published => "published",
+            ReleaseStatus::Held => DisclosureStatus::Reserved,
+            ReleaseStatus::Published => DisclosureStatus::Published,
             // a rejected release that was read stays in the ledger too
-            ReleaseStatus::Rejected | ReleaseStatus::Withdrawn => "withdrawn",
-        }
-        .to_owned(),
+            ReleaseStatus::Rejected | ReleaseStatus::Withdrawn => DisclosureStatus::Withdrawn,
+        },
         recorded_at: written(entry.recorded_at),
         unproven: disclosure.unproven.map(|reason| Unproven { reason }),
     }

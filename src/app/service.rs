@@ -23,6 +23,7 @@ use crate::ports::{
     RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError, problem_of,
 };
 use crate::problem::{Fault, Kind, Problem};
+use crate::publication::NoticeKind;
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, SpecificationNotice};
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, Specification};
@@ -303,8 +304,7 @@ impl AppService {
         let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
         let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
         let others = people.iter().filter(|record| record.series != dataset.series);
-        let warning =
-            |r#type: &str, detail: String| SpecificationNotice { r#type: r#type.to_owned(), pointer: None, detail };
+        let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
         let mut warnings = Vec::new();
         if dataset.record_key.is_none()
             && others.clone().next().is_some()
@@ -312,7 +312,7 @@ impl AppService {
         {
             let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
                           whether other series speak of the same people is not known";
-            warnings.push(warning("people-unknown", detail.to_owned()));
+            warnings.push(warning(NoticeKind::PeopleUnknown, detail.to_owned()));
         }
         let uncompared: BTreeSet<&str> = match own.filter(|_| dataset.same_people != Some(false)) {
             None => BTreeSet::new(),
@@ -323,7 +323,7 @@ impl AppService {
         };
         if !uncompared.is_empty() {
             let detail = describe_uncompared(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
-            warnings.push(warning("people-uncompared", detail));
+            warnings.push(warning(NoticeKind::PeopleUncompared, detail));
         }
         Ok(warnings)
     }
@@ -450,7 +450,7 @@ impl AppService {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
             })?;
-            let columns = (&table, further.as_ref());
+            let columns = engine::TablePair { published: &table, extra: further.as_ref() };
             engine::dry_run(&specification, columns, &RandomStreams::Keyed(key), &earlier, faults, &control)
         });
         let planned =
@@ -459,7 +459,7 @@ impl AppService {
         let planned = planned.map(|mut plan| {
             told(&mut plan);
             plan.warnings.extend(reused.map(|release| SpecificationNotice {
-                r#type: "release-reused".to_owned(),
+                r#type: NoticeKind::ReleaseReused,
                 pointer: None,
                 detail: format!("an equal job has a release already; a job would give it back: {release}"),
             }));
@@ -477,7 +477,7 @@ fn add_composition(
     unknown_people: &[SpecificationNotice],
 ) {
     if let Some(clash) = clash {
-        clash.verdict().clone_into(&mut plan.composition.verdict);
+        plan.composition.verdict = clash.verdict();
         plan.composition.counts = clash.counts();
         if !is_unproven {
             plan.problems.push(clash.problem().to_json("about:blank"));

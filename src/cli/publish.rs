@@ -12,7 +12,7 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
-use crate::publication::Unit;
+use crate::publication::{CompositionMode, Unit};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{Provenance, public_report};
 use crate::spec::DocumentSource;
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         id: None,
         series: None,
         created_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-        composition: "none",
+        composition: CompositionMode::None,
         reproducible: arguments.reproduce.is_some(),
     };
     let order = ReleaseInput {

@@ -14,7 +14,7 @@ use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, VerificationInput};
-use crate::publication::Unit;
+use crate::publication::{CheckName, Unit};
 use crate::report::{CheckResult, VerificationSummary};
 use crate::spec::DocumentSource;
 use crate::telemetry;
@@ -92,7 +92,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, Co
         // what the unit says of the rows is seen in the original alone
         summary.verified &= job.persons.is_none();
         summary.checks.push(CheckResult {
-            check: "unit".to_owned(),
+            check: CheckName::Unit,
             passed: job.persons.is_none(),
             detail: job.persons.map(|problem| problem.detail),
         });
@@ -111,5 +111,5 @@ fn say(summary: &VerificationSummary, json: bool) -> std::io::Result<()> {
         writeln!(out, "{:10} {verdict} {}", check.check, check.detail.as_deref().unwrap_or_default())?;
     }
     let verdict = if summary.verified { "verified" } else { "NOT VERIFIED" };
-    writeln!(out, "{verdict}; linkage {}", summary.linkage.replace('_', " "))
+    writeln!(out, "{verdict}; linkage {}", summary.linkage.in_words())
 }

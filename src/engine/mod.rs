@@ -7,7 +7,7 @@ mod memory;
 mod plan;
 mod prepare;
 mod read_back;
-pub(crate) mod release;
+mod release;
 mod sequential;
 mod verification;
 
@@ -23,7 +23,7 @@ pub use attack::report::{
 };
 pub use error::EngineError;
 pub use memory::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
-pub use plan::dry_run::{check, dry_run, dry_run_from_counts};
+pub use plan::dry_run::{TablePair, check, dry_run, dry_run_from_counts};
 pub use plan::profile::{
     AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile,
 };
@@ -38,7 +38,7 @@ pub use read_back::measures::{AchievedMeasures, RecursiveC, TableMeasures};
 pub use read_back::query::{ErrorModelName, QueryAnswer, QuerySet};
 pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, VerifiedRelease};
-pub use release::release;
+pub use release::run::release;
 pub use release::write::PartStore;
 pub use sequential::earlier::{against, earlier_of, entered, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, entered_of};

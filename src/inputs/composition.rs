@@ -23,6 +23,7 @@ use crate::ports::{
     StoreError, SubjectFingerprint, SubjectOverlap,
 };
 use crate::problem::{Kind, Problem};
+use crate::publication::CompositionVerdict;
 use crate::spec::Specification;
 use crate::vault::{ContentHasher, Vault};
 
@@ -49,10 +50,10 @@ pub(crate) enum CompositionConflict {
 
 impl CompositionConflict {
     /// What a plan calls it.
-    pub(crate) const fn verdict(&self) -> &'static str {
+    pub(crate) const fn verdict(&self) -> CompositionVerdict {
         match self {
-            Self::Overlapping(_) => "overlapping",
-            Self::Undeclared(_) | Self::Undecidable(..) => "undecidable",
+            Self::Overlapping(_) => CompositionVerdict::Overlapping,
+            Self::Undeclared(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::ports::{
     release_ended_problem as ended_problem,
 };
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{PublishedBytes, ReleaseStatus};
+use crate::publication::{CompositionMode, PublishedBytes, ReleaseStatus};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, Provenance, public_report};
 use crate::spec::Specification;
@@ -172,7 +172,11 @@ impl Publisher {
             id: Some(id),
             series: Some(work.assignment.job.series.clone()),
             created_at: self.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-            composition: if work.specification.unproven.is_some() { "unproven" } else { "enforced" },
+            composition: if work.specification.unproven.is_some() {
+                CompositionMode::Unproven
+            } else {
+                CompositionMode::Enforced
+            },
             reproducible: false,
         };
         let order = ReleaseInput {

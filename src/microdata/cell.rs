@@ -8,12 +8,15 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::value::AttributeType;
 
-/// What the cells of a column hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The kind of values that the cells of a column hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CellShape {
     /// One value.
     #[default]

@@ -19,22 +19,26 @@ pub use contents::{BucketColumn, PartContents, PublicationCells, PublishedBytes}
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
 pub use rule::{
-    DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation, RuleOrigin,
+    DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation,
     SubmittedRule,
 };
 pub use sequence::{
-    Conditions, EarlierColumn, EarlierRelease, EarlierReleases, Exclusion, JoinAttribute, JoinResult, JoinSelection,
-    KEY as ROW_KEY, RecordMatches, RowCorrespondence, SensitiveValue, SequentialDetails, XyMeasure, XyRequirement,
-    YElement, reference_parts, reference_text,
+    Conditions, EarlierColumn, EarlierRelease, EarlierReleases, Exclusion, JoinAttribute, JoinResult, KEY as ROW_KEY,
+    RecordMatches, RowCorrespondence, SensitiveValue, SequentialDetails, XyMeasure, XyRequirement, YElement,
+    reference_parts, reference_text,
 };
 pub use table::{
-    BreachKind, CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,
-    PublishedTable, RowMeaning, SlicedDiversity, TableGuard, TableName, TableProtection, kind_of_guarding,
+    CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,
+    PublishedTable, RowMeaning, TableGuard, TableName, TableProtection, kind_of_guarding,
 };
 pub use thresholds::{DigestedThresholds, Thresholds};
 pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
-pub use vocabulary::{ReleaseStatus, ReleaseStatusError, TableKind};
+pub use vocabulary::{
+    AdversaryModel, Algorithm, AttackInput, BreachKind, CheckName, CompositionMode, CompositionVerdict,
+    DisclosureStatus, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind, PlanRuleStatus, ProtectionKind,
+    ReleaseStatus, RowKind, RuleOrigin, SlicedDiversity, TableKind, VocabularyError,
+};
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

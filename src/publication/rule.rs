@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
 use super::thresholds::DigestedThresholds;
+use super::unit::Unit;
+use super::vocabulary::RuleOrigin;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
@@ -48,15 +50,17 @@ pub struct DeclaredThresholds {
     pub thresholds: DigestedThresholds,
 }
 
-/// Why a rule is among those that are enforced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RuleOrigin {
-    /// The caller stated it and it was kept.
-    Submitted,
-    /// The caller stated it and another rule, at least as strong, implies it.
-    ImpliedBy,
-    /// It was added because of a functional dependency that the adversary knows.
-    FromDependency,
+/// What the caller declares of the values of attributes and of the unit of protection.
+#[derive(Clone, Copy, Debug)]
+pub struct DeclaredInputs<'a> {
+    /// Values that an insider can exclude.
+    pub excluded: &'a [ExcludedValues],
+    /// Taxonomies of attributes.
+    pub taxonomies: &'a [DeclaredTaxonomy],
+    /// Thresholds that rules name.
+    pub thresholds: &'a [DeclaredThresholds],
+    /// The unit of protection.
+    pub unit: &'a Unit,
 }
 
 /// What made a rule implied or added.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
+use super::vocabulary::JoinSelection;
 use crate::microdata::{AttributeType, CellShape, Column, Table, Taxonomy};
 
 /// An attribute of a release of a sequence, by the dataset's name.
@@ -111,27 +112,6 @@ pub fn reference_parts<'t>(against: &[String], text: &'t str) -> Option<(usize, 
 const NEW: &str = "new";
 /// What stands behind it in a reference to the rows of a release.
 pub const KEY: &str = "#key";
-
-/// On which joins requirements are looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum JoinSelection {
-    /// Of the releases that a requirement names, of these with any single other, and of all.
-    #[default]
-    Default,
-    /// Of every set of releases that has those.
-    All,
-}
-
-impl JoinSelection {
-    /// The name used in the contract.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::All => "all",
-        }
-    }
-}
 
 /// What a requirement comes to on some joins.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use std::fmt;
 use super::guarantee::Guarantee;
 use super::sequence::SequentialDetails;
 use super::thresholds::Thresholds;
-use super::vocabulary::TableKind;
+use super::vocabulary::{BreachKind, ProtectionKind, RowKind, SlicedDiversity, TableKind};
 use crate::microdata::{Attr, AttrSet, CellShape};
 
 /// The name of a published table: `t1`, `t2`, ...
@@ -96,6 +96,27 @@ pub enum TableProtection {
     Guarding(Vec<TableGuard>),
     /// Neither.
     Exclusive,
+}
+
+impl TableProtection {
+    /// Kind of the protection, as documents name it.
+    #[must_use]
+    pub const fn kind(&self) -> ProtectionKind {
+        match self {
+            Self::Plain => ProtectionKind::Plain,
+            Self::Guarding(_) => ProtectionKind::Guarding,
+            Self::Exclusive => ProtectionKind::Exclusive,
+        }
+    }
+
+    /// The guards of a guarding table; no other table has one.
+    #[must_use]
+    pub fn guards(&self) -> &[TableGuard] {
+        match self {
+            Self::Guarding(guards) => guards,
+            Self::Plain | Self::Exclusive => &[],
+        }
+    }
 }
 
 /// What every bucket or class of a table holds alone.
@@ -191,6 +212,38 @@ pub enum RowMeaning {
     Values,
 }
 
+impl RowMeaning {
+    /// Kind of the rows, as documents name it.
+    #[must_use]
+    pub const fn kind(self) -> RowKind {
+        match self {
+            Self::Tuples => RowKind::Tuples,
+            Self::TuplesAndCounterfeits { .. } => RowKind::TuplesAndCounterfeits,
+            Self::Values => RowKind::Values,
+        }
+    }
+
+    /// Counterfeits in each bucket, where there are any.
+    #[must_use]
+    pub const fn counterfeits_per_bucket(self) -> Option<u32> {
+        match self {
+            Self::TuplesAndCounterfeits { per_bucket } => Some(per_bucket),
+            Self::Tuples | Self::Values => None,
+        }
+    }
+
+    /// The meaning of rows of a kind; `None` where only one of both speaks of counterfeits.
+    #[must_use]
+    pub const fn from_kind(kind: RowKind, counterfeits_per_bucket: Option<u32>) -> Option<Self> {
+        match (kind, counterfeits_per_bucket) {
+            (RowKind::Tuples, None) => Some(Self::Tuples),
+            (RowKind::Values, None) => Some(Self::Values),
+            (RowKind::TuplesAndCounterfeits, Some(per_bucket)) => Some(Self::TuplesAndCounterfeits { per_bucket }),
+            (RowKind::Tuples | RowKind::Values, Some(_)) | (RowKind::TuplesAndCounterfeits, None) => None,
+        }
+    }
+}
+
 /// What a cell holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellContent {
@@ -222,39 +275,6 @@ impl CellContent {
             Self::Set => CellShape::Set,
             Self::Suppressed => CellShape::Suppressed,
         }
-    }
-}
-
-/// Where a sliced table holds its guarantee.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum SlicedDiversity {
-    /// In every bucket, among the rows that are alike beside the sensitive attribute.
-    #[default]
-    Bucket,
-    /// Over all buckets that a row may stand in, weighed by the share of a bucket's combinations that are the row.
-    Mixture,
-    /// The same, and also with buckets weighed by the number of copies of the row that are expected in them.
-    MixtureWeighted,
-}
-
-impl SlicedDiversity {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Bucket, Self::MixtureWeighted, Self::Mixture];
-
-    /// The name used in the contract.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bucket => "bucket",
-            Self::Mixture => "mixture",
-            Self::MixtureWeighted => "mixture_weighted",
-        }
-    }
-
-    /// The one of this name.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|diversity| diversity.as_str() == word)
     }
 }
 
@@ -314,32 +334,6 @@ pub struct DecompositionDetails {
 impl DecompositionDetails {
     /// So many conclusions are listed.
     pub const LISTED: usize = 100;
-}
-
-/// What leads a reader of the sensitive table to a value of another attribute.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum BreachKind {
-    /// Somebody's primary value is known, and with it the value.
-    Chain,
-    /// A primary value is known not to be somebody's, and with that the value.
-    Exclusion,
-    /// So many places of the group have the value in every world that their share is above the bound.
-    Forced,
-}
-
-impl BreachKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Chain, Self::Exclusion, Self::Forced];
-
-    /// The name used in the contract.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Chain => "chain",
-            Self::Exclusion => "exclusion",
-            Self::Forced => "forced",
-        }
-    }
 }
 
 /// A bucket of which a value of an attribute can be concluded.

@@ -1,81 +1,68 @@
-//! Closed vocabularies of documents: each enum holds the texts that manifests and plans may contain.
+//! Closed vocabularies of documents: each enum holds the texts that manifests, plans and the store may contain.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-/// Kind of a published table, as documents name it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TableKind {
-    /// Exact tuples without buckets.
-    Marginal,
-    /// One part of known attributes, linked to sensitive parts by bucket.
-    Bucketized,
-    /// Columns of attributes, permuted within buckets.
-    Sliced,
-    /// Rows in classes whose quasi-identifier cells are equal.
-    Generalized,
-    /// Buckets of a decomposition: primary values, and sets of the other sensitive values.
-    Decomposed,
-    /// Joint sensitive values of a decomposition.
-    Sensitive,
-}
-
-impl TableKind {
-    /// Text of the kind in documents.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Marginal => "marginal",
-            Self::Bucketized => "bucketized",
-            Self::Sliced => "sliced",
-            Self::Generalized => "generalized",
-            Self::Decomposed => "decomposed",
-            Self::Sensitive => "sensitive",
-        }
-    }
-}
-
-impl fmt::Display for TableKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The state of a release after its commit.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReleaseStatus {
-    /// Recorded in the ledger; it waits for an approval.
-    Held,
-    /// Readable by every caller of its tenant.
-    Published,
-    /// Refused by an officer while it was held.
-    Rejected,
-    /// No longer served; its disclosures stay in the ledger.
-    Withdrawn,
-}
-
-/// A text that names no [`ReleaseStatus`].
+/// A text that is no member of the vocabulary it was read for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("an unknown status of a release")]
-pub struct ReleaseStatusError;
+#[error("the text names no {0}")]
+pub struct VocabularyError(&'static str);
+
+/// Declares an enum whose members documents write as text, with its conversions from and to the texts.
+macro_rules! vocabulary {
+    ($(#[$meta:meta])* $name:ident: $noun:literal { $($(#[$doc:meta])* $member:ident = $text:tt,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, ToSchema)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $member,)+
+        }
+
+        impl $name {
+            /// Every member, in the order of the declaration.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$member),+];
+
+            /// Text of the member in documents.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$member => $text,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = VocabularyError;
+
+            fn try_from(text: &str) -> Result<Self, VocabularyError> {
+                Self::ALL.into_iter().find(|member| member.as_str() == text).ok_or(VocabularyError($noun))
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// The state of a release after its commit.
+    ReleaseStatus: "status of a release" {
+        /// Recorded in the ledger; it waits for an approval.
+        Held = "held",
+        /// Readable by every caller of its tenant.
+        Published = "published",
+        /// Refused by an officer while it was held.
+        Rejected = "rejected",
+        /// No longer served; its disclosures stay in the ledger.
+        Withdrawn = "withdrawn",
+    }
+}
 
 impl ReleaseStatus {
-    const ALL: [Self; 4] = [Self::Held, Self::Published, Self::Rejected, Self::Withdrawn];
-
-    /// The text of the status in documents and in the store.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Published => "published",
-            Self::Rejected => "rejected",
-            Self::Withdrawn => "withdrawn",
-        }
-    }
-
     /// Whether callers may read the parts; those of a held release need the scope to approve it.
     #[must_use]
     pub const fn is_served(self) -> bool {
@@ -92,46 +79,401 @@ impl ReleaseStatus {
     }
 }
 
-impl fmt::Display for ReleaseStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+vocabulary! {
+    /// The state of a disclosure in the ledger; it counts in each of them.
+    DisclosureStatus: "status of a disclosure" {
+        /// Its release is held.
+        Reserved = "reserved",
+        /// Its release is served.
+        Published = "published",
+        /// Its release is no longer served.
+        Withdrawn = "withdrawn",
     }
 }
 
-impl TryFrom<&str> for ReleaseStatus {
-    type Error = ReleaseStatusError;
+vocabulary! {
+    /// The earlier releases that a release was checked against.
+    CompositionMode: "mode of composition" {
+        /// All earlier releases of the series.
+        Enforced = "enforced",
+        /// None, on a statement of the caller.
+        Unproven = "unproven",
+        /// None, because there was no ledger.
+        None = "none",
+        /// Those of the same dataset alone; in manifests from before series existed.
+        SameDatasetOnly = "same_dataset_only",
+    }
+}
 
-    fn try_from(text: &str) -> Result<Self, ReleaseStatusError> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ReleaseStatusError)
+vocabulary! {
+    /// Outcome of the composition check of a plan.
+    CompositionVerdict: "verdict of the composition check" {
+        /// No rule breaks.
+        Safe = "safe",
+        /// A rule of this or an earlier release breaks.
+        Violated = "violated",
+        /// The tables are not known yet, or the data subjects are not known.
+        Undecidable = "undecidable",
+        /// Another series holds records of the same data subjects.
+        Overlapping = "overlapping",
+    }
+}
+
+vocabulary! {
+    /// The method of a release.
+    MethodKind: "method" {
+        /// Decomposition into tables in Guardian Normal Form.
+        Versatile = "versatile",
+        /// Buckets of l different sensitive values.
+        Anatomy = "anatomy",
+        /// Buckets whose sizes follow thresholds of the values.
+        Bucketize = "bucketize",
+        /// Several sensitive attributes, one of which makes the buckets.
+        Decompose = "decompose",
+        /// Classes with generalized cells.
+        Generalize = "generalize",
+        /// Generalization that is checked on the join with earlier releases.
+        Sequential = "sequential",
+        /// Columns of attributes, permuted within buckets.
+        Slicing = "slicing",
+    }
+}
+
+vocabulary! {
+    /// The algorithm by which versatile publishing finds its tables.
+    ///
+    /// # Citations
+    /// [Jin et al. 2010, Algorithms 1 to 3]
+    Algorithm: "algorithm" {
+        /// Utility-aware decomposition: from the rules alone (Algorithm 2).
+        Uad = "uad",
+        /// Guardian decomposition: greedy, by the information in the tables (Algorithm 1, corrected).
+        Gd = "gd",
+        /// One table for each attribute.
+        SingleAttribute = "single_attribute",
+        /// One table, bucketized on all sensitive attributes together (Algorithm 3).
+        MultiSa = "multi_sa",
+        /// The better of UAD and GD within a work budget.
+        Auto = "auto",
+    }
+}
+
+vocabulary! {
+    /// A limit on the adversary that a guarantee assumes.
+    ///
+    /// # Citations
+    /// [Wong et al. 2007]
+    AdversaryModel: "model of the adversary" {
+        /// The adversary draws no conclusion from the choice of the tables, in which the data had a part.
+        WithoutMinimality = "without minimality",
+    }
+}
+
+vocabulary! {
+    /// Reason for which a rule is listed.
+    RuleOrigin: "origin of a rule" {
+        /// The caller declared it, and it is enforced.
+        Submitted = "submitted",
+        /// The caller declared it, and another rule implies it.
+        ImpliedBy = "implied_by",
+        /// A functional dependency that the adversary knows adds it.
+        FromDependency = "from_dependency",
+    }
+}
+
+vocabulary! {
+    /// Outcome of a rule in a plan.
+    PlanRuleStatus: "status of a planned rule" {
+        /// The planned tables enforce it.
+        Kept = "kept",
+        /// Another rule implies it.
+        Implied = "implied",
+        /// No table can enforce it.
+        Refused = "refused",
+    }
+}
+
+vocabulary! {
+    /// Kind of a published table, as documents name it.
+    TableKind: "kind of a table" {
+        /// Exact tuples without buckets.
+        Marginal = "marginal",
+        /// One part of known attributes, linked to sensitive parts by bucket.
+        Bucketized = "bucketized",
+        /// Columns of attributes, permuted within buckets.
+        Sliced = "sliced",
+        /// Rows in classes whose quasi-identifier cells are equal.
+        Generalized = "generalized",
+        /// Buckets of a decomposition: primary values, and sets of the other sensitive values.
+        Decomposed = "decomposed",
+        /// Joint sensitive values of a decomposition.
+        Sensitive = "sensitive",
+    }
+}
+
+vocabulary! {
+    /// Kind of a table's protection when other tables are published of the same data subjects.
+    ProtectionKind: "protection of a table" {
+        /// Exact tuples without a guard.
+        Plain = "plain",
+        /// The table keeps its guards whatever else is published.
+        Guarding = "guarding",
+        /// The table keeps its guarantee only if no other table shares an attribute.
+        Exclusive = "exclusive",
+    }
+}
+
+vocabulary! {
+    /// Kind of the rows of a part.
+    RowKind: "kind of rows" {
+        /// Each row is a tuple of the original.
+        Tuples = "tuples",
+        /// Each row is a tuple of the original, or a counterfeit.
+        TuplesAndCounterfeits = "tuples_and_counterfeits",
+        /// Each row is a distinct value of its bucket, and may be noise.
+        Values = "values",
+    }
+}
+
+vocabulary! {
+    /// Scope in which a sliced table keeps its guarantee.
+    #[derive(Default)]
+    SlicedDiversity: "diversity of a sliced table" {
+        /// Each bucket, among the rows that agree on all but the sensitive attribute.
+        #[default]
+        Bucket = "bucket",
+        /// Each bucket, and all buckets weighted by the expected number of copies of the row.
+        MixtureWeighted = "mixture_weighted",
+        /// All buckets that match a row, weighted by the share of a bucket's combinations that equal the row.
+        Mixture = "mixture",
+    }
+}
+
+vocabulary! {
+    /// The joins on which requirements are checked.
+    #[derive(Default)]
+    JoinSelection: "selection of joins" {
+        /// The releases that a requirement names, these with any single other release, and all releases.
+        #[default]
+        Default = "default",
+        /// Every set of releases that contains the named ones.
+        All = "all",
+    }
+}
+
+vocabulary! {
+    /// How an adversary infers a value from the tables of a decomposition.
+    ///
+    /// # Citations
+    /// `docs/spec/decompose.md#attacks`
+    BreachKind: "kind of breach" {
+        /// The adversary knows a primary value, which implies the other value.
+        Chain = "chain",
+        /// The adversary excludes a primary value, which leaves the other value.
+        Exclusion = "exclusion",
+        /// Too many rows of the bucket have the value in every possible world.
+        Forced = "forced",
+    }
+}
+
+vocabulary! {
+    /// Whether the verifier compared the parts with the secret assignment of rows to buckets.
+    Linkage: "state of the linkage" {
+        /// Both the original and the witness were available.
+        Checked = "checked",
+        /// The original or the witness was missing.
+        NotChecked = "not_checked",
+    }
+}
+
+impl Linkage {
+    /// The linkage in a sentence for people.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Checked => "checked",
+            Self::NotChecked => "not checked",
+        }
+    }
+}
+
+vocabulary! {
+    /// A check of the verifier.
+    CheckName: "check" {
+        /// Each part is the projection of the original that the witness records. Needs the original.
+        Content = "content",
+        /// The parts of a table agree on their buckets, which together hold all rows; labels reveal nothing.
+        Buckets = "buckets",
+        /// Every bucket satisfies the guards of its table; a sliced table satisfies its guarantee over all buckets, which needs the
+        /// original.
+        Guarantee = "guarantee",
+        /// The tables are in Guardian Normal Form for all submitted rules, and each rule is enforced as claimed.
+        Gnf = "gnf",
+        /// Rows and labels are in canonical order.
+        Order = "order",
+        /// Parts hold exactly the values of the original.
+        Dictionary = "dictionary",
+        /// Parts have exactly the claimed columns and rows, and nothing else is published.
+        Columns = "columns",
+        /// Tables have the shape that their protection claims.
+        Guards = "guards",
+        /// A sequential release satisfies its requirements on the join with earlier ones. Needs the earlier releases.
+        Requirements = "requirements",
+        /// Every file has the digest in the manifest.
+        Digests = "digests",
+        /// The figures of the manifest follow from the parts.
+        Figures = "figures",
+        /// No data subject has more rows than the unit of protection allows.
+        Unit = "unit",
+    }
+}
+
+impl CheckName {
+    /// The checks of the verifier, in the order of an answer; the others compare a manifest with its parts.
+    pub const OF_VERIFIER: [Self; 9] = [
+        Self::Content,
+        Self::Buckets,
+        Self::Guarantee,
+        Self::Gnf,
+        Self::Order,
+        Self::Dictionary,
+        Self::Columns,
+        Self::Guards,
+        Self::Requirements,
+    ];
+}
+
+vocabulary! {
+    /// How the model of the original is made from published tables; a later member is less exact.
+    ModelKind: "kind of model" {
+        /// A product over tables that form a join tree.
+        ClosedForm = "closed_form",
+        /// Iterative proportional fitting of tables that form no join tree.
+        Fitted = "ipf",
+        /// A product over some tables that form a join tree, because fitting all of them is too large.
+        AcyclicSubset = "acyclic_subset",
+    }
+}
+
+vocabulary! {
+    /// The data that an attack reads.
+    AttackInput: "input of an attack" {
+        /// The published parts alone.
+        Parts = "parts",
+        /// The published parts and the original.
+        Original = "original",
+    }
+}
+
+vocabulary! {
+    /// The subject of a notice in a plan, a manifest or a verification.
+    NoticeKind: "kind of notice" {
+        /// An algorithm was chosen by its score.
+        AlgorithmChosen = "algorithm-chosen",
+        /// A proposed schema publishes an attribute in no table.
+        AttributeInNoTable = "attribute-in-no-table",
+        /// The adversary may infer a value from the tables of a decomposition.
+        CanBeConcluded = "can-be-concluded",
+        /// Columns of a sliced table share attributes.
+        ColumnsShareAttributes = "columns-share-attributes",
+        /// Values that follow from a decomposition.
+        Concluded = "concluded",
+        /// Inferences from a decomposition were too many to compute.
+        ConclusionsNotComputed = "conclusions-not-computed",
+        /// Counterfeits have values that other attributes of their bucket make unlikely.
+        CounterfeitsUnlikely = "counterfeits-unlikely",
+        /// The closure over dependencies is a necessary condition only.
+        DependencyNecessaryOnly = "dependency-necessary-only",
+        /// A guarantee holds over all buckets that match a row, not in each one.
+        DiversityByMixture = "diversity-by-mixture",
+        /// Distances of classes were not computed.
+        DistancesNotComputed = "distances-not-computed",
+        /// The search for attributes that expose a sensitive one was cut short.
+        ExposureNotComplete = "exposure-not-complete",
+        /// The joint values of a decomposition exclude listed values of a bucket.
+        ExcludableValues = "excludable-values",
+        /// The caller publishes an attribute that looks like an identifier.
+        IdentifierOverridden = "identifier-overridden",
+        /// Buckets of a proposed table guard no rule.
+        IdleBucketization = "idle-bucketization",
+        /// The verifier assumes that every part of a bucket was permuted independently.
+        IndependentShuffles = "independent-shuffles",
+        /// Two tables were evaluated as one decomposition.
+        JudgedTogether = "judged-together",
+        /// Bucket labels of an external table may reveal links.
+        Labels = "labels",
+        /// An attribute has nearly as many values as the table has rows.
+        MostlyDistinct = "mostly-distinct",
+        /// The posterior of an attribute of a decomposition has no bound.
+        NotBounded = "not-bounded",
+        /// The tables are decided once the rows are read.
+        NotDecided = "not-decided",
+        /// Proposed tables form no join tree.
+        NotDecomposable = "not-decomposable",
+        /// Cells of an external table are compared as text.
+        OpaqueCells = "opaque-cells",
+        /// The data subjects of series could not be compared.
+        PeopleUncompared = "people-uncompared",
+        /// The data subjects of a dataset are not known.
+        PeopleUnknown = "people-unknown",
+        /// An equal job has a release already.
+        ReleaseReused = "release-reused",
+        /// The order of the rows of an external table may reveal links.
+        RowOrder = "row-order",
+        /// A sensitive attribute of a rule is in no table.
+        SensitiveNotPublished = "sensitive-not-published",
+        /// A value with a threshold of its own does not occur.
+        ThresholdUnused = "threshold-unused",
+        /// An insider may exclude the missing value, and the caller did not declare it.
+        UndeclaredMissing = "undeclared-missing",
+        /// A part lists values without their counts.
+        ValuesOnly = "values-only",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+
+    use serde::de::DeserializeOwned;
+
     use super::*;
 
-    #[test]
-    fn table_kinds_are_written_as_their_texts() {
-        let all = [
-            TableKind::Marginal,
-            TableKind::Bucketized,
-            TableKind::Sliced,
-            TableKind::Generalized,
-            TableKind::Decomposed,
-            TableKind::Sensitive,
-        ];
-        for kind in all {
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
-            assert_eq!(serde_json::from_value::<TableKind>(kind.as_str().into()).unwrap(), kind);
+    fn assert_read_back<T>(members: &[T])
+    where
+        T: Copy + PartialEq + Debug + fmt::Display + Serialize + DeserializeOwned,
+        T: for<'a> TryFrom<&'a str, Error = VocabularyError>,
+    {
+        for member in members {
+            let text = member.to_string();
+            assert_eq!(serde_json::to_value(member).unwrap(), text.as_str());
+            assert_eq!(serde_json::from_value::<T>(text.as_str().into()).unwrap(), *member);
+            assert_eq!(T::try_from(text.as_str()), Ok(*member));
         }
+        assert!(T::try_from("no member").is_err());
     }
 
     #[test]
-    fn release_status_texts_read_back_equal() {
-        for status in ReleaseStatus::ALL {
-            assert_eq!(ReleaseStatus::try_from(status.as_str()), Ok(status));
-            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
-        }
-        assert_eq!(ReleaseStatus::try_from("lost"), Err(ReleaseStatusError));
+    fn vocabulary_texts_read_back_equal() {
+        assert_read_back(&ReleaseStatus::ALL);
+        assert_read_back(&DisclosureStatus::ALL);
+        assert_read_back(&CompositionMode::ALL);
+        assert_read_back(&CompositionVerdict::ALL);
+        assert_read_back(&MethodKind::ALL);
+        assert_read_back(&Algorithm::ALL);
+        assert_read_back(&AdversaryModel::ALL);
+        assert_read_back(&RuleOrigin::ALL);
+        assert_read_back(&PlanRuleStatus::ALL);
+        assert_read_back(&TableKind::ALL);
+        assert_read_back(&ProtectionKind::ALL);
+        assert_read_back(&RowKind::ALL);
+        assert_read_back(&SlicedDiversity::ALL);
+        assert_read_back(&JoinSelection::ALL);
+        assert_read_back(&BreachKind::ALL);
+        assert_read_back(&Linkage::ALL);
+        assert_read_back(&CheckName::ALL);
+        assert_read_back(&ModelKind::ALL);
+        assert_read_back(&AttackInput::ALL);
+        assert_read_back(&NoticeKind::ALL);
     }
 }

@@ -209,7 +209,7 @@ mod tests {
             attributes: attributes.iter().map(|&name| name.into()).collect(),
             types: Default::default(),
             bucketed: false,
-            row_meaning: "tuples".into(),
+            row_meaning: crate::publication::RowKind::Tuples,
             counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 6,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::manifest::SpecificationNotice;
+use crate::publication::ModelKind;
 
 /// What only the original can say of a release.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
@@ -62,15 +63,15 @@ pub struct KlReport {
     pub bits: Option<f64>,
     /// How the model is made: `closed_form` of all tables; where some form no tree, `ipf` of all, by iterative proportional fitting;
     /// or `acyclic_subset`, of some that form one, when they have too many combinations of values to be fitted.
-    pub kl_method: String,
+    pub kl_method: ModelKind,
 }
 
 impl KlReport {
     /// So many nats of a model that is made like this.
     #[must_use]
-    pub fn new(nats: f64, kl_method: &str) -> Self {
+    pub fn new(nats: f64, kl_method: ModelKind) -> Self {
         let nats = Some(nats).filter(|nats| nats.is_finite());
-        Self { nats, bits: nats.map(|nats| nats / std::f64::consts::LN_2), kl_method: kl_method.to_owned() }
+        Self { nats, bits: nats.map(|nats| nats / std::f64::consts::LN_2), kl_method }
     }
 }
 

@@ -4,17 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    CellContent, DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues,
-    Guarantee, MethodDetails, Part, Protected, Publication, PublishedTable, RowMeaning, RuleDerivation, RuleOrigin,
-    TableGuard, TableKind, TableProtection, Thresholds, Unit, UnitGuarantees,
+    AdversaryModel, Algorithm, CheckName, CompositionMode, DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds,
+    DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, Linkage, MethodDetails, MethodKind,
+    ModelKind, NoticeKind, Part, Protected, ProtectionKind, Publication, PublishedTable, ReleaseStatus, RowKind,
+    RuleDerivation, RuleOrigin, TableGuard, TableKind, Thresholds, Unit, UnitGuarantees,
 };
 
 /// The manifest of a release.
@@ -34,11 +37,10 @@ pub struct Manifest {
     pub unit: Unit,
     /// How it was made.
     pub method: MethodName,
-    /// What it was judged against: `enforced` (all that was published of the same people), `unproven` (nothing had to hold beside it), or
-    /// `none` without a server; `same_dataset_only` in releases from before people were remembered.
-    pub composition: String,
-    /// `published`.
-    pub status: String,
+    /// The earlier releases it was checked against.
+    pub composition: CompositionMode,
+    /// The state of the release.
+    pub status: ReleaseStatus,
     /// True when the caller chose the key of the release: its secrets are then the caller's to keep.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reproducible: bool,
@@ -49,8 +51,9 @@ pub struct Manifest {
     /// What the verifier of the written parts found.
     pub verification: VerificationSummary,
     /// What only some methods have to say.
+    #[serde(serialize_with = "with_sorted_members")]
     #[schema(value_type = Option<Object>)]
-    pub method_details: Option<Value>,
+    pub method_details: Option<MethodDetailsForm>,
     /// Public utility.
     pub utility: Utility,
     /// Dependencies that the adversary is taken to know.
@@ -80,16 +83,10 @@ impl ManifestRule {
 }
 
 impl ManifestPart {
-    /// What the cells of a column hold, as they are written.
+    /// The kind of values that the cells of a column hold.
     #[must_use]
-    pub fn shape(&self, column: &str) -> CellShape {
-        match self.cells.get(column).map(String::as_str) {
-            Some("interval") => CellShape::Interval,
-            Some("set") => CellShape::Set,
-            Some("node") => CellShape::Node,
-            Some("suppressed") => CellShape::Suppressed,
-            _ => CellShape::Exact,
-        }
+    pub fn cell_shape(&self, column: &str) -> CellShape {
+        self.cells.get(column).copied().unwrap_or_default()
     }
 }
 
@@ -113,14 +110,13 @@ impl Manifest {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MethodName {
     /// The method.
-    pub r#type: String,
+    pub r#type: MethodKind,
     /// Its algorithm, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub algorithm: Option<String>,
-    /// `without minimality` where the data had a part in the choice of tables: what that choice says of the data to one who asks
-    /// why it was made is not reckoned with.
+    pub algorithm: Option<Algorithm>,
+    /// The limit on the adversary, where the data had a part in the choice of the tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub adversary: Option<String>,
+    pub adversary: Option<AdversaryModel>,
 }
 
 /// A rule and how it stands.
@@ -128,8 +124,8 @@ pub struct MethodName {
 pub struct ManifestRule {
     /// Where the specification states it.
     pub pointer: Option<String>,
-    /// `submitted`, `implied_by` or `from_dependency`.
-    pub origin: String,
+    /// Why it is listed.
+    pub origin: RuleOrigin,
     /// What the adversary may know.
     pub quasi_identifiers: Vec<String>,
     /// What stays protected.
@@ -147,7 +143,7 @@ pub struct ManifestRule {
     pub bounded: Option<bool>,
     /// What made it implied or added.
     #[schema(value_type = Option<Object>)]
-    pub because: Option<Value>,
+    pub because: Option<RuleDerivationForm>,
     /// Why it holds.
     pub enforced_by: ManifestEnforcedBy,
     /// What the buckets of its guardian achieve, from the parts.
@@ -215,12 +211,12 @@ pub struct ManifestAchieved {
 pub struct ManifestTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// A word for readers: marginal, bucketized, ...
-    pub kind: String,
+    /// What kind of table it is.
+    pub kind: TableKind,
     /// The attributes of all parts, in the dataset's column order.
     pub attributes: Vec<String>,
-    /// `plain`, `guarding` or `exclusive`.
-    pub protection: String,
+    /// Its protection beside other tables.
+    pub protection: ProtectionKind,
     /// What the table guarantees by itself.
     pub guards: Vec<ManifestGuard>,
     /// Its parts; several are tied by `bucket`.
@@ -252,13 +248,12 @@ pub struct ManifestPart {
     /// Whether the first column is `bucket`.
     pub bucketed: bool,
     /// What a row stands for.
-    pub row_meaning: String,
+    pub row_meaning: RowKind,
     /// How many rows of each bucket are counterfeits, where there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfeits_per_bucket: Option<u32>,
     /// The columns whose cells are not exact values.
-    #[schema(value_type = BTreeMap<String, String>)]
-    pub cells: BTreeMap<String, String>,
+    pub cells: BTreeMap<String, CellShape>,
     /// How many rows there are.
     pub rows: u64,
     /// The name of the CSV file.
@@ -275,8 +270,8 @@ pub struct ManifestPart {
 pub struct VerificationSummary {
     /// Whether every check passed.
     pub verified: bool,
-    /// `checked` when each part was compared with the secret assignment, else `not_checked`.
-    pub linkage: String,
+    /// Whether each part was compared with the secret assignment.
+    pub linkage: Linkage,
     /// The checks.
     pub checks: Vec<CheckResult>,
 }
@@ -285,7 +280,7 @@ pub struct VerificationSummary {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CheckResult {
     /// Its name.
-    pub check: String,
+    pub check: CheckName,
     /// Whether it passed.
     pub passed: bool,
     /// What did not hold.
@@ -301,9 +296,9 @@ pub struct Utility {
     /// The entropy of the model that the parts allow, in nats: how much they leave open. Where the specification asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_entropy_nats: Option<f64>,
-    /// How the model is made: `closed_form` of all tables, or, where they form no tree, `acyclic_subset`, of some.
+    /// How the model is made: `closed_form` of all tables, or `acyclic_subset` of some where they form no join tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entropy_method: Option<String>,
+    pub entropy_method: Option<ModelKind>,
 }
 
 /// Buckets of one size.
@@ -318,24 +313,59 @@ pub struct BucketSizes {
 }
 
 /// Functional dependencies.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ManifestDependencies {
-    /// Stated by the caller.
+    /// Declared by the caller.
     #[schema(value_type = Vec<Object>)]
-    pub declared: Vec<Value>,
+    pub declared: Vec<DependencyForm>,
     /// Found in the data, where one changed a rule.
     #[schema(value_type = Vec<Object>)]
-    pub discovered: Vec<Value>,
+    pub discovered: Vec<DependencyForm>,
     /// Withdrawn by the caller, with a reason.
     #[schema(value_type = Vec<Object>)]
-    pub assumed_unknown: Vec<Value>,
+    pub assumed_unknown: Vec<AssumedUnknownForm>,
+}
+
+// members of the three forms below stand in alphabetical order, as releases have always had them
+
+/// A functional dependency, by the published names of its attributes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DependencyForm {
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+}
+
+/// A dependency of the data that the adversary is assumed not to know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AssumedUnknownForm {
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+    /// The reason the caller gives.
+    pub reason: String,
+}
+
+/// What made a rule implied or added, as documents write it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RuleDerivationForm {
+    /// Another rule, which implies it.
+    Rule {
+        /// The pointer of that rule.
+        rule: String,
+    },
+    /// A dependency, from which it follows.
+    Dependency(DependencyForm),
 }
 
 /// A remark on a choice of the specification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SpecificationNotice {
-    /// A stable name.
-    pub r#type: String,
+    /// Its subject.
+    pub r#type: NoticeKind,
     /// Where the specification makes the choice.
     pub pointer: Option<String>,
     /// The remark.
@@ -351,8 +381,8 @@ pub struct Provenance {
     pub series: Option<String>,
     /// RFC 3339 UTC.
     pub created_at: String,
-    /// `enforced`, `unproven` or `none`.
-    pub composition: &'static str,
+    /// The earlier releases it was checked against.
+    pub composition: CompositionMode,
     /// Whether the caller chose the key.
     pub reproducible: bool,
 }
@@ -366,70 +396,88 @@ pub struct WrittenPart {
     pub types: Vec<AttributeType>,
 }
 
-/// Builds the manifest. `names` are the published names; `written` follows the tables and parts of the publication;
-/// `achieved` gives what the buckets that hold a rule, by its index, achieve.
+/// Everything that a manifest is built from.
+pub struct ManifestInput<'a> {
+    /// Name and time of the release.
+    pub provenance: &'a Provenance,
+    /// The method.
+    pub method: MethodName,
+    /// The published tables and rules.
+    pub publication: &'a Publication,
+    /// The published names of the attributes.
+    pub names: &'a [String],
+    /// The written parts, in the order of the tables and parts of the publication.
+    pub written: &'a [Vec<WrittenPart>],
+    /// The result of the verifier.
+    pub verification: VerificationSummary,
+    /// The sizes of the buckets of each table.
+    pub bucket_sizes: Vec<BucketSizes>,
+    /// What the buckets that enforce a rule achieve, in the order of the rules.
+    pub achieved: Vec<Option<ManifestAchieved>>,
+    /// The dependencies that the adversary is assumed to know.
+    pub dependencies: ManifestDependencies,
+    /// What the caller declares of values and units.
+    pub declared: DeclaredInputs<'a>,
+    /// Notices for readers of the release.
+    pub warnings: Vec<SpecificationNotice>,
+}
+
+/// Builds the manifest of a release.
 #[must_use]
-#[expect(clippy::too_many_arguments)]
-pub fn manifest(
-    provenance: &Provenance,
-    method: MethodName,
-    publication: &Publication,
-    names: &[String],
-    written: &[Vec<WrittenPart>],
-    verification: VerificationSummary,
-    bucket_sizes: Vec<BucketSizes>,
-    achieved: &dyn Fn(usize) -> Option<ManifestAchieved>,
-    dependencies: ManifestDependencies,
-    (excludable, taxonomies, thresholds, unit): (&[ExcludedValues], &[DeclaredTaxonomy], &[DeclaredThresholds], &Unit),
-    warnings: Vec<SpecificationNotice>,
-) -> Manifest {
-    let bounded = match &publication.method_details {
-        MethodDetails::Decompose(said) => Some(said.bounded),
-        _ => None,
-    };
-    let of_method = match &publication.method_details {
-        MethodDetails::Bucketize { thresholds, .. } => Some(DigestedThresholds::from(thresholds.clone())),
-        _ => None,
-    };
-    let promised = unit.promised(thresholds.iter().map(|stated| &stated.thresholds).chain(&of_method));
-    let sequential = matches!(publication.method_details, MethodDetails::Sequential(_));
-    let writer = ManifestWriter { unit, promised, names, achieved, bounded, sequential };
+pub fn manifest(input: ManifestInput<'_>) -> Manifest {
+    let ManifestInput { provenance, publication, names, declared, .. } = input;
+    let writer = ManifestWriter::new(publication, names, declared, input.achieved);
+    let tables = publication.tables.iter().zip(input.written);
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
         created_at: provenance.created_at.clone(),
         software: concat!("guardian ", env!("CARGO_PKG_VERSION")).to_owned(),
         contract: 2,
-        unit: unit.clone(),
-        method,
-        composition: provenance.composition.to_owned(),
-        status: "published".to_owned(),
+        unit: declared.unit.clone(),
+        method: input.method,
+        composition: provenance.composition,
+        status: ReleaseStatus::Published,
         reproducible: provenance.reproducible,
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
-        tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
-        verification,
-        method_details: super::method_details::method_details(&publication.method_details, names),
-        utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
-        dependencies,
-        excludable: excludable
-            .iter()
-            .map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone()))
-            .collect(),
-        taxonomies: taxonomies
-            .iter()
-            .filter(|stated| publication.tables.iter().any(|table| table.attributes().contains(stated.attribute)))
-            .map(|stated| (names[stated.attribute.index()].clone(), stated.tree.written()))
-            .collect(),
-        thresholds: thresholds_of(thresholds, names),
-        warnings,
+        tables: tables.map(|(table, parts)| writer.table(table, parts)).collect(),
+        verification: input.verification,
+        method_details: MethodDetailsForm::from_details(&publication.method_details, names),
+        utility: Utility { bucket_sizes: input.bucket_sizes, model_entropy_nats: None, entropy_method: None },
+        dependencies: input.dependencies,
+        excludable: excludable_of(declared.excluded, names),
+        taxonomies: taxonomies_of(declared.taxonomies, publication, names),
+        thresholds: thresholds_of(declared.thresholds, names),
+        warnings: input.warnings,
     }
 }
 
-/// Thresholds, per name of the attribute on whose values they are put.
+/// Excludable values, by the name of their attribute.
+fn excludable_of(excluded: &[ExcludedValues], names: &[String]) -> BTreeMap<String, Vec<Option<String>>> {
+    excluded.iter().map(|of| (names[of.attribute.index()].clone(), of.values.clone())).collect()
+}
+
+/// The taxonomies of published attributes, by the name of the attribute.
+fn taxonomies_of(
+    taxonomies: &[DeclaredTaxonomy],
+    publication: &Publication,
+    names: &[String],
+) -> BTreeMap<String, Value> {
+    let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
+    let written = taxonomies.iter().filter(|declared| published.contains(declared.attribute));
+    written.map(|declared| (names[declared.attribute.index()].clone(), declared.tree.written())).collect()
+}
+
+/// Serializes a form with its members in alphabetical order at every level, as manifests have always been written.
+fn with_sorted_members<T: Serialize, S: Serializer>(form: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serde_json::to_value(form).map_err(S::Error::custom)?.serialize(serializer)
+}
+
+/// Thresholds, by the name of the attribute whose values they bound.
 #[must_use]
-pub fn thresholds_of(stated: &[DeclaredThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
+pub fn thresholds_of(declared: &[DeclaredThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
     let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
-    for DeclaredThresholds { attribute, thresholds } in stated {
+    for DeclaredThresholds { attribute, thresholds } in declared {
         of.entry(names[attribute.index()].clone()).or_default().push(thresholds.stated().clone());
     }
     of
@@ -437,27 +485,48 @@ pub fn thresholds_of(stated: &[DeclaredThresholds], names: &[String]) -> BTreeMa
 
 struct ManifestWriter<'a> {
     unit: &'a Unit,
-    /// What units are promised by the thresholds that rules name.
+    /// The guarantees of units behind the thresholds that rules name.
     promised: UnitGuarantees,
     names: &'a [String],
-    achieved: &'a dyn Fn(usize) -> Option<ManifestAchieved>,
-    /// Of a decomposition: the attributes that are bounded.
+    achieved: Vec<Option<ManifestAchieved>>,
+    /// The attributes whose posteriors a decomposition bounds; `None` for other methods.
     bounded: Option<AttrSet>,
-    /// Whether the table is one of a sequence: exclusive, and of exact tuples where that keeps all that is required.
+    /// Whether the release is sequential: its table is exclusive, and of exact tuples where these satisfy every requirement.
     sequential: bool,
 }
 
-impl ManifestWriter<'_> {
+impl<'a> ManifestWriter<'a> {
+    fn new(
+        publication: &Publication,
+        names: &'a [String],
+        declared: DeclaredInputs<'a>,
+        achieved: Vec<Option<ManifestAchieved>>,
+    ) -> Self {
+        let (mut bounded, mut of_method, mut sequential) = (None, None, false);
+        match &publication.method_details {
+            MethodDetails::Decompose(details) => bounded = Some(details.bounded),
+            MethodDetails::Bucketize { thresholds, .. } => {
+                of_method = Some(DigestedThresholds::from(thresholds.clone()))
+            }
+            MethodDetails::Sequential(_) => sequential = true,
+            MethodDetails::None | MethodDetails::Slicing { .. } => {}
+        }
+        let of_rules = declared.thresholds.iter().map(|declared| &declared.thresholds);
+        let promised = declared.unit.promised(of_rules.chain(&of_method));
+        Self { unit: declared.unit, promised, names, achieved, bounded, sequential }
+    }
+
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
     fn rule(&self, index: usize, rule: &EnforcedRule) -> ManifestRule {
         let because = rule.because.as_ref().map(|because| match because {
-            RuleDerivation::Rule(pointer) => serde_json::json!({ "rule": pointer }),
-            RuleDerivation::Dependency { determinant, dependent } => {
-                serde_json::json!({ "determinant": self.named(*determinant), "dependent": self.named(*dependent) })
-            }
+            RuleDerivation::Rule(pointer) => RuleDerivationForm::Rule { rule: pointer.clone() },
+            RuleDerivation::Dependency { determinant, dependent } => RuleDerivationForm::Dependency(DependencyForm {
+                dependent: self.named(*dependent),
+                determinant: self.named(*determinant),
+            }),
         });
         let enforced_by = match &rule.enforced_by {
             EnforcedBy::Unreachable => ManifestEnforcedBy::Unreachable { unreachable: true },
@@ -468,7 +537,7 @@ impl ManifestWriter<'_> {
         };
         ManifestRule {
             pointer: rule.pointer.clone(),
-            origin: origin_name(rule.origin).to_owned(),
+            origin: rule.origin,
             quasi_identifiers: self.named(rule.known),
             sensitive: self.named(rule.protects.attributes()),
             combination: matches!(rule.protects, Protected::Joint(_)),
@@ -477,16 +546,11 @@ impl ManifestWriter<'_> {
             bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
             enforced_by,
-            achieved: (self.achieved)(index),
+            achieved: self.achieved.get(index).copied().flatten(),
         }
     }
 
     fn table(&self, table: &PublishedTable, written: &[WrittenPart]) -> ManifestTable {
-        let (protection, guards) = match &table.protection {
-            TableProtection::Plain => ("plain", &[][..]),
-            TableProtection::Guarding(guards) => ("guarding", &guards[..]),
-            TableProtection::Exclusive => ("exclusive", &[][..]),
-        };
         let guard = |guard: &TableGuard| ManifestGuard {
             quasi_identifiers: self.named(guard.known),
             sensitive: self.named(guard.protects.attributes()),
@@ -495,55 +559,31 @@ impl ManifestWriter<'_> {
         };
         ManifestTable {
             name: table.name.0.clone(),
-            kind: if self.sequential && !table.is_generalized() { TableKind::Marginal } else { table.kind() }
-                .to_string(),
+            kind: if self.sequential && !table.is_generalized() { TableKind::Marginal } else { table.kind() },
             attributes: self.named(table.attributes()),
-            protection: protection.to_owned(),
-            guards: guards.iter().map(guard).collect(),
+            protection: table.protection.kind(),
+            guards: table.protection.guards().iter().map(guard).collect(),
             parts: table.parts.iter().zip(written).map(|(part, written)| self.part(table, part, written)).collect(),
         }
     }
 
     fn part(&self, table: &PublishedTable, part: &Part, written: &WrittenPart) -> ManifestPart {
-        let meaning = match part.rows {
-            RowMeaning::Tuples => "tuples",
-            RowMeaning::TuplesAndCounterfeits { .. } => "tuples_and_counterfeits",
-            RowMeaning::Values => "values",
-        };
         let cells = part.columns.iter().filter_map(|column| {
-            let word = match column.cells {
-                CellContent::Exact => return None,
-                CellContent::Interval => "interval",
-                CellContent::Node { .. } => "node",
-                CellContent::Set => "set",
-                CellContent::Suppressed => "suppressed",
-            };
-            Some((column.name.clone(), word.to_owned()))
+            let shape = column.cells.shape();
+            (shape != CellShape::Exact).then(|| (column.name.clone(), shape))
         });
         ManifestPart {
             name: part.name.clone(),
             attributes: part.columns.iter().map(|column| column.name.clone()).collect(),
             types: part.columns.iter().zip(&written.types).map(|(column, &kind)| (column.name.clone(), kind)).collect(),
             bucketed: part.bucketed,
-            row_meaning: meaning.to_owned(),
-            counterfeits_per_bucket: match part.rows {
-                RowMeaning::TuplesAndCounterfeits { per_bucket } => Some(per_bucket),
-                RowMeaning::Tuples | RowMeaning::Values => None,
-            },
+            row_meaning: part.rows.kind(),
+            counterfeits_per_bucket: part.rows.counterfeits_per_bucket(),
             cells: cells.collect(),
             rows: part.len,
             file: part.file(&table.name),
             sha256: written.sha256.clone(),
             null: part.null.clone(),
         }
-    }
-}
-
-/// The contract's name of an origin.
-pub(super) const fn origin_name(origin: RuleOrigin) -> &'static str {
-    match origin {
-        RuleOrigin::Submitted => "submitted",
-        RuleOrigin::ImpliedBy => "implied_by",
-        RuleOrigin::FromDependency => "from_dependency",
     }
 }

@@ -1,181 +1,233 @@
-//! What only some methods have to say, as a manifest states it.
+//! The details of a method, as a manifest writes them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::ratio::ManifestRatio;
+use super::sequence::SequentialForm;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    BreachKind, DecompositionDetails, InferableBucket, MethodDetails, SlicedDiversity, Thresholds,
+    BreachKind, DecompositionDetails, InferableBucket, MethodDetails, MethodKind, SlicedDiversity, Thresholds,
 };
 
-/// What `bucketize` says.
-#[derive(Serialize, Deserialize)]
+/// The details of one method; the members of the form say which method.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum MethodDetailsForm {
+    /// Details of `bucketize`.
+    Bucketize(BucketizeForm),
+    /// Details of `slicing`.
+    Slicing(SlicingForm),
+    /// Details of `decompose`.
+    Decompose(DecomposeForm),
+    /// Details of `sequential`.
+    Sequential(SequentialForm),
+}
+
+/// The bucket sizes of `bucketize` and their loss.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BucketizeDetails {
-    setting: Vec<SizeClass>,
-    loss: u64,
-    mse: f64,
+pub struct BucketizeForm {
+    /// The number of buckets of each size.
+    pub setting: Vec<SizeClass>,
+    /// Sum over buckets of (size - 1)^2.
+    pub loss: u64,
+    /// The loss divided by the number of rows minus one.
+    pub mse: f64,
+    /// A proved lower bound of the loss, where the caller asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    lower_bound: Option<u64>,
-    thresholds: Thresholds,
+    pub lower_bound: Option<u64>,
+    /// The thresholds that every bucket satisfies.
+    pub thresholds: Thresholds,
 }
 
-#[derive(Serialize, Deserialize)]
+/// Buckets of one size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SizeClass {
-    size: u64,
-    buckets: u64,
+pub struct SizeClass {
+    /// Rows in each bucket, at least one.
+    pub size: u64,
+    /// The number of such buckets.
+    pub buckets: u64,
 }
 
-/// As they stand in a manifest; null where there is nothing to say. `names` are the published names.
-#[must_use]
-pub fn method_details(method_details: &MethodDetails, names: &[String]) -> Option<Value> {
-    match method_details {
-        MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
-            let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
-            let stated = BucketizeDetails {
-                setting: setting.iter().map(|&(size, buckets)| SizeClass { size, buckets }).collect(),
-                loss: *loss,
-                // the loss of one bucket of all rows is (rows - 1)^2
-                mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
-                lower_bound: *lower_bound,
-                thresholds: thresholds.clone(),
-            };
-            // nothing of it can fail to be written
-            serde_json::to_value(stated).ok()
-        }
-        MethodDetails::Slicing { columns, diversity, column_k } => {
-            let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-            let columns = columns.iter().map(named).collect::<Vec<_>>();
-            let mut stated = json!({"columns": columns, "diversity": diversity.as_str()});
-            if let Some(k) = column_k {
-                stated["column_k"] = json!(k);
+/// The columns of a sliced table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlicingForm {
+    /// The attributes of each column, the sensitive column last.
+    pub columns: Vec<Vec<String>>,
+    /// The scope of the guarantee.
+    pub diversity: SlicedDiversity,
+    /// The least number of rows that share the cells of a column, where columns are generalized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_k: Option<u64>,
+}
+
+/// The buckets of a decomposition and what can be inferred of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecomposeForm {
+    /// The sensitive attribute that makes the buckets.
+    pub primary: String,
+    /// The least number of values of each sensitive attribute in a bucket.
+    pub l: BTreeMap<String, u64>,
+    /// The attributes whose lists may hold values that no row of the bucket has.
+    pub noise: Vec<String>,
+    /// The share of buckets without a repeated value, for each sensitive attribute but the primary one.
+    pub repeat_free_groups: BTreeMap<String, ManifestRatio>,
+    /// The first breaches, at most [`DecompositionDetails::LISTED`].
+    pub breaches: Vec<InferredBreachForm>,
+    /// The number of breaches of each kind.
+    pub breaches_total: BTreeMap<BreachKind, u64>,
+}
+
+/// A bucket for which a reader may infer a value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferredBreachForm {
+    /// How the value is inferred.
+    pub attack: BreachKind,
+    /// The label of the bucket.
+    pub bucket: u32,
+    /// The attribute whose value is inferred.
+    pub attribute: String,
+}
+
+impl MethodDetailsForm {
+    /// The form of method details, by the published `names`; `None` for methods without details.
+    #[must_use]
+    pub fn from_details(details: &MethodDetails, names: &[String]) -> Option<Self> {
+        match details {
+            MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
+                let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
+                Some(Self::Bucketize(BucketizeForm {
+                    setting: setting.iter().map(|&(size, buckets)| SizeClass { size, buckets }).collect(),
+                    loss: *loss,
+                    // the loss of one bucket of all rows is (rows - 1)^2
+                    mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
+                    lower_bound: *lower_bound,
+                    thresholds: thresholds.clone(),
+                }))
             }
-            Some(stated)
-        }
-        MethodDetails::Decompose(said) => serde_json::to_value(DecomposeDetails::new(said, names)).ok(),
-        MethodDetails::Sequential(sequence) => super::sequence::write(sequence),
-        MethodDetails::None => None,
-    }
-}
-
-/// What `decompose` says.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DecomposeDetails {
-    primary: String,
-    l: BTreeMap<String, u64>,
-    /// The attributes of which buckets may list values that none of their rows has.
-    noise: Vec<String>,
-    repeat_free_groups: BTreeMap<String, ManifestRatio>,
-    /// The first of all.
-    breaches: Vec<InferredBreachForm>,
-    breaches_total: BTreeMap<String, u64>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InferredBreachForm {
-    attack: String,
-    bucket: u32,
-    attribute: String,
-}
-
-impl DecomposeDetails {
-    fn new(said: &DecompositionDetails, names: &[String]) -> Self {
-        let name = |attr: Attr| names[attr.index()].clone();
-        let ratio = |&(count, of): &(u64, u64)| ManifestRatio { count, of };
-        let breach = |told: &InferableBucket| InferredBreachForm {
-            attack: told.kind.as_str().to_owned(),
-            bucket: told.bucket,
-            attribute: name(told.attribute),
-        };
-        Self {
-            primary: name(said.primary),
-            l: said.l.iter().map(|(attr, l)| (name(*attr), *l)).collect(),
-            noise: said.noisy.iter().map(name).collect(),
-            repeat_free_groups: said.repeat_free.iter().map(|(attr, free)| (name(*attr), ratio(free))).collect(),
-            breaches: said.first.iter().map(breach).collect(),
-            breaches_total: said.tellable.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect(),
+            MethodDetails::Slicing { columns, diversity, column_k } => {
+                let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
+                let columns = columns.iter().map(named).collect();
+                Some(Self::Slicing(SlicingForm { columns, diversity: *diversity, column_k: *column_k }))
+            }
+            MethodDetails::Decompose(details) => Some(Self::Decompose(DecomposeForm::from_details(details, names))),
+            MethodDetails::Sequential(details) => Some(Self::Sequential(SequentialForm::from_details(details))),
+            MethodDetails::None => None,
         }
     }
 
-    /// Which attributes are bounded stands with their rules.
-    fn read(&self, names: &[String]) -> Option<DecompositionDetails> {
-        let attr = |name: &String| names.iter().position(|known| known == name).map(Attr::from);
-        let kind = |word: &str| BreachKind::ALL.into_iter().find(|kind| kind.as_str() == word);
-        let told = |told: &InferredBreachForm| {
-            let (attribute, kind) = (attr(&told.attribute)?, kind(&told.attack)?);
-            Some(InferableBucket { bucket: told.bucket, attribute, kind })
-        };
-        let free = self.repeat_free_groups.iter().map(|(name, free)| Some((attr(name)?, (free.count, free.of))));
-        Some(DecompositionDetails {
-            primary: attr(&self.primary)?,
-            l: self.l.iter().map(|(name, l)| Some((attr(name)?, *l))).collect::<Option<_>>()?,
-            noisy: self.noise.iter().map(attr).collect::<Option<_>>()?,
-            bounded: AttrSet::EMPTY,
-            repeat_free: free.collect::<Option<_>>()?,
-            tellable: self
-                .breaches_total
-                .iter()
-                .map(|(word, count)| Some((kind(word)?, *count)))
-                .collect::<Option<_>>()?,
-            first: self.breaches.iter().map(told).collect::<Option<_>>()?,
+    /// The method whose details these are.
+    #[must_use]
+    pub const fn method(&self) -> MethodKind {
+        match self {
+            Self::Bucketize(_) => MethodKind::Bucketize,
+            Self::Slicing(_) => MethodKind::Slicing,
+            Self::Decompose(_) => MethodKind::Decompose,
+            Self::Sequential(_) => MethodKind::Sequential,
+        }
+    }
+}
+
+impl BucketizeForm {
+    fn read(&self) -> Option<MethodDetails> {
+        // a bucket has a row
+        if self.setting.iter().any(|class| class.size == 0 || class.size > u64::from(u32::MAX)) {
+            return None;
+        }
+        Some(MethodDetails::Bucketize {
+            thresholds: self.thresholds.clone(),
+            setting: self.setting.iter().map(|class| (class.size, class.buckets)).collect(),
+            loss: self.loss,
+            lower_bound: self.lower_bound,
         })
     }
 }
 
-/// Reads them back, out of the manifest of a method.
+impl SlicingForm {
+    fn read(&self, names: &[String]) -> Option<MethodDetails> {
+        let set = |column: &Vec<String>| column.iter().map(|name| attr_of(name, names)).collect::<Option<AttrSet>>();
+        Some(MethodDetails::Slicing {
+            columns: self.columns.iter().map(set).collect::<Option<_>>()?,
+            diversity: self.diversity,
+            column_k: self.column_k,
+        })
+    }
+}
+
+impl DecomposeForm {
+    fn from_details(details: &DecompositionDetails, names: &[String]) -> Self {
+        let name = |attr: Attr| names[attr.index()].clone();
+        let ratio = |&(count, of): &(u64, u64)| ManifestRatio { count, of };
+        let breach = |inferred: &InferableBucket| InferredBreachForm {
+            attack: inferred.kind,
+            bucket: inferred.bucket,
+            attribute: name(inferred.attribute),
+        };
+        Self {
+            primary: name(details.primary),
+            l: details.l.iter().map(|(attr, l)| (name(*attr), *l)).collect(),
+            noise: details.noisy.iter().map(name).collect(),
+            repeat_free_groups: details.repeat_free.iter().map(|(attr, free)| (name(*attr), ratio(free))).collect(),
+            breaches: details.first.iter().map(breach).collect(),
+            breaches_total: details.tellable.clone(),
+        }
+    }
+
+    /// The details without the bounded attributes: these stand with the rules of the manifest.
+    fn read(&self, names: &[String]) -> Option<DecompositionDetails> {
+        let inferred = |breach: &InferredBreachForm| {
+            let attribute = attr_of(&breach.attribute, names)?;
+            Some(InferableBucket { bucket: breach.bucket, attribute, kind: breach.attack })
+        };
+        let free = |(name, free): (&String, &ManifestRatio)| Some((attr_of(name, names)?, (free.count, free.of)));
+        let l = self.l.iter().map(|(name, l)| Some((attr_of(name, names)?, *l)));
+        Some(DecompositionDetails {
+            primary: attr_of(&self.primary, names)?,
+            l: l.collect::<Option<_>>()?,
+            noisy: self.noise.iter().map(|name| attr_of(name, names)).collect::<Option<_>>()?,
+            bounded: AttrSet::EMPTY,
+            repeat_free: self.repeat_free_groups.iter().map(free).collect::<Option<_>>()?,
+            tellable: self.breaches_total.clone(),
+            first: self.breaches.iter().map(inferred).collect::<Option<_>>()?,
+        })
+    }
+}
+
+fn attr_of(name: &str, names: &[String]) -> Option<Attr> {
+    names.iter().position(|known| known == name).map(Attr::from)
+}
+
+/// The details of a method from the form in its manifest.
 ///
 /// # Errors
-/// What cannot be understood, in words.
-pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Result<MethodDetails, String> {
-    let read = match (method, stated) {
-        ("bucketize", Some(stated)) => of_buckets(stated),
-        ("slicing", Some(stated)) => of_slices(stated, names),
-        ("decompose", Some(stated)) => {
-            let read = serde_json::from_value::<DecomposeDetails>(stated.clone()).ok();
-            read.and_then(|read| read.read(names)).map(MethodDetails::Decompose)
+/// A sentence on the form when it does not belong to the method.
+pub(super) fn read(
+    form: Option<&MethodDetailsForm>,
+    method: MethodKind,
+    names: &[String],
+) -> Result<MethodDetails, String> {
+    let details = match (method, form) {
+        (MethodKind::Bucketize, Some(MethodDetailsForm::Bucketize(form))) => form.read(),
+        (MethodKind::Slicing, Some(MethodDetailsForm::Slicing(form))) => form.read(names),
+        (MethodKind::Decompose, Some(MethodDetailsForm::Decompose(form))) => {
+            form.read(names).map(MethodDetails::Decompose)
         }
-        ("sequential", Some(stated)) => {
-            super::sequence::read(stated).map(|sequence| MethodDetails::Sequential(Box::new(sequence)))
+        (MethodKind::Sequential, Some(MethodDetailsForm::Sequential(form))) => {
+            form.read().map(|details| MethodDetails::Sequential(Box::new(details)))
         }
-        ("bucketize" | "slicing" | "decompose" | "sequential", None) => {
-            return Err(format!("a release by {method} without its method_details"));
+        (MethodKind::Bucketize | MethodKind::Slicing | MethodKind::Decompose | MethodKind::Sequential, None) => {
+            return Err(format!("a release by {method} has no method_details"));
         }
-        (_, None) => Some(MethodDetails::None),
-        _ => None,
+        (MethodKind::Versatile | MethodKind::Anatomy | MethodKind::Generalize, None) => Some(MethodDetails::None),
+        (_, Some(_)) => None,
     };
-    read.ok_or_else(|| "method_details of a method that this version does not have".to_owned())
-}
-
-fn of_buckets(stated: &Value) -> Option<MethodDetails> {
-    let BucketizeDetails { setting, loss, lower_bound, thresholds, .. } =
-        serde_json::from_value(stated.clone()).ok()?;
-    // a bucket has a row
-    if setting.iter().any(|class| class.size == 0 || class.size > u64::from(u32::MAX)) {
-        return None;
-    }
-    let setting = setting.into_iter().map(|SizeClass { size, buckets }| (size, buckets)).collect();
-    Some(MethodDetails::Bucketize { thresholds, setting, loss, lower_bound })
-}
-
-fn of_slices(stated: &Value, names: &[String]) -> Option<MethodDetails> {
-    if stated.as_object()?.keys().any(|name| !["columns", "diversity", "column_k"].contains(&name.as_str())) {
-        return None;
-    }
-    let attr = |name: &Value| names.iter().position(|known| name == known.as_str()).map(Attr::from);
-    let set = |names: &Value| names.as_array()?.iter().map(attr).collect::<Option<AttrSet>>();
-    let columns = stated["columns"].as_array()?.iter().map(set).collect::<Option<_>>()?;
-    let diversity = SlicedDiversity::of_word(stated["diversity"].as_str()?)?;
-    let column_k = match stated.get("column_k") {
-        None => None,
-        Some(k) => Some(k.as_u64()?),
-    };
-    Some(MethodDetails::Slicing { columns, diversity, column_k })
+    details.ok_or_else(|| format!("the method_details do not belong to a release by {method}"))
 }
 
 #[cfg(test)]
@@ -183,16 +235,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn method_details_read_back_equal() {
         let thresholds = Thresholds::Uniform { l: 2 };
         let setting = vec![(6, 6), (7, 2)];
-        let said = MethodDetails::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
-        let written = method_details(&said, &[]).unwrap();
+        let details = MethodDetails::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
+        let form = MethodDetailsForm::from_details(&details, &[]).unwrap();
+        let written = serde_json::to_value(&form).unwrap();
         assert_eq!(written["mse"], serde_json::json!(222.0 / 49.0));
-        assert_eq!(read(Some(&written), "bucketize", &[]), Ok(said));
-        assert_eq!(read(None, "anatomy", &[]), Ok(MethodDetails::None));
-        let mut more = written.clone();
-        more["true_loss"] = 1.into();
-        assert!(read(Some(&more), "bucketize", &[]).is_err());
+        assert_eq!(serde_json::from_value::<MethodDetailsForm>(written.clone()).unwrap(), form);
+        assert_eq!(read(Some(&form), MethodKind::Bucketize, &[]), Ok(details));
+        assert_eq!(read(None, MethodKind::Anatomy, &[]), Ok(MethodDetails::None));
+        assert!(read(Some(&form), MethodKind::Slicing, &[]).is_err());
+        let mut extended = written;
+        extended["true_loss"] = 1.into();
+        assert!(serde_json::from_value::<MethodDetailsForm>(extended).is_err());
     }
 }

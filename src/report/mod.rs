@@ -19,11 +19,12 @@ pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, RowCursorError, counted};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
-    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestDependencies, ManifestEnforcedBy, ManifestGuard,
-    ManifestPart, ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, Utility,
-    VerificationSummary, WrittenPart, manifest, thresholds_of,
+    AssumedUnknownForm, BucketSizes, CheckResult, DependencyForm, Manifest, ManifestAchieved, ManifestDependencies,
+    ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart, ManifestRule, ManifestTable, MethodName,
+    Provenance, RuleDerivationForm, SpecificationNotice, Utility, VerificationSummary, WrittenPart, manifest,
+    thresholds_of,
 };
-pub use method_details::method_details;
+pub use method_details::MethodDetailsForm;
 pub use page::report_page;
 pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;

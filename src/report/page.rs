@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::manifest::{BucketSizes, Manifest};
 use super::public::{Certainty, PublicReport};
+use crate::publication::{AdversaryModel, Algorithm};
 
 /// A picture has at most so many bars: sizes beyond are put together.
 const MAX_BARS: u64 = 40;
@@ -19,15 +20,20 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n</head>\n<body>\n<h1>{title}</h1>\n"
     );
-    let method =
-        [Some(&manifest.method.r#type), manifest.method.algorithm.as_ref(), manifest.method.adversary.as_ref()];
-    let method: Vec<&str> = method.into_iter().flatten().map(String::as_str).collect();
+    let method: Vec<&str> = [
+        Some(manifest.method.r#type.as_str()),
+        manifest.method.algorithm.map(Algorithm::as_str),
+        manifest.method.adversary.map(AdversaryModel::as_str),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let facts = [
         ("Series", manifest.series.clone().unwrap_or_else(|| "none".to_owned())),
         ("Made", format!("{} by {}", manifest.created_at, manifest.software)),
         ("Method", method.join(", ")),
-        ("Status", manifest.status.clone()),
-        ("Composition", manifest.composition.clone()),
+        ("Status", manifest.status.to_string()),
+        ("Composition", manifest.composition.to_string()),
     ];
     page.push_str("<dl>\n");
     for (name, value) in facts {

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule};
 use super::ratio::ManifestRatio;
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, RowKind, TableKind};
 
 /// What a release promises and why, in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -49,7 +49,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         let attributes = table.attributes.join(", ");
         let classes: u64 =
             manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
-        if table.kind == "generalized" {
+        if table.kind == TableKind::Generalized {
             let shared: Vec<&str> =
                 table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
             return format!(
@@ -58,17 +58,17 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                 shared.join(", ")
             );
         }
-        if table.kind == "decomposed" {
-            let of_values = table.parts.iter().filter(|part| part.row_meaning == "values");
+        if table.kind == TableKind::Decomposed {
+            let of_values = table.parts.iter().filter(|part| part.row_meaning == RowKind::Values);
             let listed: Vec<&str> = of_values.flat_map(|part| &part.attributes).map(String::as_str).collect();
             let listed = if listed.is_empty() { String::new() } else { format!("; of {} each lists values", listed.join(", ")) };
             return format!("{} holds {attributes} in {classes} buckets{listed}", table.name);
         }
-        if table.kind == "sensitive" {
+        if table.kind == TableKind::Sensitive {
             return format!("{} holds the joint values of {attributes}, of nobody in particular", table.name);
         }
         match table.guards.first() {
-            _ if table.kind == "sliced" => format!(
+            _ if table.kind == TableKind::Sliced => format!(
                 "{} holds {attributes} in {} parts, tied to each other by {} buckets",
                 table.name,
                 table.parts.len(),
@@ -97,7 +97,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         verification: format!(
             "the written parts were read back and re-checked: {}; linkage {}",
             passed.collect::<Vec<_>>().join(", "),
-            manifest.verification.linkage.replace('_', " ")
+            manifest.verification.linkage.in_words()
         ),
         reading: "in a bucket every row of one part may belong to every row of the other; rows of different tables \
                   must not be matched by their position or by bucket"

@@ -1,10 +1,12 @@
 //! Manifests read back.
 
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable};
-use crate::microdata::{Attr, AttrSet};
+use super::manifest::{
+    Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable, RuleDerivationForm,
+};
+use crate::microdata::{Attr, AttrSet, CellShape};
 use crate::publication::{
-    CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, RuleDerivation, RuleOrigin, TableGuard, TableName, TableProtection,
+    CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, ProtectionKind, Publication,
+    PublishedColumn, PublishedTable, RowMeaning, RuleDerivation, TableGuard, TableName, TableProtection,
 };
 
 /// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
@@ -14,10 +16,10 @@ use crate::publication::{
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = ManifestReader { names };
     let mut method_details =
-        super::method_details::read(manifest.method_details.as_ref(), &manifest.method.r#type, names)?;
-    if let MethodDetails::Decompose(said) = &mut method_details {
+        super::method_details::read(manifest.method_details.as_ref(), manifest.method.r#type, names)?;
+    if let MethodDetails::Decompose(details) = &mut method_details {
         let bounded = manifest.rules.iter().filter(|rule| rule.bounded == Some(true));
-        said.bounded = bounded
+        details.bounded = bounded
             .map(|rule| reader.set(&rule.sensitive))
             .try_fold(AttrSet::EMPTY, |all, of| of.map(|of| all.union(of)))?;
     }
@@ -53,12 +55,6 @@ impl ManifestReader<'_> {
     }
 
     fn rule(&self, rule: &ManifestRule) -> Result<EnforcedRule, String> {
-        let origin = match rule.origin.as_str() {
-            "submitted" => RuleOrigin::Submitted,
-            "implied_by" => RuleOrigin::ImpliedBy,
-            "from_dependency" => RuleOrigin::FromDependency,
-            _ => return Err("a rule of unknown origin".to_owned()),
-        };
         let enforced_by = match &rule.enforced_by {
             ManifestEnforcedBy::Unreachable { .. } => EnforcedBy::Unreachable,
             ManifestEnforcedBy::Guardian { guardian, known } => {
@@ -66,11 +62,15 @@ impl ManifestReader<'_> {
             }
             ManifestEnforcedBy::Table { table } => EnforcedBy::Table(TableName(table.clone())),
         };
-        let because = rule.because.as_ref().and_then(|because| because["rule"].as_str());
+        // a dependency is read with the dependencies of the manifest
+        let because = rule.because.as_ref().and_then(|because| match because {
+            RuleDerivationForm::Rule { rule } => Some(RuleDerivation::Rule(rule.clone())),
+            RuleDerivationForm::Dependency(_) => None,
+        });
         Ok(EnforcedRule {
             pointer: rule.pointer.clone(),
-            origin,
-            because: because.map(|pointer| RuleDerivation::Rule(pointer.to_owned())),
+            origin: rule.origin,
+            because,
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
             guarantee: rule.of_rows(),
@@ -86,36 +86,32 @@ impl ManifestReader<'_> {
                 guarantees: guard.guarantees.clone(),
             })
         };
-        let protection = match table.protection.as_str() {
-            "plain" => TableProtection::Plain,
-            "exclusive" if table.guards.is_empty() => TableProtection::Exclusive,
-            "guarding" => TableProtection::Guarding(table.guards.iter().map(guard).collect::<Result<_, _>>()?),
-            _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
+        let protection = match table.protection {
+            ProtectionKind::Plain => TableProtection::Plain,
+            ProtectionKind::Exclusive if table.guards.is_empty() => TableProtection::Exclusive,
+            ProtectionKind::Exclusive => return Err(format!("the exclusive table {} has guards", table.name)),
+            ProtectionKind::Guarding => {
+                TableProtection::Guarding(table.guards.iter().map(guard).collect::<Result<_, _>>()?)
+            }
         };
         let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
         Ok(PublishedTable { name: TableName(table.name.clone()), parts, protection })
     }
 
     fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
-        let foreign = || format!("part {} of table {} holds what this version does not read", part.name, table.name);
-        let rows = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
-            ("tuples", None) => RowMeaning::Tuples,
-            ("values", None) => RowMeaning::Values,
-            ("tuples_and_counterfeits", Some(per_bucket)) => RowMeaning::TuplesAndCounterfeits { per_bucket },
-            _ => return Err(foreign()),
-        };
-        if part.cells.keys().any(|name| !part.attributes.contains(name)) {
-            return Err(foreign());
+        let unreadable = || format!("the description of part {} of table {} contradicts itself", part.name, table.name);
+        let rows = RowMeaning::from_kind(part.row_meaning, part.counterfeits_per_bucket).ok_or_else(unreadable)?;
+        if part.cells.iter().any(|(name, shape)| *shape == CellShape::Exact || !part.attributes.contains(name)) {
+            return Err(unreadable());
         }
         let column = |name: &String| -> Result<PublishedColumn, String> {
-            let cells = match part.cells.get(name).map(String::as_str) {
-                None => CellContent::Exact,
-                Some("interval") => CellContent::Interval,
-                Some("set") => CellContent::Set,
-                Some("suppressed") => CellContent::Suppressed,
-                // the tree stands in the manifest beside the tables
-                Some("node") => CellContent::Node { taxonomy: name.clone(), cut: None },
-                Some(_) => return Err(foreign()),
+            let cells = match part.cell_shape(name) {
+                CellShape::Exact => CellContent::Exact,
+                CellShape::Interval => CellContent::Interval,
+                CellShape::Set => CellContent::Set,
+                CellShape::Suppressed => CellContent::Suppressed,
+                // the manifest holds the tree with the other taxonomies
+                CellShape::Node => CellContent::Node { taxonomy: name.clone(), cut: None },
             };
             Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })
         };

@@ -2,6 +2,8 @@
 
 use super::manifest::{Manifest, ManifestPart, ManifestTable};
 use super::public::public_report;
+use crate::microdata::CellShape;
+use crate::publication::{ProtectionKind, RowKind, TableKind};
 
 const LINE_CHARS: usize = 80;
 
@@ -41,19 +43,23 @@ pub fn readme(manifest: &Manifest) -> String {
 
     let generalized = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty());
     if generalized {
-        if manifest.tables.iter().any(|table| table.kind == "generalized") {
+        if manifest.tables.iter().any(|table| table.kind == TableKind::Generalized) {
             text.paragraph("", "Classes: rows whose quasi-identifiers stand in equal cells are a class.");
         }
         text.paragraph("", "Cells of several values: an interval is written `17..24`, also of a single value (`17..17`): the value of each of its rows lies between the ends, both included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, null for a missing value. A node is a name in the taxonomy that stands in the manifest, and its rows have values among the leaves below it; a leaf is the value itself. To count, spread a row evenly over its cell.");
     }
-    if manifest.tables.iter().any(|table| table.kind == "decomposed") {
+    if manifest.tables.iter().any(|table| table.kind == TableKind::Decomposed) {
         text.paragraph("", "A decomposed table has the rows of a bucket in one part, their values of the primary sensitive attribute in another, and of every other sensitive attribute a list of distinct values, which may be more than its rows have where the manifest tells of noise. The table of joint values says which sensitive values go together, and of whom is not told; rows of a primary value that it does not have are left out of it.");
         text.paragraph("", "What is promised holds as long as nothing else is published of the same people that shares an attribute with these tables.");
     }
-    if manifest.tables.iter().any(|table| table.kind == "sliced") {
+    if manifest.tables.iter().any(|table| table.kind == TableKind::Sliced) {
         text.paragraph("", "A sliced table has a part for each of its columns. In every bucket the rows of all its parts are the same people, each part in an order of its own: a row of one part may belong with every row of every other part.");
     }
-    if manifest.tables.iter().any(|table| table.kind == "sliced" && table.protection == "exclusive") {
+    if manifest
+        .tables
+        .iter()
+        .any(|table| table.kind == TableKind::Sliced && table.protection == ProtectionKind::Exclusive)
+    {
         text.paragraph("", "What is promised of it holds over all buckets in which a person may stand, not in every bucket by itself. It does so as long as nothing else is published of the same people that shares an attribute with it.");
     }
 
@@ -89,21 +95,23 @@ pub fn readme(manifest: &Manifest) -> String {
 
 fn about(table: &ManifestTable, part: &ManifestPart) -> String {
     let mut about = format!("{} rows of {}", part.rows, part.attributes.join(", "));
-    about += match part.row_meaning.as_str() {
-        "values" => "; a row is a distinct value of its bucket, and may be noise",
-        "tuples_and_counterfeits" => "; a row is a tuple of the original, or a counterfeit: a value of nobody",
-        _ => "; a row is a tuple of the original",
+    about += match part.row_meaning {
+        RowKind::Values => "; a row is a distinct value of its bucket, and may be noise",
+        RowKind::TuplesAndCounterfeits => "; a row is a tuple of the original, or a counterfeit: a value of nobody",
+        RowKind::Tuples => "; a row is a tuple of the original",
     };
     if part.bucketed {
         about += &format!("; table {}, tied to its other parts by `bucket`", table.name);
     }
     for (name, cells) in &part.cells {
-        about += &match cells.as_str() {
-            "interval" => format!("; {name} holds intervals, both ends included"),
-            "set" => format!("; {name} holds sets of values, as JSON arrays"),
-            "node" => format!("; {name} holds nodes of a taxonomy, each standing for one of the values below it"),
-            "suppressed" => format!("; {name} is suppressed: * stands for any value, also a missing one"),
-            other => format!("; {name} holds cells of kind {other}"),
+        about += &match cells {
+            CellShape::Interval => format!("; {name} holds intervals, both ends included"),
+            CellShape::Set => format!("; {name} holds sets of values, as JSON arrays"),
+            CellShape::Node => {
+                format!("; {name} holds nodes of a taxonomy, each standing for one of the values below it")
+            }
+            CellShape::Suppressed => format!("; {name} is suppressed: * stands for any value, also a missing one"),
+            CellShape::Exact => format!("; {name} holds exact values"),
         };
     }
     if let Some(null) = &part.null {

@@ -58,7 +58,7 @@ fn kinds(part: &ManifestPart) -> Vec<AttributeType> {
 /// What the cells of a part's columns hold, `bucket` first where there is one.
 fn shapes(part: &ManifestPart) -> Vec<CellShape> {
     let bucket = part.bucketed.then_some(CellShape::Exact);
-    bucket.into_iter().chain(part.attributes.iter().map(|name| part.shape(name))).collect()
+    bucket.into_iter().chain(part.attributes.iter().map(|name| part.cell_shape(name))).collect()
 }
 
 /// What has to look at all chunks of a part before it can be rendered; `None` when nothing has.

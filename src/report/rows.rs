@@ -26,7 +26,7 @@ impl<'a> PartRows<'a> {
         let kind = |name: &String| part.types.get(name).copied().unwrap_or(AttributeType::Text);
         let columns = bucket.into_iter().chain(part.attributes.iter().map(|name| (name.clone(), kind(name))));
         let (names, kinds): (Vec<String>, Vec<AttributeType>) = columns.unzip();
-        let shapes = names.iter().map(|name| part.shape(name)).collect();
+        let shapes = names.iter().map(|name| part.cell_shape(name)).collect();
         Self { part, names, kinds, shapes }
     }
 
@@ -180,7 +180,7 @@ mod tests {
             attributes: attributes.iter().map(|(name, _)| (*name).to_owned()).collect(),
             types: attributes.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect(),
             bucketed,
-            row_meaning: "tuples".into(),
+            row_meaning: crate::publication::RowKind::Tuples,
             counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 3,
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn cells_of_several_values_are_objects_and_lists() {
         let mut part = part(&[("age", AttributeType::Integer), ("job", AttributeType::Text)], false, None);
-        part.cells = [("age", "interval"), ("job", "set")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        part.cells = [("age", CellShape::Interval), ("job", CellShape::Set)].map(|(a, b)| (a.to_owned(), b)).into();
         let csv = b"age,job\n17..24,\"[\"\"a\"\",null]\"\n..30,[null]\n,\"[\"\"b,c\"\"]\"\n";
         let rows = PartRows::new(&part);
         let text = String::from_utf8(rows.ndjson(csv, true).unwrap()).unwrap();

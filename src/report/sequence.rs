@@ -1,10 +1,10 @@
-//! What a sequential release says, as a manifest states it. Releases are joined by the names that attributes have in the dataset, and these
-//! stand here; where a release publishes one under another name, `renamed` has that.
+//! The details of a sequential release, as a manifest writes them.
+//!
+//! Attributes have the names of the dataset, by which releases are joined. `renamed` holds the published names that differ.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::ratio::ManifestRatio;
 use crate::publication::{
@@ -12,17 +12,19 @@ use crate::publication::{
     XyRequirement, YElement, reference_parts, reference_text,
 };
 
-#[derive(Serialize, Deserialize)]
+/// The requirements of a sequential release, its results on joins, and its cuts.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SequentialForm {
-    against: Vec<String>,
-    /// Those of them that were published elsewhere; absent where there is none.
+pub struct SequentialForm {
+    /// The earlier releases, by id.
+    pub against: Vec<String>,
+    /// The external tables among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    entered: Vec<String>,
-    /// Whether all are projections of the same rows; absent from manifests of a time when nothing else was taken.
+    pub entered: Vec<String>,
+    /// Whether all releases are projections of the same rows; absent from older manifests, where they always are.
     #[serde(default = "always")]
     projection_precondition: bool,
-    subsets: String,
+    subsets: JoinSelection,
     cuts: BTreeMap<String, Vec<Option<String>>>,
     requirements: Vec<RequirementForm>,
     exclusions: Vec<ExclusionForm>,
@@ -34,11 +36,11 @@ const fn always() -> bool {
     true
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RequirementForm {
     pointer: String,
-    /// The earlier release that promised it; absent of the release's own.
+    /// The earlier release that promised it; absent for requirements of the release itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     promised_by: Option<String>,
     x: Vec<String>,
@@ -47,21 +49,21 @@ struct RequirementForm {
     subsets: Vec<JoinResultForm>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JoinResultForm {
     releases: Vec<String>,
     achieved: AchievedForm,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AchievedForm {
     K(u64),
     H(ManifestRatio),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExclusionForm {
     pointer: String,
@@ -71,124 +73,182 @@ struct ExclusionForm {
     right: BTreeMap<String, Option<String>>,
 }
 
-/// As it stands in a manifest.
-pub(super) fn write(sequence: &SequentialDetails) -> Option<Value> {
-    let against = &sequence.against;
-    let name = |release: &usize| match release.checked_sub(1) {
-        None => "new".to_owned(),
-        Some(earlier) => against.get(earlier).cloned().unwrap_or_default(),
-    };
-    let promised_by = |of: usize| (of > 0).then(|| name(&of));
-    let reference = |reference: &JoinAttribute| reference_text(against, reference.release, &reference.attribute);
-    let told = |told: &YElement| match told {
-        YElement::Attribute(of) => reference(of),
-        YElement::Key(release) => reference_text(against, *release, ROW_KEY),
-    };
-    let required = |(requirement, on): &(XyRequirement, Vec<JoinResult>)| RequirementForm {
-        pointer: requirement.pointer.clone(),
-        promised_by: promised_by(requirement.of),
-        x: requirement.x.iter().map(reference).collect(),
-        y: requirement.y.iter().map(told).collect(),
-        measure: requirement.measure.clone(),
-        subsets: on
-            .iter()
-            .map(|JoinResult { releases, achieved: (count, of) }| JoinResultForm {
-                releases: releases.iter().map(name).collect(),
-                achieved: match requirement.measure {
-                    XyMeasure::Anonymity { .. } => AchievedForm::K(*count),
-                    XyMeasure::Linkability { .. } => AchievedForm::H(ManifestRatio { count: *count, of: *of }),
-                },
-            })
-            .collect(),
-    };
-    let side = |side: &Conditions| {
-        let condition =
-            |(name, label): &(String, Option<String>)| (reference_text(against, side.release, name), label.clone());
-        side.within.iter().map(condition).collect()
-    };
-    let excluded = |exclusion: &Exclusion| ExclusionForm {
-        pointer: exclusion.pointer.clone(),
-        promised_by: promised_by(exclusion.of),
-        left: side(&exclusion.left),
-        right: side(&exclusion.right),
-    };
-    let written = SequentialForm {
-        against: against.clone(),
-        entered: sequence.entered.clone(),
-        projection_precondition: !sequence.other_rows,
-        subsets: sequence.subsets.as_str().to_owned(),
-        cuts: sequence.cuts.iter().cloned().collect(),
-        requirements: sequence.requirements.iter().map(required).collect(),
-        exclusions: sequence.exclusions.iter().map(excluded).collect(),
-        renamed: sequence.renamed.iter().map(|(release, names)| (name(release), names.clone())).collect(),
-    };
-    // nothing of it can fail to be written
-    serde_json::to_value(written).ok()
+/// The name of the new release among the releases of a join.
+const NEW_RELEASE: &str = "new";
+
+/// Writes numbers of releases as the texts of a form: 0 is the new release, `i` is the earlier release `against[i - 1]`.
+struct FormWriter<'a> {
+    against: &'a [String],
 }
 
-/// Reads it back; `None` where it is not understood.
-pub(super) fn read(stated: &Value) -> Option<SequentialDetails> {
-    let SequentialForm { against, entered, projection_precondition, subsets, cuts, requirements, exclusions, renamed } =
-        serde_json::from_value(stated.clone()).ok()?;
-    if !entered.iter().all(|id| against.contains(id)) {
-        return None;
+impl FormWriter<'_> {
+    fn release(&self, release: usize) -> String {
+        match release.checked_sub(1) {
+            None => NEW_RELEASE.to_owned(),
+            Some(earlier) => self.against.get(earlier).cloned().unwrap_or_default(),
+        }
     }
-    let number = |name: &String| match name.as_str() {
-        "new" => Some(0),
-        id => Some(against.iter().position(|known| known == id)? + 1),
-    };
-    let promised = |by: &Option<String>| by.as_ref().map_or(Some(0), number);
-    let reference = |text: &String| {
-        let (release, attribute) = reference_parts(&against, text)?;
+
+    fn promised_by(&self, release: usize) -> Option<String> {
+        (release > 0).then(|| self.release(release))
+    }
+
+    fn attribute(&self, of: &JoinAttribute) -> String {
+        reference_text(self.against, of.release, &of.attribute)
+    }
+
+    fn y_element(&self, element: &YElement) -> String {
+        match element {
+            YElement::Attribute(of) => self.attribute(of),
+            YElement::Key(release) => reference_text(self.against, *release, ROW_KEY),
+        }
+    }
+
+    fn requirement(&self, (requirement, results): &(XyRequirement, Vec<JoinResult>)) -> RequirementForm {
+        RequirementForm {
+            pointer: requirement.pointer.clone(),
+            promised_by: self.promised_by(requirement.of),
+            x: requirement.x.iter().map(|of| self.attribute(of)).collect(),
+            y: requirement.y.iter().map(|element| self.y_element(element)).collect(),
+            measure: requirement.measure.clone(),
+            subsets: results.iter().map(|result| self.result(result, &requirement.measure)).collect(),
+        }
+    }
+
+    fn result(
+        &self,
+        JoinResult { releases, achieved: (count, of) }: &JoinResult,
+        measure: &XyMeasure,
+    ) -> JoinResultForm {
+        JoinResultForm {
+            releases: releases.iter().map(|release| self.release(*release)).collect(),
+            achieved: match measure {
+                XyMeasure::Anonymity { .. } => AchievedForm::K(*count),
+                XyMeasure::Linkability { .. } => AchievedForm::H(ManifestRatio { count: *count, of: *of }),
+            },
+        }
+    }
+
+    fn exclusion(&self, exclusion: &Exclusion) -> ExclusionForm {
+        ExclusionForm {
+            pointer: exclusion.pointer.clone(),
+            promised_by: self.promised_by(exclusion.of),
+            left: self.conditions(&exclusion.left),
+            right: self.conditions(&exclusion.right),
+        }
+    }
+
+    fn conditions(&self, side: &Conditions) -> BTreeMap<String, Option<String>> {
+        let within = side.within.iter();
+        within.map(|(name, label)| (reference_text(self.against, side.release, name), label.clone())).collect()
+    }
+}
+
+/// Reads the texts of a form as numbers of releases; each method is `None` for an unknown release.
+struct FormReader<'a> {
+    against: &'a [String],
+}
+
+impl FormReader<'_> {
+    fn release(&self, name: &str) -> Option<usize> {
+        if name == NEW_RELEASE {
+            return Some(0);
+        }
+        Some(self.against.iter().position(|known| known == name)? + 1)
+    }
+
+    fn promised_by(&self, release: Option<&String>) -> Option<usize> {
+        release.map_or(Some(0), |release| self.release(release))
+    }
+
+    fn attribute(&self, text: &str) -> Option<JoinAttribute> {
+        let (release, attribute) = reference_parts(self.against, text)?;
         Some(JoinAttribute { release, attribute: attribute.to_owned() })
-    };
-    let told = |text: &String| match reference_parts(&against, text)? {
-        (release, ROW_KEY) => Some(YElement::Key(release)),
-        _ => reference(text).map(YElement::Attribute),
-    };
-    let required = |required: &RequirementForm| {
+    }
+
+    fn y_element(&self, text: &str) -> Option<YElement> {
+        match reference_parts(self.against, text)? {
+            (release, ROW_KEY) => Some(YElement::Key(release)),
+            _ => self.attribute(text).map(YElement::Attribute),
+        }
+    }
+
+    fn requirement(&self, form: &RequirementForm) -> Option<(XyRequirement, Vec<JoinResult>)> {
         let requirement = XyRequirement {
-            pointer: required.pointer.clone(),
-            of: promised(&required.promised_by)?,
-            x: required.x.iter().map(reference).collect::<Option<_>>()?,
-            y: required.y.iter().map(told).collect::<Option<_>>()?,
-            measure: required.measure.clone(),
+            pointer: form.pointer.clone(),
+            of: self.promised_by(form.promised_by.as_ref())?,
+            x: form.x.iter().map(|text| self.attribute(text)).collect::<Option<_>>()?,
+            y: form.y.iter().map(|text| self.y_element(text)).collect::<Option<_>>()?,
+            measure: form.measure.clone(),
         };
-        let on = |joined: &JoinResultForm| {
-            let achieved = match (&joined.achieved, &required.measure) {
-                (AchievedForm::K(k), XyMeasure::Anonymity { .. }) => (*k, 1),
-                (AchievedForm::H(h), XyMeasure::Linkability { .. }) => (h.count, h.of),
-                _ => return None,
-            };
-            Some(JoinResult { releases: joined.releases.iter().map(number).collect::<Option<_>>()?, achieved })
+        let results = form.subsets.iter().map(|result| self.result(result, &form.measure));
+        Some((requirement, results.collect::<Option<_>>()?))
+    }
+
+    fn result(&self, form: &JoinResultForm, measure: &XyMeasure) -> Option<JoinResult> {
+        let achieved = match (&form.achieved, measure) {
+            (AchievedForm::K(k), XyMeasure::Anonymity { .. }) => (*k, 1),
+            (AchievedForm::H(h), XyMeasure::Linkability { .. }) => (h.count, h.of),
+            _ => return None,
         };
-        Some((requirement, required.subsets.iter().map(on).collect::<Option<_>>()?))
-    };
-    let side = |side: &BTreeMap<String, Option<String>>| {
-        let references = side.iter().map(|(text, label)| Some((reference(text)?, label.clone())));
-        let references = references.collect::<Option<Vec<_>>>()?;
-        let release = references.first()?.0.release;
-        let within = references.into_iter().map(|(of, label)| (of.release == release).then_some((of.attribute, label)));
-        Some(Conditions { release, within: within.collect::<Option<_>>()? })
-    };
-    let excluded = |excluded: &ExclusionForm| {
+        let releases = form.releases.iter().map(|name| self.release(name));
+        Some(JoinResult { releases: releases.collect::<Option<_>>()?, achieved })
+    }
+
+    fn exclusion(&self, form: &ExclusionForm) -> Option<Exclusion> {
         Some(Exclusion {
-            pointer: excluded.pointer.clone(),
-            of: promised(&excluded.promised_by)?,
-            left: side(&excluded.left)?,
-            right: side(&excluded.right)?,
+            pointer: form.pointer.clone(),
+            of: self.promised_by(form.promised_by.as_ref())?,
+            left: self.conditions(&form.left)?,
+            right: self.conditions(&form.right)?,
         })
-    };
-    Some(SequentialDetails {
-        subsets: [JoinSelection::Default, JoinSelection::All].into_iter().find(|word| word.as_str() == subsets)?,
-        requirements: requirements.iter().map(required).collect::<Option<_>>()?,
-        exclusions: exclusions.iter().map(excluded).collect::<Option<_>>()?,
-        cuts: cuts.into_iter().collect(),
-        entered,
-        other_rows: !projection_precondition,
-        renamed: renamed.into_iter().map(|(release, names)| Some((number(&release)?, names))).collect::<Option<_>>()?,
-        against: against.clone(),
-    })
+    }
+
+    /// Conditions on one release; `None` also where the texts name several.
+    fn conditions(&self, side: &BTreeMap<String, Option<String>>) -> Option<Conditions> {
+        let attributes = side.iter().map(|(text, label)| Some((self.attribute(text)?, label.clone())));
+        let attributes = attributes.collect::<Option<Vec<_>>>()?;
+        let release = attributes.first()?.0.release;
+        let within = attributes.into_iter().map(|(of, label)| (of.release == release).then_some((of.attribute, label)));
+        Some(Conditions { release, within: within.collect::<Option<_>>()? })
+    }
+}
+
+impl SequentialForm {
+    pub(super) fn from_details(details: &SequentialDetails) -> Self {
+        let writer = FormWriter { against: &details.against };
+        Self {
+            against: details.against.clone(),
+            entered: details.entered.clone(),
+            projection_precondition: !details.other_rows,
+            subsets: details.subsets,
+            cuts: details.cuts.iter().cloned().collect(),
+            requirements: details.requirements.iter().map(|requirement| writer.requirement(requirement)).collect(),
+            exclusions: details.exclusions.iter().map(|exclusion| writer.exclusion(exclusion)).collect(),
+            renamed: details.renamed.iter().map(|(of, names)| (writer.release(*of), names.clone())).collect(),
+        }
+    }
+
+    /// The details behind the form; `None` where it names an unknown release.
+    pub(super) fn read(&self) -> Option<SequentialDetails> {
+        if !self.entered.iter().all(|id| self.against.contains(id)) {
+            return None;
+        }
+        let reader = FormReader { against: &self.against };
+        let requirements = self.requirements.iter().map(|form| reader.requirement(form));
+        let exclusions = self.exclusions.iter().map(|form| reader.exclusion(form));
+        let renamed = self.renamed.iter().map(|(release, names)| Some((reader.release(release)?, names.clone())));
+        Some(SequentialDetails {
+            against: self.against.clone(),
+            subsets: self.subsets,
+            requirements: requirements.collect::<Option<_>>()?,
+            exclusions: exclusions.collect::<Option<_>>()?,
+            cuts: self.cuts.iter().map(|(name, labels)| (name.clone(), labels.clone())).collect(),
+            entered: self.entered.clone(),
+            other_rows: !self.projection_precondition,
+            renamed: renamed.collect::<Option<_>>()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -196,9 +256,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn sequential_details_read_back_equal() {
         let of = |release: usize, attribute: &str| JoinAttribute { release, attribute: attribute.into() };
-        let said = SequentialDetails {
+        let details = SequentialDetails {
             against: vec!["a-1".into(), "b-2".into()],
             subsets: JoinSelection::All,
             requirements: vec![
@@ -237,19 +297,22 @@ mod tests {
             other_rows: true,
             renamed: BTreeMap::from([(0, BTreeMap::from([("a.b".into(), "work".into())]))]),
         };
-        let written = write(&said).unwrap();
+        let read = |document: &serde_json::Value| {
+            serde_json::from_value::<SequentialForm>(document.clone()).ok().and_then(|form| form.read())
+        };
+        let written = serde_json::to_value(SequentialForm::from_details(&details)).unwrap();
         assert_eq!(
             written["requirements"][0]["subsets"][0],
             serde_json::json!({"releases": ["new", "a-1"], "achieved": {"k": 5}})
         );
         assert_eq!(written["requirements"][1]["promised_by"], "a-1");
         assert_eq!(written["renamed"], serde_json::json!({"new": {"a.b": "work"}}));
-        assert_eq!(read(&written), Some(said.clone()));
+        assert_eq!(read(&written), Some(details.clone()));
         let mut before = written.clone();
         for member in ["entered", "projection_precondition"] {
             before.as_object_mut().unwrap().remove(member);
         }
-        assert_eq!(read(&before), Some(SequentialDetails { entered: Vec::new(), other_rows: false, ..said }));
+        assert_eq!(read(&before), Some(SequentialDetails { entered: Vec::new(), other_rows: false, ..details }));
         for (member, value) in [("steps", serde_json::json!(1)), ("entered", serde_json::json!(["c-3"]))] {
             let mut more = written.clone();
             more[member] = value;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::manifest::ManifestGuard;
-use crate::publication::Guarantee;
+use crate::publication::{DisclosureStatus, Guarantee, ProtectionKind};
 
 /// All that speaks of the same people, and what was published of it.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -56,13 +56,13 @@ pub struct SeriesDisclosure {
     /// By the names of the dataset.
     pub attributes: Vec<String>,
     /// `plain`: exact tuples; `guarding`: it keeps its guards whatever else is published; `exclusive`: neither.
-    pub protection: String,
+    pub protection: ProtectionKind,
     /// What every bucket or class holds alone.
     pub guards: Vec<ManifestGuard>,
     /// The published cut of each generalized attribute.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
     /// `reserved` while the release is held, `published`, or `withdrawn`: it counts all the same.
-    pub status: String,
+    pub status: DisclosureStatus,
     /// When it was entered.
     #[schema(format = DateTime)]
     pub recorded_at: String,

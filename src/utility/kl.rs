@@ -8,7 +8,7 @@ use crate::microdata::{AttrSet, Table};
 use crate::model::{
     Boxes, Factor, Fitted, ModelShape, PublishedRows, RowGroups, cross_entropy, cross_entropy_of_columns, entropy,
 };
-use crate::publication::PublishedTable;
+use crate::publication::{ModelKind, PublishedTable};
 
 /// How far the model is from the original, and how it is made.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -17,29 +17,6 @@ pub struct Divergence {
     pub nats: f64,
     /// How the model is made.
     pub made: ModelKind,
-}
-
-/// How a model is made. What stands later stands for more than one of the ways.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ModelKind {
-    /// A product over tables that form a tree.
-    ClosedForm,
-    /// Some tables form no tree, and are fitted.
-    Fitted,
-    /// Some form no tree and have too many combinations of values to be fitted: some of them are used, which form one.
-    AcyclicSubset,
-}
-
-impl ModelKind {
-    /// The name used in the internal report.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClosedForm => "closed_form",
-            Self::Fitted => "ipf",
-            Self::AcyclicSubset => "acyclic_subset",
-        }
-    }
 }
 
 /// The divergence over the published attributes. `cells` are all rows of all tables.

@@ -7,5 +7,5 @@ mod kl;
 mod workload;
 
 pub use classification::{Classified, Feature, classify};
-pub use kl::{Divergence, ModelKind, divergence, divergence_of_boxes, divergence_of_columns};
+pub use kl::{Divergence, divergence, divergence_of_boxes, divergence_of_columns};
 pub use workload::{CountErrors, PredicateWidth, Workload, errors, errors_of_boxes, errors_of_decomposition};

@@ -35,7 +35,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
         None => false,
         Some(sequence) => details::is_beside(evidence, sequence) || findings.0.contains_key(&CheckName::Requirements),
     };
-    let checks = CheckName::ALL
+    let checks = CheckName::OF_VERIFIER
         .into_iter()
         .filter(|&check| evidence.original.is_some() || !unchecked(check))
         .filter(|&check| required || check != CheckName::Requirements);

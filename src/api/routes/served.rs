@@ -49,6 +49,6 @@ fn gone() -> Problem {
 pub(in crate::api) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
     let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
     let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
-    manifest.status = release.status.to_string();
+    manifest.status = release.status;
     Ok(manifest)
 }

@@ -138,14 +138,15 @@ fn in_words(found: &Verification) -> String {
         let _ = writeln!(
             text,
             "attack {}: {verdict}, {} findings, worst posterior {worst}",
-            attack.attack, attack.findings.total
+            attack.attack.as_str(),
+            attack.findings.total
         );
     }
     for warning in &found.warnings {
         let _ = writeln!(text, "note: {}", warning.detail);
     }
     let verdict = if found.verified { "verified" } else { "NOT VERIFIED" };
-    let _ = writeln!(text, "{verdict}; linkage {}", found.linkage.replace('_', " "));
+    let _ = writeln!(text, "{verdict}; linkage {}", found.linkage.in_words());
     text
 }
 

@@ -11,8 +11,8 @@ use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::model::{PublishedRows, corrupted};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule, TableKind,
-    TableProtection,
+    AttackInput, Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule,
+    TableKind, TableProtection,
 };
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
@@ -121,8 +121,8 @@ impl Corruption {
         }
         first(&mut found);
         Ok(AttackReport {
-            attack: Attack::Corruption.as_str().to_owned(),
-            uses: "parts".to_owned(),
+            attack: Attack::Corruption,
+            uses: AttackInput::Parts,
             breach: total > 0,
             worst: worst.map(|(count, of)| ManifestRatio { count, of }),
             findings: AttackFindings { total, first: found },

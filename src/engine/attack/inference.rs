@@ -8,7 +8,7 @@ use crate::engine::error::EngineError;
 use crate::engine::read_back::external::{VerificationMaterial, in_json};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{MethodDetails, SubmittedRule};
+use crate::publication::{AttackInput, MethodDetails, SubmittedRule};
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::{Attack, AttackOptions};
 use crate::verifier;
@@ -97,8 +97,8 @@ pub fn inference_attack(
     };
     let first: Vec<AttackFinding> = found.first.iter().map(finding).collect();
     Ok(AttackReport {
-        attack: word.to_owned(),
-        uses: "parts".to_owned(),
+        attack,
+        uses: AttackInput::Parts,
         breach: found.total > 0,
         // what is ruled out is learned of nobody
         worst: first.first().map(|finding| finding.posterior).filter(|worst| worst.count > 0),

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult, NEEDS_ORIGINAL};
+use super::report::{AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::ReadFile;
@@ -8,7 +8,8 @@ use crate::engine::sequential::earlier::{StatedResult, earlier_of};
 use crate::engine::sequential::external::{ExternalTableRows, JoinContext, entered_of};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    EarlierRelease, JoinAttribute, MethodDetails, SequentialDetails, XyMeasure, XyRequirement, reference_text,
+    AttackInput, EarlierRelease, JoinAttribute, MethodDetails, SequentialDetails, XyMeasure, XyRequirement,
+    reference_text,
 };
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
@@ -104,8 +105,8 @@ impl JoinableRelease {
         let total = breaches.len() as u64;
         breaches.truncate(super::report::MAX_REPORTED_RESULTS);
         Ok(AttackReport {
-            attack: Attack::Join.as_str().to_owned(),
-            uses: if sequence.entered.is_empty() { "parts" } else { NEEDS_ORIGINAL }.to_owned(),
+            attack: Attack::Join,
+            uses: if sequence.entered.is_empty() { AttackInput::Parts } else { AttackInput::Original },
             breach: total > 0,
             worst,
             findings: AttackFindings { total, first: breaches },

@@ -1,14 +1,15 @@
 //! The attack `membership`: of the tuples that a release might hold, how many are rows of the original. For whoever may know
 //! what the original says.
 
-use super::report;
 use super::report::{AttackFindings, AttackReport, MembershipSummary};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::VerificationMaterial;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::problem::{Kind, Problem};
+use crate::publication::{AttackInput, RowKind};
 use crate::report::Manifest;
+use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::MembershipError;
 
@@ -28,7 +29,8 @@ pub fn membership(
     let protected: AttrSet = manifest.rules.iter().flat_map(|rule| &rule.sensitive).filter_map(attr).collect();
     let mut found = Vec::new();
     for (table, given) in manifest.tables.iter().zip(material.tables()) {
-        if !table.parts.iter().all(|part| part.bucketed && part.row_meaning == "tuples" && part.cells.is_empty()) {
+        if !table.parts.iter().all(|part| part.bucketed && part.row_meaning == RowKind::Tuples && part.cells.is_empty())
+        {
             continue;
         }
         let members = verifier::members(given, &columns, protected, control).map_err(membership_problem)?;
@@ -45,8 +47,8 @@ pub fn membership(
         return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     Ok(AttackReport {
-        attack: crate::spec::Attack::Membership.as_str().to_owned(),
-        uses: report::NEEDS_ORIGINAL.to_owned(),
+        attack: Attack::Membership,
+        uses: AttackInput::Original,
         // no rule bounds it
         breach: false,
         worst: None,

@@ -3,13 +3,15 @@
 
 use serde_json::Map;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, NEEDS_ORIGINAL};
+use super::report::{AttackFinding, AttackFindings, AttackReport};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::{VerificationMaterial, attribute_list, in_json};
 use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, Protected, PublishedTable, SubmittedRule, TableKind, TableProtection};
+use crate::publication::{
+    AttackInput, Guarantee, Protected, PublishedTable, SubmittedRule, TableKind, TableProtection,
+};
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 use crate::verifier;
@@ -89,8 +91,8 @@ pub fn negative_association(
         }
     };
     Ok(AttackReport {
-        attack: Attack::NegativeAssociation.as_str().to_owned(),
-        uses: NEEDS_ORIGINAL.to_owned(),
+        attack: Attack::NegativeAssociation,
+        uses: AttackInput::Original,
         breach: crossed.total > 0,
         worst: crossed.worst.map(ratio),
         findings: AttackFindings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },

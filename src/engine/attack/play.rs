@@ -1,11 +1,11 @@
 use serde_json::Map;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS, NEEDS_ORIGINAL};
+use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::{VerificationMaterial, attribute_list};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::SubmittedRule;
+use crate::publication::{AttackInput, SubmittedRule};
 use crate::report::{Manifest, ManifestRatio};
 use crate::spec::Attack;
 use crate::verifier;
@@ -83,8 +83,8 @@ fn by_proxy(
         posterior: ratio(telling),
     };
     Ok(AttackReport {
-        attack: Attack::Proxy.as_str().to_owned(),
-        uses: NEEDS_ORIGINAL.to_owned(),
+        attack: Attack::Proxy,
+        uses: AttackInput::Original,
         breach: breaches().next().is_some(),
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
         findings: AttackFindings {
@@ -121,8 +121,8 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackRepor
         posterior: ratio(exposure.posterior),
     });
     let attacked = AttackReport {
-        attack: Attack::ExactPosteriors.as_str().to_owned(),
-        uses: "parts".to_owned(),
+        attack: Attack::ExactPosteriors,
+        uses: AttackInput::Parts,
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),
         findings: AttackFindings { total: exposed.total, first: first.collect() },

@@ -2,7 +2,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::publication::AttackInput;
 use crate::report::{ManifestRatio, ManifestTable};
+use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::MembershipReport;
 
@@ -10,9 +12,9 @@ use crate::verifier::MembershipReport;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AttackReport {
     /// Which one.
-    pub attack: String,
-    /// `parts` when it needs what is published alone, `original` when it needs the data.
-    pub uses: String,
+    pub attack: Attack,
+    /// The data that it reads.
+    pub uses: AttackInput,
     /// Whether it learned more than a rule allows.
     pub breach: bool,
     /// The largest posterior of a sensitive value; null when nothing was learned of any.
@@ -26,9 +28,6 @@ pub struct AttackReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joins: Option<Vec<JoinAttackResult>>,
 }
-
-/// What an attack needs that needs the data.
-pub(in crate::engine) const NEEDS_ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -9,10 +9,11 @@ use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
 use crate::engine::prepare::cross_dependencies::ExtendedTable;
 use crate::engine::prepare::known::{KnownDependencies, attribute_names};
 use crate::engine::prepare::wording::{composition_problem, notices_of, violation_in_json};
-use crate::engine::prepare::{PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
+use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
 use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{CompositionVerdict, NoticeKind};
 use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows};
 use crate::random::RandomStreams;
 use crate::report::SpecificationNotice;
@@ -24,7 +25,9 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
     let dependencies = KnownDependencies::declared(specification);
     let nothing = EarlierDisclosures::default();
     let prepared = ledger_union(specification, &nothing).and_then(|union| {
-        prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
+        let joined = &nothing.beside;
+        let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+        prepare(specification, input, &Control::default())
     });
     match prepared {
         Err(PlanError::Refused(PlanRefusal(faults))) => faults,
@@ -36,15 +39,23 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
     }
 }
 
-/// The dry run of a table; `further` are the columns that earlier releases have and it has not. `faults` are those of the specification itself;
-/// with any of them a job is refused. What looks at the data sees
-/// buckets drawn from `streams`, which are not those of any job.
+/// The columns of a job, and the further columns that earlier releases disclose, rows in the same order.
+#[derive(Clone, Copy)]
+pub struct TablePair<'a> {
+    /// The columns that the specification uses.
+    pub published: &'a Table,
+    /// The columns of earlier releases that the specification does not use.
+    pub extra: Option<&'a Table>,
+}
+
+/// The dry run of a job. `faults` are those of the specification itself: with any of them the job is refused. Buckets are drawn
+/// from `streams`, which no job uses.
 ///
 /// # Errors
-/// [`EngineError::Refused`] when the specification cannot even be planned.
+/// [`EngineError::Refused`] when the specification cannot be planned at all.
 pub fn dry_run(
     specification: &Specification,
-    (table, further): (&Table, Option<&Table>),
+    TablePair { published: table, extra }: TablePair<'_>,
     streams: &RandomStreams,
     earlier: &EarlierDisclosures,
     faults: Vec<Fault>,
@@ -56,9 +67,10 @@ pub fn dry_run(
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let wide = ExtendedTable::new(specification, table, further, &union);
-    let prepared =
-        prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
+    let extended = ExtendedTable::new(specification, table, extra, &union);
+    let joined = &earlier.beside;
+    let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended: Some(&extended) };
+    let prepared = prepare(specification, input, control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
@@ -80,7 +92,9 @@ pub fn dry_run_from_counts(
 ) -> Result<Plan, EngineError> {
     let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
+    let joined = &earlier.beside;
+    let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+    let prepared = prepare(specification, input, &control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     Ok(assess(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
@@ -118,11 +132,12 @@ fn assess(
     }
     let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
     against.dedup();
-    let mut composition = PlanComposition { verdict: "safe".to_owned(), against, ..PlanComposition::default() };
+    let mut composition =
+        PlanComposition { verdict: CompositionVerdict::Safe, against, violations: Vec::new(), counts: None };
     if prepared.design.tables.is_empty() && prepared.design.decision != Decision::ByRules {
-        composition.verdict = "undecidable".to_owned();
+        composition.verdict = CompositionVerdict::Undecidable;
     } else if let Err(violations) = prepared.compose() {
-        composition.verdict = "violated".to_owned();
+        composition.verdict = CompositionVerdict::Violated;
         composition.violations = violations.iter().map(violation_in_json).collect();
         if specification.unproven.is_none() {
             problems.push(composition_problem(&violations).to_json("about:blank"));
@@ -159,7 +174,7 @@ fn undeclared(specification: &Specification, table: &Table) -> Vec<Specification
     let notice = |attr: Attr| {
         let name = &specification.names[attr.index()];
         SpecificationNotice {
-            r#type: "undeclared-missing".to_owned(),
+            r#type: NoticeKind::UndeclaredMissing,
             pointer: Some(child("/attributes", name)),
             detail: format!(
                 "missing values of {name} count like any other: where insiders can rule them out, state them as excludable, as null"

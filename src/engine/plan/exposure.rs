@@ -5,6 +5,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy;
 use crate::privacy::WorkBudget;
+use crate::publication::NoticeKind;
 use crate::publish::Design;
 use crate::report::SpecificationNotice;
 
@@ -45,7 +46,7 @@ pub(in crate::engine) fn add_exposure(
     }
     if effort.is_spent() {
         plan.warnings.push(SpecificationNotice {
-            r#type: "exposure-not-complete".to_owned(),
+            r#type: NoticeKind::ExposureNotComplete,
             pointer: None,
             detail: "the table has too many rows and attributes to look for all that predicts sensitive attributes or \
                      singles rows out beside them"

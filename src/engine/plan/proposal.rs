@@ -6,7 +6,7 @@ use crate::microdata::AttrSet;
 use crate::model::{JoinTree, TableView};
 use crate::privacy::RuleStatus;
 use crate::problem::{Fault, Kind};
-use crate::publication::TableName;
+use crate::publication::{NoticeKind, TableName};
 use crate::publish;
 use crate::publish::{Design, DesignedTable};
 use crate::report::SpecificationNotice;
@@ -38,15 +38,15 @@ pub(in crate::engine) fn redundant_tables(
     union: &LedgerUnion,
 ) -> Vec<SpecificationNotice> {
     let Some(tables) = &specification.schema else { return Vec::new() };
-    let notice = |r#type: &str, pointer: String, detail: String| SpecificationNotice {
-        r#type: r#type.to_owned(),
+    let notice = |r#type: NoticeKind, pointer: String, detail: String| SpecificationNotice {
+        r#type,
         pointer: Some(pointer),
         detail,
     };
     let mut notices = Vec::new();
     for index in publish::redundant(design, &union.schemas, &union.rules) {
         let detail = format!("{} guards no rule: its buckets protect nothing", TableName::at(index));
-        notices.push(notice("idle-bucketization", format!("/schema/{index}/sensitive"), detail));
+        notices.push(notice(NoticeKind::IdleBucketization, format!("/schema/{index}/sensitive"), detail));
     }
     let proposed = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
     let left: Vec<&str> = specification
@@ -57,7 +57,7 @@ pub(in crate::engine) fn redundant_tables(
         .collect();
     if !left.is_empty() {
         let detail = format!("no table holds {}", left.join(", "));
-        notices.push(notice("attribute-in-no-table", "/schema".to_owned(), detail));
+        notices.push(notice(NoticeKind::AttributeInNoTable, "/schema".to_owned(), detail));
     }
     let view = |table: &DesignedTable| match &table.bucketized {
         Some(bucketized) => {
@@ -76,7 +76,7 @@ pub(in crate::engine) fn redundant_tables(
     };
     if let Some(why) = why {
         let detail = format!("what the tables say together has no closed form: {why}");
-        notices.push(notice("not-decomposable", "/schema".to_owned(), detail));
+        notices.push(notice(NoticeKind::NotDecomposable, "/schema".to_owned(), detail));
     }
     notices
 }

@@ -3,14 +3,21 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::engine::prepare::annotations::pointer_of;
+use crate::engine::prepare::known::attribute_names;
 use crate::engine::prepare::wording::unused_names;
 use crate::microdata::{AttrSet, Table};
 use crate::privacy;
 use crate::privacy::{Dependency, GnfViolation, PrivacyRule, RuleStatus};
-use crate::publication::{DeclaredThresholds, DigestedThresholds, Guarantee, MethodDetails, Protected, TableName};
+use crate::publication::{
+    CompositionVerdict, DeclaredThresholds, DigestedThresholds, Guarantee, MethodDetails, PlanRuleStatus, Protected,
+    ProtectionKind, RuleOrigin, TableKind, TableName, Unit, UnitGuarantees,
+};
 use crate::publish::bucketize::{PlannedBuckets, unknown_values};
-use crate::publish::{Decision, Design, DesignedRule};
-use crate::report::{ManifestDependencies, ManifestEnforcedBy, SpecificationNotice, method_details};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
+use crate::report::{
+    DependencyForm, ManifestDependencies, ManifestEnforcedBy, MethodDetailsForm, RuleDerivationForm,
+    SpecificationNotice,
+};
 use crate::spec::{MethodSpec, Specification};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
@@ -35,7 +42,7 @@ pub struct Plan {
     /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
     /// state them.
     #[schema(value_type = Option<Object>)]
-    pub method_details: Option<Value>,
+    pub method_details: Option<MethodDetailsForm>,
     /// What a job would answer.
     #[schema(value_type = Vec<Object>)]
     pub problems: Vec<Value>,
@@ -70,8 +77,8 @@ pub struct ExposedTo {
 pub struct PlanRule {
     /// Where the specification states it.
     pub pointer: Option<String>,
-    /// `submitted` or `from_dependency`.
-    pub origin: String,
+    /// Why it is listed.
+    pub origin: RuleOrigin,
     /// What the adversary may know.
     pub quasi_identifiers: Vec<String>,
     /// What stays protected.
@@ -80,11 +87,11 @@ pub struct PlanRule {
     pub combination: bool,
     /// The bound.
     pub guarantee: Guarantee,
-    /// `kept`, `implied` or `refused`.
-    pub status: String,
+    /// What becomes of it.
+    pub status: PlanRuleStatus,
     /// The rule that implies it.
     #[schema(value_type = Option<Object>)]
-    pub because: Option<Value>,
+    pub because: Option<RuleDerivationForm>,
     /// Whether the data can satisfy it.
     pub eligible: bool,
     /// The largest l that the data allows; of k-anonymity the largest k.
@@ -103,11 +110,11 @@ pub struct PlanRule {
 pub struct PlanTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// `marginal`, `bucketized`, `sliced`, `generalized`, `decomposed` or `sensitive`.
-    pub kind: String,
+    /// What kind of table it is.
+    pub kind: TableKind,
     /// `plain` or `guarding`; `exclusive` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
     /// table do not hold it alone, of both tables of a decomposition, and of generalized tables that do not keep one whatever stands beside them.
-    pub protection: String,
+    pub protection: ProtectionKind,
     /// Its attributes.
     pub attributes: Vec<String>,
     /// The attributes in the sensitive parts; of a generalized table those that stay exact.
@@ -115,10 +122,10 @@ pub struct PlanTable {
 }
 
 /// How a release would stand beside earlier ones of the same dataset.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanComposition {
-    /// `safe`, `violated` or `undecidable`.
-    pub verdict: String,
+    /// The outcome of the composition check.
+    pub verdict: CompositionVerdict,
     /// The earlier releases.
     pub against: Vec<uuid::Uuid>,
     /// What would break.
@@ -129,14 +136,14 @@ pub struct PlanComposition {
     pub counts: Option<Value>,
 }
 
-/// By which tables known attributes reach what a rule protects: for each of them one way.
+/// A shortest chain of tables from each attribute of a violation to the sensitive attribute of the rule.
 pub(in crate::engine) fn paths(design: &Design, rule: &PrivacyRule, violation: &GnfViolation) -> Vec<Vec<String>> {
     let schemas = design.schemas();
     let path = |attr| privacy::leak(&schemas, rule, attr).into_iter().map(|table| TableName::at(table).0).collect();
     violation.reaching.iter().map(path).collect()
 }
 
-/// Puts a design into words. Feasibility, problems and composition are the caller's.
+/// The plan of a design, without dependencies, proxies and exposures. Feasibility, problems and composition are the caller's.
 #[must_use]
 pub(in crate::engine) fn to_report(
     design: &Design,
@@ -145,114 +152,183 @@ pub(in crate::engine) fn to_report(
     problems: Vec<Value>,
     warnings: Vec<SpecificationNotice>,
 ) -> Plan {
-    let names = crate::engine::prepare::known::attribute_names(specification);
-    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
-    let of_method = match &specification.method {
-        MethodSpec::Bucketize(spec) => Some(DigestedThresholds::from(spec.thresholds.clone())),
-        _ => None,
-    };
-    let of_rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
-    let promised = specification.unit.promised(of_rules.chain(&of_method));
-    let stated = |guarantee: Guarantee| specification.unit.stated(guarantee, &promised);
-    let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
-        name: TableName::at(index).0,
-        kind: table.kind().to_string(),
-        protection: match &table.bucketized {
-            Some(bucketized) if bucketized.guards.iter().all(|guard| guard.guarantees.is_empty()) => "exclusive",
-            _ if table.stands_alone() => "exclusive",
-            _ if table.is_plain() => "plain",
-            _ => "guarding",
-        }
-        .to_owned(),
-        attributes: named(table.attributes),
-        sensitive: table.sensitive().map(named),
-    });
-    let dependency = |dependency: Dependency| {
-        serde_json::json!({
-            "determinant": named(dependency.determinant), "dependent": named(AttrSet::one(dependency.dependent)),
-        })
-    };
-    let rule = |designed: &DesignedRule| {
-        let infeasible = matches!(design.decision, Decision::NotDiverse(_));
-        let refused = designed.is_refused() || infeasible;
-        let (enforced_by, violated_by, paths) = match &designed.status {
-            _ if refused || design.decision == Decision::Undecided => (None, None, Vec::new()),
-            RuleStatus::Unreachable => (Some(ManifestEnforcedBy::Unreachable { unreachable: true }), None, Vec::new()),
-            RuleStatus::Guardian { table, known } => (
-                Some(ManifestEnforcedBy::Guardian { guardian: TableName::at(*table).0, known: named(*known) }),
-                None,
-                Vec::new(),
-            ),
-            RuleStatus::Violated(violation) => {
-                (None, Some(named(violation.reaching)), paths(design, &designed.rule, violation))
-            }
-        };
-        let status = match (refused, designed.implied_by) {
-            (true, _) => "refused",
-            (false, Some(_)) => "implied",
-            (false, None) => "kept",
-        };
-        PlanRule {
-            pointer: designed.pointer.clone(),
-            origin: if designed.follows_from.is_some() { "from_dependency" } else { "submitted" }.to_owned(),
-            quasi_identifiers: named(designed.rule.known),
-            sensitive: named(designed.protects.attributes()),
-            combination: matches!(designed.protects, Protected::Joint(_)),
-            guarantee: stated(designed.rule.guarantee),
-            status: status.to_owned(),
-            because: designed.impossible.or(designed.follows_from).map(dependency).or_else(|| {
-                let by = &design.rules[designed.implied_by?];
-                let rule = by.pointer.as_ref().map(|pointer| serde_json::json!({ "rule": pointer }));
-                rule.or_else(|| by.follows_from.map(dependency))
-            }),
-            eligible: designed.ineligible.is_none() && !infeasible,
-            largest_l: designed.largest_l / specification.unit.rows(),
-            enforced_by,
-            violated_by,
-            paths,
-        }
-    };
-    let generalized = design.tables.iter().enumerate().filter_map(|(index, t)| Some((index, t.generalized.as_ref()?)));
-    let anonymity = generalized.filter_map(|(index, generalized)| {
-        let k = generalized.k?;
-        let eligible = k <= generalized.rows;
-        Some(PlanRule {
-            pointer: Some("/method".to_owned()),
-            origin: "submitted".to_owned(),
-            quasi_identifiers: named(generalized.quasi_identifiers),
-            sensitive: Vec::new(),
-            combination: false,
-            guarantee: stated(Guarantee::KAnonymity { k }),
-            status: if eligible { "kept" } else { "refused" }.to_owned(),
-            because: None,
-            eligible,
-            largest_l: generalized.rows / specification.unit.rows(),
-            enforced_by: eligible.then(|| ManifestEnforcedBy::Table { table: TableName::at(index).0 }),
-            violated_by: None,
-            paths: Vec::new(),
-        })
-    });
+    let writer = PlanWriter::new(design, specification);
+    let tables = design.tables.iter().enumerate();
+    let anonymity = tables.clone().filter_map(|(index, table)| writer.anonymity_rule(index, table));
     Plan {
         feasible: problems.is_empty(),
-        tables: tables.collect(),
-        rules: anonymity.chain(design.rules.iter().map(rule)).collect(),
+        tables: tables.clone().map(|(index, table)| writer.table(index, table)).collect(),
+        rules: anonymity.chain(design.rules.iter().map(|rule| writer.rule(rule))).collect(),
         dependencies: ManifestDependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
-        method_details: design
-            .planned()
-            .find(|planned| planned.faults.is_empty())
-            .map(PlannedBuckets::method_details)
-            .or_else(|| decomposition(design))
-            .or_else(|| {
-                let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
-                Some(MethodDetails::Sequential(Box::new(cut.sequence.clone())))
-            })
-            .and_then(|said| method_details(&said, &names)),
+        method_details: details_of(design).and_then(|details| MethodDetailsForm::from_details(&details, &writer.names)),
         composition,
         problems,
         warnings,
     }
+}
+
+/// Writes the tables and rules of a design by the names of its attributes.
+struct PlanWriter<'a> {
+    design: &'a Design,
+    unit: &'a Unit,
+    /// The guarantees of units behind the thresholds of rules and method.
+    promised: UnitGuarantees,
+    names: Vec<String>,
+    /// Whether no buckets satisfy the rules together.
+    infeasible: bool,
+}
+
+/// How a plan enforces a rule, or the attributes that violate it.
+#[derive(Default)]
+struct PlannedEnforcement {
+    enforced_by: Option<ManifestEnforcedBy>,
+    violated_by: Option<Vec<String>>,
+    paths: Vec<Vec<String>>,
+}
+
+impl<'a> PlanWriter<'a> {
+    fn new(design: &'a Design, specification: &'a Specification) -> Self {
+        let of_method = match &specification.method {
+            MethodSpec::Bucketize(spec) => Some(DigestedThresholds::from(spec.thresholds.clone())),
+            _ => None,
+        };
+        let of_rules = specification.thresholds.iter().map(|declared| &declared.thresholds);
+        Self {
+            design,
+            unit: &specification.unit,
+            promised: specification.unit.promised(of_rules.chain(&of_method)),
+            names: attribute_names(specification),
+            infeasible: matches!(design.decision, Decision::NotDiverse(_)),
+        }
+    }
+
+    fn named(&self, set: AttrSet) -> Vec<String> {
+        set.iter().map(|attr| self.names[attr.index()].clone()).collect()
+    }
+
+    /// The guarantee of a unit of protection behind that of rows.
+    fn declared(&self, guarantee: Guarantee) -> Guarantee {
+        self.unit.stated(guarantee, &self.promised)
+    }
+
+    fn table(&self, index: usize, table: &DesignedTable) -> PlanTable {
+        let protection = match &table.bucketized {
+            Some(bucketized) if bucketized.guards.iter().all(|guard| guard.guarantees.is_empty()) => {
+                ProtectionKind::Exclusive
+            }
+            _ if table.stands_alone() => ProtectionKind::Exclusive,
+            _ if table.is_plain() => ProtectionKind::Plain,
+            _ => ProtectionKind::Guarding,
+        };
+        PlanTable {
+            name: TableName::at(index).0,
+            kind: table.kind(),
+            protection,
+            attributes: self.named(table.attributes),
+            sensitive: table.sensitive().map(|set| self.named(set)),
+        }
+    }
+
+    fn dependency(&self, dependency: Dependency) -> RuleDerivationForm {
+        RuleDerivationForm::Dependency(DependencyForm {
+            dependent: self.named(AttrSet::one(dependency.dependent)),
+            determinant: self.named(dependency.determinant),
+        })
+    }
+
+    fn rule(&self, designed: &DesignedRule) -> PlanRule {
+        let refused = designed.is_refused() || self.infeasible;
+        let PlannedEnforcement { enforced_by, violated_by, paths } = self.enforcement(designed, refused);
+        let status = match (refused, designed.implied_by) {
+            (true, _) => PlanRuleStatus::Refused,
+            (false, Some(_)) => PlanRuleStatus::Implied,
+            (false, None) => PlanRuleStatus::Kept,
+        };
+        PlanRule {
+            pointer: designed.pointer.clone(),
+            origin: if designed.follows_from.is_some() { RuleOrigin::FromDependency } else { RuleOrigin::Submitted },
+            quasi_identifiers: self.named(designed.rule.known),
+            sensitive: self.named(designed.protects.attributes()),
+            combination: matches!(designed.protects, Protected::Joint(_)),
+            guarantee: self.declared(designed.rule.guarantee),
+            status,
+            because: self.derivation(designed),
+            eligible: designed.ineligible.is_none() && !self.infeasible,
+            largest_l: designed.largest_l / self.unit.rows(),
+            enforced_by,
+            violated_by,
+            paths,
+        }
+    }
+
+    fn enforcement(&self, designed: &DesignedRule, refused: bool) -> PlannedEnforcement {
+        if refused || self.design.decision == Decision::Undecided {
+            return PlannedEnforcement::default();
+        }
+        match &designed.status {
+            RuleStatus::Unreachable => PlannedEnforcement {
+                enforced_by: Some(ManifestEnforcedBy::Unreachable { unreachable: true }),
+                ..PlannedEnforcement::default()
+            },
+            RuleStatus::Guardian { table, known } => PlannedEnforcement {
+                enforced_by: Some(ManifestEnforcedBy::Guardian {
+                    guardian: TableName::at(*table).0,
+                    known: self.named(*known),
+                }),
+                ..PlannedEnforcement::default()
+            },
+            RuleStatus::Violated(violation) => PlannedEnforcement {
+                enforced_by: None,
+                violated_by: Some(self.named(violation.reaching)),
+                paths: paths(self.design, &designed.rule, violation),
+            },
+        }
+    }
+
+    /// What made a rule impossible, added or implied.
+    fn derivation(&self, designed: &DesignedRule) -> Option<RuleDerivationForm> {
+        if let Some(dependency) = designed.impossible.or(designed.follows_from) {
+            return Some(self.dependency(dependency));
+        }
+        let implying = &self.design.rules[designed.implied_by?];
+        match &implying.pointer {
+            Some(pointer) => Some(RuleDerivationForm::Rule { rule: pointer.clone() }),
+            None => implying.follows_from.map(|dependency| self.dependency(dependency)),
+        }
+    }
+
+    /// The rule that a generalized table keeps for k-anonymity.
+    fn anonymity_rule(&self, index: usize, table: &DesignedTable) -> Option<PlanRule> {
+        let generalized = table.generalized.as_ref()?;
+        let k = generalized.k?;
+        let eligible = k <= generalized.rows;
+        Some(PlanRule {
+            pointer: Some("/method".to_owned()),
+            origin: RuleOrigin::Submitted,
+            quasi_identifiers: self.named(generalized.quasi_identifiers),
+            sensitive: Vec::new(),
+            combination: false,
+            guarantee: self.declared(Guarantee::KAnonymity { k }),
+            status: if eligible { PlanRuleStatus::Kept } else { PlanRuleStatus::Refused },
+            because: None,
+            eligible,
+            largest_l: generalized.rows / self.unit.rows(),
+            enforced_by: eligible.then(|| ManifestEnforcedBy::Table { table: TableName::at(index).0 }),
+            violated_by: None,
+            paths: Vec::new(),
+        })
+    }
+}
+
+/// The method details that a manifest of the design would hold.
+fn details_of(design: &Design) -> Option<MethodDetails> {
+    let planned = design.planned().find(|planned| planned.faults.is_empty());
+    planned.map(PlannedBuckets::method_details).or_else(|| decomposition(design)).or_else(|| {
+        let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
+        Some(MethodDetails::Sequential(Box::new(cut.sequence.clone())))
+    })
 }
 
 /// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.

@@ -2,7 +2,8 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy;
 use crate::privacy::Dependency;
-use crate::report::{ManifestDependencies, SpecificationNotice};
+use crate::publication::NoticeKind;
+use crate::report::{AssumedUnknownForm, DependencyForm, ManifestDependencies, SpecificationNotice};
 use crate::spec::{DeclaredDependency, Specification};
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -55,29 +56,32 @@ impl KnownDependencies {
         specification: &Specification,
     ) -> ManifestDependencies {
         let names = attribute_names(specification);
-        let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-        let stated = |d: &DeclaredDependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(d.dependent) });
-        let found = |d: &Dependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(AttrSet::one(d.dependent)) });
+        let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
+        let declared = |of: &DeclaredDependency| DependencyForm {
+            dependent: named(of.dependent),
+            determinant: named(of.determinant),
+        };
+        let discovered = |of: &Dependency| DependencyForm {
+            dependent: named(AttrSet::one(of.dependent)),
+            determinant: named(of.determinant),
+        };
+        let assumed_unknown = |(of, reason): &(DeclaredDependency, String)| AssumedUnknownForm {
+            dependent: named(of.dependent),
+            determinant: named(of.determinant),
+            reason: reason.clone(),
+        };
+        let used = self.all[self.declared..].iter().filter(|of| used_dependencies.contains(of));
         ManifestDependencies {
-            declared: specification.method.declared().iter().map(stated).collect(),
-            discovered: self.all[self.declared..].iter().filter(|d| used_dependencies.contains(d)).map(found).collect(),
-            assumed_unknown: specification
-                .method
-                .assumed_unknown()
-                .iter()
-                .map(|(dependency, reason)| {
-                    let mut written = stated(dependency);
-                    written["reason"] = reason.as_str().into();
-                    written
-                })
-                .collect(),
+            declared: specification.method.declared().iter().map(declared).collect(),
+            discovered: used.map(discovered).collect(),
+            assumed_unknown: specification.method.assumed_unknown().iter().map(assumed_unknown).collect(),
         }
     }
 
     /// What a reader should know where rules hold in spite of dependencies.
     pub(in crate::engine) fn notices(&self, used_dependencies: &[Dependency]) -> Option<SpecificationNotice> {
         (self.declared > 0 || !used_dependencies.is_empty()).then(|| SpecificationNotice {
-            r#type: "dependency-necessary-only".to_owned(),
+            r#type: NoticeKind::DependencyNecessaryOnly,
             pointer: None,
             detail:
                 "what determines a protected attribute is protected too; that is necessary, and no proof that nothing \

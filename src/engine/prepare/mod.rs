@@ -47,21 +47,35 @@ pub(in crate::engine) fn ledger_union(
     Ok(union)
 }
 
-/// Plans a specification against counts, rows where they are known, and the ledger. The design may be infeasible. What is to be
-/// published without proof is planned as if nothing were published yet.
+/// Everything besides the specification that a design is planned from.
+pub(in crate::engine) struct PrepareInput<'a> {
+    /// The counts of single columns.
+    pub(in crate::engine) counts: &'a dyn AttributeCounts,
+    /// The rows, where they are known.
+    pub(in crate::engine) rows: Option<PlanRows<'a>>,
+    /// The disclosures and active rules of the ledger.
+    pub(in crate::engine) union: LedgerUnion,
+    /// The earlier releases that a sequential release is joined with.
+    pub(in crate::engine) joined: &'a EarlierReleases,
+    /// The dependencies that the adversary is assumed to know.
+    pub(in crate::engine) dependencies: KnownDependencies,
+    /// The columns of the job and of earlier releases, where rows are known.
+    pub(in crate::engine) extended: Option<&'a ExtendedTable<'a>>,
+}
+
+/// Plans a specification. The design may be infeasible; a release without proof is planned as the first of its series.
 pub(in crate::engine) fn prepare(
     specification: &Specification,
-    (counts, rows): (&dyn AttributeCounts, Option<PlanRows<'_>>),
-    (mut union, joined): (LedgerUnion, &EarlierReleases),
-    dependencies: KnownDependencies,
-    wide: Option<&ExtendedTable<'_>>,
+    input: PrepareInput<'_>,
     control: &Control,
 ) -> Result<PreparedRelease, PlanError> {
-    let beyond = wide.map_or(Ok(Vec::new()), |wide| wide.dependencies(specification, &dependencies, control))?;
-    union.assume(&dependencies.all, &beyond);
+    let PrepareInput { counts, rows, mut union, joined, dependencies, extended } = input;
+    let across = extended.map_or(Ok(Vec::new()), |table| table.dependencies(specification, &dependencies, control))?;
+    union.assume(&dependencies.all, &across);
+    let all_dependencies = [dependencies.all.as_slice(), &across].concat();
     if let MethodSpec::Sequential(spec) = &specification.method {
-        let (own, known) = (AttrSet::first(specification.names.len()), [dependencies.all.as_slice(), &beyond].concat());
-        earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
+        let own = AttrSet::first(specification.names.len());
+        earlier::joined_by_names(spec.generalized, own, joined, &union, &all_dependencies)?;
     }
     let (earlier, active_rules) = disclosures_beside(specification, &union);
     let input = PlanInput {
@@ -77,9 +91,8 @@ pub(in crate::engine) fn prepare(
         Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
         None => publish::plan(&specification.method, &input, control)?,
     };
-    if let Some(wide) = wide {
-        let known = [dependencies.all.as_slice(), &beyond].concat();
-        wide.link(&mut union, specification, &design, &known, control)?;
+    if let Some(table) = extended {
+        table.link(&mut union, specification, &design, &all_dependencies, control)?;
     }
     Ok(PreparedRelease { design, union, dependencies })
 }

@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use crate::ledger::CompositionViolation;
 use crate::problem::{Kind, Problem};
-use crate::publication::{BreachKind, SlicedDiversity};
+use crate::publication::{AdversaryModel, BreachKind, MethodKind, NoticeKind, SlicedDiversity};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
-use crate::report::SpecificationNotice;
+use crate::report::{MethodName, SpecificationNotice};
 use crate::spec::{MethodSpec, Specification};
 
 /// The remarks of a specification, for the one who plans.
 pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
     let warning = |warning: &crate::spec::SpecWarning| SpecificationNotice {
-        r#type: warning.type_.to_owned(),
+        r#type: warning.type_,
         pointer: warning.pointer.clone(),
         detail: warning.detail.clone(),
     };
@@ -23,21 +23,17 @@ pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<Specif
 /// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
 pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
     let MethodSpec::Slicing(spec) = &specification.method else { return None };
-    let notice = |name: &str, pointer: &str, detail: &str| {
-        Some(SpecificationNotice {
-            r#type: name.to_owned(),
-            pointer: Some(pointer.to_owned()),
-            detail: detail.to_owned(),
-        })
+    let notice = |r#type: NoticeKind, pointer: &str, detail: &str| {
+        Some(SpecificationNotice { r#type, pointer: Some(pointer.to_owned()), detail: detail.to_owned() })
     };
     if spec.diversity != SlicedDiversity::Bucket {
         let detail = "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
                       published of the same people that shares an attribute";
-        return notice("diversity-by-mixture", "/method/diversity", detail);
+        return notice(NoticeKind::DiversityByMixture, "/method/diversity", detail);
     }
     let detail = "columns share attributes: what they say together is bounded as long as nothing else ties their rows, so that nothing else \
                   may be published of the same people that shares an attribute";
-    spec.overlaps().then(|| notice("columns-share-attributes", "/method/columns/explicit", detail)).flatten()
+    spec.overlaps().then(|| notice(NoticeKind::ColumnsShareAttributes, "/method/columns/explicit", detail)).flatten()
 }
 
 pub(in crate::engine) fn violation_in_json(violation: &CompositionViolation) -> Value {
@@ -64,19 +60,19 @@ pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]
     problem.with("violations", all)
 }
 
-/// The method's name and algorithm, and what the adversary is taken not to do, as a manifest states them.
-pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::MethodName {
-    let (name, algorithm) = match method {
-        MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.as_str().to_owned())),
-        MethodSpec::Anatomy(_) => ("anatomy", None),
-        MethodSpec::Bucketize(_) => ("bucketize", None),
-        MethodSpec::Decompose(_) => ("decompose", None),
-        MethodSpec::Generalize(_) => ("generalize", None),
-        MethodSpec::Sequential(_) => ("sequential", None),
-        MethodSpec::Slicing(_) => ("slicing", None),
+/// The method, its algorithm and the model of its adversary, as a manifest writes them.
+pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -> MethodName {
+    let (r#type, algorithm) = match method {
+        MethodSpec::Versatile(spec) => (MethodKind::Versatile, Some(spec.algorithm)),
+        MethodSpec::Anatomy(_) => (MethodKind::Anatomy, None),
+        MethodSpec::Bucketize(_) => (MethodKind::Bucketize, None),
+        MethodSpec::Decompose(_) => (MethodKind::Decompose, None),
+        MethodSpec::Generalize(_) => (MethodKind::Generalize, None),
+        MethodSpec::Sequential(_) => (MethodKind::Sequential, None),
+        MethodSpec::Slicing(_) => (MethodKind::Slicing, None),
     };
-    let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
-    crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }
+    let adversary = matches!(decision, Decision::ByData(_)).then_some(AdversaryModel::WithoutMinimality);
+    MethodName { r#type, algorithm, adversary }
 }
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
@@ -86,7 +82,7 @@ pub(in crate::engine) fn describe_unknown_values(planned: &PlannedBuckets) -> Op
 
 pub(in crate::engine) fn unused_names(unknown_values: usize, pointer: &str) -> Option<SpecificationNotice> {
     (unknown_values > 0).then(|| SpecificationNotice {
-        r#type: "threshold-unused".to_owned(),
+        r#type: NoticeKind::ThresholdUnused,
         pointer: Some(pointer.to_owned()),
         detail: format!("{unknown_values} of the values with a threshold of their own do not occur"),
     })
@@ -100,7 +96,7 @@ pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -
     let notice = |rule: &DesignedRule| {
         let name = &names[rule.rule.sensitive.index()];
         SpecificationNotice {
-            r#type: "not-bounded".to_owned(),
+            r#type: NoticeKind::NotBounded,
             pointer: rule.pointer.clone(),
             detail: format!(
                 "whoever reads both tables may find a value of {name} likelier than its l says; versatile, with a rule from the \
@@ -138,7 +134,7 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
         let name = &names[attr.index()];
         let rule = design.rules.iter().find(|rule| rule.rule.sensitive == attr);
         notices.push(SpecificationNotice {
-            r#type: "can-be-concluded".to_owned(),
+            r#type: NoticeKind::CanBeConcluded,
             pointer: rule.and_then(|rule| rule.pointer.clone()),
             detail: format!(
                 "{} may conclude {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, keeps it from them",
@@ -152,7 +148,7 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
 pub(in crate::engine) fn describe_inference(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
     (planned.seen_through > 0).then(|| SpecificationNotice {
-        r#type: "counterfeits-unlikely".to_owned(),
+        r#type: NoticeKind::CounterfeitsUnlikely,
         pointer: Some("/method/counterfeits".to_owned()),
         detail: format!(
             "{} counterfeits have a value that some row of their bucket makes unlikely: whoever knows the data takes them for what they are",
@@ -163,7 +159,7 @@ pub(in crate::engine) fn describe_inference(planned: &PlannedBuckets) -> Option<
 
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
 pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
-    let (type_, detail) = match decision {
+    let (r#type, detail) = match decision {
         Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
@@ -173,11 +169,11 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
                 choice.winner,
                 tried.join("; ")
             );
-            ("algorithm-chosen", detail)
+            (NoticeKind::AlgorithmChosen, detail)
         }
         Decision::Undecided if matches!(method, MethodSpec::Slicing(_)) => {
             return Some(SpecificationNotice {
-                r#type: "not-decided".to_owned(),
+                r#type: NoticeKind::NotDecided,
                 pointer: Some("/method/columns".to_owned()),
                 detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
                     .to_owned(),
@@ -185,24 +181,24 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
         }
         Decision::Undecided if matches!(method, MethodSpec::Sequential(_)) => {
             return Some(SpecificationNotice {
-                r#type: "not-decided".to_owned(),
+                r#type: NoticeKind::NotDecided,
                 pointer: Some("/method/requirements".to_owned()),
                 detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
             });
         }
         Decision::Undecided => {
             let detail = "the tables are chosen by what the data makes of them, once its rows are looked at and every rule can be kept";
-            ("not-decided", detail.to_owned())
+            (NoticeKind::NotDecided, detail.to_owned())
         }
     };
-    Some(SpecificationNotice { r#type: type_.to_owned(), pointer: Some("/method/algorithm".to_owned()), detail })
+    Some(SpecificationNotice { r#type, pointer: Some("/method/algorithm".to_owned()), detail })
 }
 
 /// What a reader of the release should know of it: which algorithm made the tables, and no figure of one that did not.
 pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<SpecificationNotice> {
     let Decision::ByData(Some(choice)) = decision else { return None };
     Some(SpecificationNotice {
-        r#type: "algorithm-chosen".to_owned(),
+        r#type: NoticeKind::AlgorithmChosen,
         pointer: Some("/method/algorithm".to_owned()),
         detail: format!("of the algorithms that were tried {} told most", choice.winner),
     })

@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::microdata::AttributeType;
 use crate::model::{ModelError, ModelShape, model_entropy};
-use crate::publication::{Publication, PublishedBytes};
+use crate::publication::{ModelKind, Publication, PublishedBytes};
 use crate::report::Utility;
 
 /// Two computations of one figure may differ by so much, of one and of the figure: machines round logarithms differently.
@@ -22,7 +22,7 @@ pub(in crate::engine) fn of_parts(
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<(f64, &'static str), EngineError> {
+) -> Result<(f64, ModelKind), EngineError> {
     read(publication, kinds, parts, control).map_err(model_problem)
 }
 
@@ -37,7 +37,7 @@ pub(in crate::engine) fn holds(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<bool, EngineError> {
-    let (nats, method) = match (stated.model_entropy_nats, &stated.entropy_method) {
+    let (nats, method) = match (stated.model_entropy_nats, stated.entropy_method) {
         (None, None) => return Ok(true),
         (Some(nats), Some(method)) => (nats, method),
         _ => return Ok(false),
@@ -54,8 +54,8 @@ fn read(
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<(f64, &'static str), ModelError> {
+) -> Result<(f64, ModelKind), ModelError> {
     let shape = ModelShape::from_publication(publication);
     let nats = model_entropy(&shape, publication, kinds, parts, control)?;
-    Ok((nats, if shape.whole { "closed_form" } else { "acyclic_subset" }))
+    Ok((nats, if shape.whole { ModelKind::ClosedForm } else { ModelKind::AcyclicSubset }))
 }

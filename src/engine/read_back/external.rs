@@ -8,7 +8,7 @@ use crate::microdata::formats::csv::{CsvOptions, CsvReader};
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, MethodDetails, Protected, RowMeaning, SubmittedRule};
+use crate::publication::{Guarantee, MethodDetails, Protected, RowKind, RowMeaning, SubmittedRule};
 use crate::report::{Manifest, ManifestPart, ManifestTable, publication_of};
 use crate::spec::{SubmittedFile, SubmittedPart, SubmittedTable};
 use crate::verifier::{CellText, ExternalPart, ExternalTable};
@@ -112,10 +112,10 @@ pub fn stated_with_counterfeits(manifest: &Manifest) -> Result<Vec<SubmittedTabl
 
 fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedTable>, Problem> {
     let part = |part: &ManifestPart| {
-        let meaning = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
-            ("tuples", _) => RowMeaning::Tuples,
-            ("values", _) => RowMeaning::Values,
-            ("tuples_and_counterfeits", Some(per_bucket)) if with_counterfeits => {
+        let meaning = match (part.row_meaning, part.counterfeits_per_bucket) {
+            (RowKind::Tuples, _) => RowMeaning::Tuples,
+            (RowKind::Values, _) => RowMeaning::Values,
+            (RowKind::TuplesAndCounterfeits, Some(per_bucket)) if with_counterfeits => {
                 RowMeaning::TuplesAndCounterfeits { per_bucket }
             }
             (other, _) => {
@@ -129,7 +129,7 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedT
             file: SubmittedFile { file: part.file.clone(), format: None, pointer: String::new() },
             bucketed: part.bucketed,
             meaning,
-            cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.shape(name)))).collect(),
+            cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.cell_shape(name)))).collect(),
             pointer: String::new(),
         })
     };

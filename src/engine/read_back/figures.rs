@@ -1,42 +1,19 @@
 use crate::publication::{EnforcedBy, Guarantee, Publication};
 use crate::report::{
-    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, VerificationSummary, method_details,
+    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, MethodDetailsForm, VerificationSummary,
 };
-use crate::verifier::{BucketMeasure, CheckName, Linkage, VerifierReport};
+use crate::verifier::{BucketMeasure, VerifierReport};
 
 /// The verifier in the words of a manifest.
 pub(in crate::engine) fn summary(verification: &VerifierReport) -> VerificationSummary {
     VerificationSummary {
         verified: verification.verified(),
-        linkage: match verification.linkage {
-            Linkage::Checked => "checked",
-            Linkage::NotChecked => "not_checked",
-        }
-        .to_owned(),
+        linkage: verification.linkage,
         checks: verification
             .checks
             .iter()
-            .map(|check| CheckResult {
-                check: check_name(check.check).to_owned(),
-                passed: check.passed,
-                detail: check.detail.clone(),
-            })
+            .map(|check| CheckResult { check: check.check, passed: check.passed, detail: check.detail.clone() })
             .collect(),
-    }
-}
-
-/// The contract's name of a check.
-pub(in crate::engine) const fn check_name(check: CheckName) -> &'static str {
-    match check {
-        CheckName::Content => "content",
-        CheckName::Buckets => "buckets",
-        CheckName::Guarantee => "guarantee",
-        CheckName::Gnf => "gnf",
-        CheckName::Order => "order",
-        CheckName::Dictionary => "dictionary",
-        CheckName::Columns => "columns",
-        CheckName::Guards => "guards",
-        CheckName::Requirements => "requirements",
     }
 }
 
@@ -93,7 +70,7 @@ pub(in crate::engine) fn figures(
     manifest: &Manifest,
 ) -> bool {
     manifest.utility.bucket_sizes == bucket_sizes(verification, publication)
-        && manifest.method_details == method_details(&publication.method_details, published_names)
+        && manifest.method_details == MethodDetailsForm::from_details(&publication.method_details, published_names)
         && manifest
             .rules
             .iter()

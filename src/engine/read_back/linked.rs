@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::hex::hex;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
+use crate::publication::RowKind;
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{ManifestPart, ManifestTable};
 
@@ -40,7 +41,7 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewErro
     if !table.parts.iter().all(|part| part.bucketed) {
         return Err(LinkedViewError::Whole);
     }
-    if table.parts.iter().any(|part| part.row_meaning != "tuples") {
+    if table.parts.iter().any(|part| part.row_meaning != RowKind::Tuples) {
         return Err(LinkedViewError::NotTuples);
     }
     if table.attributes.len() < 2 {
@@ -55,7 +56,7 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewErro
         attributes: table.attributes.clone(),
         types: table.parts.iter().flat_map(of_parts).collect(),
         bucketed: false,
-        row_meaning: "tuples".to_owned(),
+        row_meaning: RowKind::Tuples,
         cells: table.parts.iter().flat_map(|part| part.cells.clone()).collect(),
         rows: table.parts.first().map_or(0, |part| part.rows),
         file: format!("{}.linked.csv", table.name),
@@ -398,6 +399,7 @@ fn damaged(what: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use crate::publication::{ProtectionKind, TableKind};
     use proptest::prelude::*;
 
     use super::*;
@@ -409,7 +411,7 @@ mod tests {
             attributes: attributes.iter().map(|name| (*name).to_owned()).collect(),
             types: attributes.iter().map(|name| ((*name).to_owned(), AttributeType::Text)).collect(),
             bucketed: true,
-            row_meaning: "tuples".to_owned(),
+            row_meaning: RowKind::Tuples,
             cells: BTreeMap::new(),
             rows,
             file: format!("t1.{name}.csv"),
@@ -422,9 +424,9 @@ mod tests {
     fn table(rows: u64, digest: &str) -> ManifestTable {
         ManifestTable {
             name: "t1".to_owned(),
-            kind: "sliced".to_owned(),
+            kind: TableKind::Sliced,
             attributes: ["a", "s", "b"].map(str::to_owned).to_vec(),
-            protection: "guarding".to_owned(),
+            protection: ProtectionKind::Guarding,
             guards: Vec::new(),
             parts: vec![part("c1", &["a", "b"], rows, digest), part("c2", &["s"], rows, digest)],
         }
@@ -563,7 +565,7 @@ mod tests {
         plain.parts[0].bucketed = false;
         assert_eq!(linked_part(&plain), Err(LinkedViewError::Whole));
         let mut values = table(3, "ab");
-        values.parts[1].row_meaning = "values".to_owned();
+        values.parts[1].row_meaning = RowKind::Values;
         assert_eq!(linked_part(&values), Err(LinkedViewError::NotTuples));
         let mut single = table(3, "ab");
         single.attributes.truncate(1);

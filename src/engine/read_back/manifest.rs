@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use crate::microdata::Attr;
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Thresholds};
-use crate::report::Manifest;
+use crate::report::{Manifest, MethodDetailsForm};
 use crate::spec;
 use crate::spec::FaultList;
 
@@ -31,11 +31,13 @@ pub(in crate::engine) fn thresholds_in(manifest: &Manifest, names: &[String]) ->
 /// All thresholds that a manifest states, also those of its method.
 pub(in crate::engine) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
     let mut found = thresholds_in(manifest, names);
-    let stated: Option<Thresholds> =
-        manifest.method_details.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
+    let of_method = match &manifest.method_details {
+        Some(MethodDetailsForm::Bucketize(form)) => Some(form.thresholds.clone()),
+        _ => None,
+    };
     let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
     let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
-    let stated = attribute.zip(stated);
+    let stated = attribute.zip(of_method);
     found.extend(stated.map(|(at, of)| DeclaredThresholds { attribute: at.into(), thresholds: of.into() }));
     found
 }

@@ -16,8 +16,8 @@ use crate::engine::error::EngineError;
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::publication::{
-    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, MethodDetails, PublishedBytes, RuleOrigin, SubmittedRule,
-    XyRequirement,
+    Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, PublishedBytes,
+    RuleOrigin, SubmittedRule, XyRequirement,
 };
 use crate::report::{CheckResult, Manifest, PartRows, VerificationSummary, publication_of, thresholds_of};
 use crate::verifier;
@@ -55,14 +55,14 @@ pub fn verify(
 ) -> Result<VerificationSummary, EngineError> {
     let mut publication = match publication_of(claim.manifest, claim.names) {
         Ok(publication) => publication,
-        Err(detail) => return Ok(refuted("columns", detail)),
+        Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
     if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.method_details, claim.requirements)
     {
         let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
         if !own.eq(requirements) {
             let detail = "the requirements of the manifest are not those of the specification".to_owned();
-            return Ok(refuted("requirements", detail));
+            return Ok(refuted(CheckName::Requirements, detail));
         }
     }
     if let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) {
@@ -100,7 +100,7 @@ pub fn verify(
     });
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
-        Err(detail) => return Ok(refuted("columns", detail)),
+        Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
     let all_trees = claim.taxonomies.is_none_or(|stated| {
         let named = |stated: &DeclaredTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
@@ -137,7 +137,7 @@ pub fn verify(
     summary.checks.push(digests(claim.manifest, parts)?);
     let mistyped = mistyped(claim.manifest, parts)?;
     summary.checks.push(CheckResult {
-        check: "figures".to_owned(),
+        check: CheckName::Figures,
         passed: figures(&verification, &publication, claim.names, claim.manifest)
             && all_listed
             && all_trees
@@ -153,26 +153,25 @@ pub fn verify(
 
 /// Whether the method of a release leaves rows out.
 fn may_lack_rows(manifest: &Manifest) -> bool {
-    manifest.method.r#type == "versatile" && manifest.method.algorithm.as_deref() == Some("multi_sa")
+    manifest.method.algorithm == Some(Algorithm::MultiSa)
 }
 
 /// The dependencies that a manifest states. Attributes that it publishes nothing of come behind all others.
 fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
     let mut names = claim.names.to_vec();
-    let mut side = |side: &Value| -> AttrSet {
-        let named = side.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let attr = |name: &str| {
+    let mut side = |side: &[String]| -> AttrSet {
+        let attr = |name: &String| {
             let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
-                names.push(name.to_owned());
+                names.push(name.clone());
                 names.len() - 1
             });
             // what no set can hold is beyond every published attribute
             (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
         };
-        named.filter_map(attr).collect()
+        side.iter().filter_map(attr).collect()
     };
     let stated = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
-    let dependencies = stated.map(|stated| (side(&stated["determinant"]), side(&stated["dependent"]))).collect();
+    let dependencies = stated.map(|form| (side(&form.determinant), side(&form.dependent))).collect();
     (names, dependencies)
 }
 
@@ -191,7 +190,7 @@ fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckR
             detail.get_or_insert_with(|| format!("{} is not the file that the manifest describes", part.file));
         }
     }
-    Ok(CheckResult { check: "digests".to_owned(), passed: detail.is_none(), detail })
+    Ok(CheckResult { check: CheckName::Digests, passed: detail.is_none(), detail })
 }
 
 /// The first part whose cells have not the types that the manifest gives them.
@@ -210,10 +209,10 @@ fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Optio
     Ok(None)
 }
 
-fn refuted(check: &str, detail: String) -> VerificationSummary {
+fn refuted(check: CheckName, detail: String) -> VerificationSummary {
     VerificationSummary {
         verified: false,
-        linkage: "not_checked".to_owned(),
-        checks: vec![CheckResult { check: check.to_owned(), passed: false, detail: Some(detail) }],
+        linkage: Linkage::NotChecked,
+        checks: vec![CheckResult { check, passed: false, detail: Some(detail) }],
     }
 }

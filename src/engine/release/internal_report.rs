@@ -7,7 +7,7 @@ use crate::engine::prepare::wording::notices_of;
 use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, model_problem, read_of};
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{Boxes, ModelShape, PublishedRows, parted};
-use crate::publication::{Publication, PublishedBytes};
+use crate::publication::{ModelKind, Publication, PublishedBytes};
 use crate::publish::Design;
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
 use crate::spec::{InternalUtility, MethodSpec};
@@ -48,7 +48,7 @@ pub(in crate::engine) fn report(
         let cells = PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control)
             .map_err(model_problem)?;
         let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
-        report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.as_str()));
+        report.kl = nats.map(|nats| KlReport::new(nats, ModelKind::ClosedForm));
     }
     if several.is_some() {
         kinds.push(Some(AttributeType::Integer));
@@ -61,7 +61,7 @@ pub(in crate::engine) fn report(
         let boxes = read.map_err(model_problem)?;
         if asked.kl {
             let nats = utility::divergence_of_boxes(&boxes, table, control)?;
-            report.kl = nats.map(|nats| KlReport::new(nats, utility::ModelKind::ClosedForm.as_str()));
+            report.kl = nats.map(|nats| KlReport::new(nats, ModelKind::ClosedForm));
         }
         let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
@@ -84,7 +84,7 @@ pub(in crate::engine) fn report(
     let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(model_problem)?;
     if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
-        report.kl = Some(KlReport::new(divergence.nats, divergence.made.as_str()));
+        report.kl = Some(KlReport::new(divergence.nats, divergence.made));
     }
     if let Some(asked) = asked.count_queries {
         let mut stream = order.streams.stream("workload");

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::ReadFile;
 use crate::engine::read_back::manifest::taxonomies_of;
@@ -12,11 +10,11 @@ use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::privacy::Dependency;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    EarlierColumn, EarlierRelease, EarlierReleases, MethodDetails, RowCorrespondence, RowMeaning, TableProtection,
-    XyRequirement,
+    EarlierColumn, EarlierRelease, EarlierReleases, MethodDetails, RowCorrespondence, RowKind, RowMeaning,
+    TableProtection, XyRequirement,
 };
 use crate::publish::PlanRefusal;
-use crate::report::{Manifest, ManifestPart, publication_of};
+use crate::report::{Manifest, ManifestPart, MethodDetailsForm, publication_of};
 
 /// The one part of a release of one table of tuples.
 ///
@@ -26,7 +24,7 @@ pub fn tuples_of(manifest: &Manifest) -> Result<&ManifestPart, Problem> {
     let refused = |detail: &str| Problem::new(Kind::BadColumns, detail);
     let [table] = &manifest.tables[..] else { return Err(refused("the release has several tables")) };
     let [part] = &table.parts[..] else { return Err(refused("the table of the release stands in several parts")) };
-    if part.bucketed || part.row_meaning != "tuples" {
+    if part.bucketed || part.row_meaning != RowKind::Tuples {
         return Err(refused("the rows of the release are no tuples, but parts of buckets"));
     }
     Ok(part)
@@ -55,7 +53,7 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
     };
     let alone = publication.tables[0].protection == TableProtection::Exclusive && sequence.is_none();
     let column = |(published, cells): (String, Column)| {
-        let shape = part.shape(&published);
+        let shape = part.cell_shape(&published);
         Some(EarlierColumn {
             name: name_of(&published)?,
             nodes: shape == CellShape::Node,
@@ -81,26 +79,27 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
     })
 }
 
-/// The releases that a sequential one was made against.
+/// The releases that a sequential release was checked against, by id.
 ///
 /// # Errors
-/// When it is not sequential.
+/// `guarantee-unsupported` for a release by another method.
 pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
-    let stated = manifest.method_details.as_ref().filter(|_| manifest.method.r#type == "sequential");
-    let Some(stated) = stated else {
-        let detail = "join is played on releases that were made to withstand it: those by sequential";
-        return Err(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
-    };
-    let ids = stated["against"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    Ok(ids.map(str::to_owned).collect())
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Sequential(form)) => Ok(form.against.clone()),
+        _ => {
+            let detail = "join is played on releases that were made to withstand it: those by sequential";
+            Err(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]))
+        }
+    }
 }
 
-/// Those of them that were published elsewhere, and entered here with a dataset.
+/// The external tables among the releases that a sequential release was checked against, by id.
 #[must_use]
 pub fn entered(manifest: &Manifest) -> Vec<String> {
-    let stated = manifest.method_details.as_ref().filter(|_| manifest.method.r#type == "sequential");
-    let ids = stated.and_then(|stated| stated["entered"].as_array()).into_iter().flatten().filter_map(Value::as_str);
-    ids.map(str::to_owned).collect()
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Sequential(form)) => form.entered.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// A release of a join: its attributes, and those of them that it has as they are.

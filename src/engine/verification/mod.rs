@@ -11,6 +11,7 @@ use super::read_back::external::{VerificationMaterial, attribute_list, in_json};
 use super::read_back::measures::{AchievedMeasures, TableMeasures};
 use crate::control::{Control, Phase};
 use crate::microdata::AttrSet;
+use crate::publication::{CheckName, Linkage, NoticeKind};
 use crate::report::{CheckResult, ManifestEnforcedBy, SpecificationNotice};
 use crate::spec::VerificationRules;
 use crate::verifier;
@@ -22,7 +23,7 @@ pub struct Verification {
     /// Whether every rule holds and every check passed.
     pub verified: bool,
     /// `not_checked`: who stands in which bucket is known to the publisher alone.
-    pub linkage: String,
+    pub linkage: Linkage,
     /// The rules, in their order; one that protects several attributes each is there once for each.
     pub rules: Vec<VerifiedRule>,
     /// The tables.
@@ -136,7 +137,7 @@ pub fn verify_tables(
     let mut found = to_verification(&submission, &verdict, attacks);
     if !possible {
         found.verified = false;
-        let columns = found.checks.iter_mut().find(|check| check.check == "columns" && check.passed);
+        let columns = found.checks.iter_mut().find(|check| check.check == CheckName::Columns && check.passed);
         if let Some(check) = columns {
             check.passed = false;
             check.detail = Some("no table can have been made into these parts: they contradict each other".to_owned());
@@ -183,18 +184,18 @@ fn to_verification(
             .collect(),
     });
     let check = |check: &verifier::Check| CheckResult {
-        check: super::read_back::figures::check_name(check.check).to_owned(),
+        check: check.check,
         passed: check.passed,
         detail: check.detail.clone(),
     };
-    let notice = |(name, detail): &(&str, String)| SpecificationNotice {
-        r#type: (*name).to_owned(),
+    let notice = |(kind, detail): &(NoticeKind, String)| SpecificationNotice {
+        r#type: *kind,
         pointer: None,
         detail: detail.clone(),
     };
     Verification {
         verified: verdict.verified(),
-        linkage: "not_checked".to_owned(),
+        linkage: Linkage::NotChecked,
         rules: rules.collect(),
         tables: tables.collect(),
         checks: verdict.checks.iter().map(check).collect(),

@@ -28,7 +28,8 @@ use super::methods::{DraftMethod, MethodSpec, slicing};
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, Protected, SubmittedRule, Unit, ValueDistance,
+    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, NoticeKind, Protected, SubmittedRule, Unit,
+    ValueDistance,
 };
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
@@ -219,7 +220,7 @@ fn check_attribute(
     }
     if facts.mostly_distinct {
         let detail = format!("more than half of the values of {name} are distinct: it may single people out");
-        warnings.push(SpecWarning { pointer: Some(pointer), type_: "mostly-distinct", detail });
+        warnings.push(SpecWarning { pointer: Some(pointer), type_: NoticeKind::MostlyDistinct, detail });
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
-use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Unit};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::MethodSpec;
 
@@ -84,7 +84,7 @@ pub struct SpecWarning {
     /// What it is about, as a JSON pointer.
     pub pointer: Option<String>,
     /// A stable name.
-    pub type_: &'static str,
+    pub type_: NoticeKind,
     /// For people. No value of the data.
     pub detail: String,
 }

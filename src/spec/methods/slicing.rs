@@ -168,7 +168,7 @@ pub(in crate::spec) fn read(
     }
     let words = SlicedDiversity::ALL.map(SlicedDiversity::as_str);
     let chosen = members.choice("diversity", &words, faults);
-    let diversity = chosen.and_then(SlicedDiversity::of_word).unwrap_or_default();
+    let diversity = chosen.and_then(|word| SlicedDiversity::try_from(word).ok()).unwrap_or_default();
     let bound = match members.take("guarantee") {
         Some(value) => read_guarantee(value, &members.at("guarantee"), diversity, faults),
         None => {

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::microdata::AttrSet;
+pub use crate::publication::Algorithm;
 use crate::publication::SubmittedRule;
 
 /// How classes are halved at a median.
@@ -49,36 +50,6 @@ impl VersatileSpec {
             Algorithm::SingleAttribute => false,
             Algorithm::Uad => self.addback,
             Algorithm::Gd | Algorithm::MultiSa | Algorithm::Auto => true,
-        }
-    }
-}
-
-/// How versatile publishing finds its tables.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Algorithm {
-    /// Utility-aware decomposition: from the rules alone (Algorithm 2).
-    Uad,
-    /// Guardian decomposition: greedy, by what the tables tell of the original (Algorithm 1, corrected).
-    Gd,
-    /// One table per attribute.
-    SingleAttribute,
-    /// One table, bucketized on all sensitive attributes together (Algorithm 3).
-    MultiSa,
-    /// The best of UAD and GD within a budget of work.
-    Auto,
-}
-
-impl Algorithm {
-    /// The name used in the contract.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Uad => "uad",
-            Self::Gd => "gd",
-            Self::SingleAttribute => "single_attribute",
-            Self::MultiSa => "multi_sa",
-            Self::Auto => "auto",
         }
     }
 }

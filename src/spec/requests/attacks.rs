@@ -1,12 +1,15 @@
 //! Attacks: which there are, and requests to play one on a release.
 
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::problem::Fault;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, one_of};
 
 /// An attack that can be played.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Attack {
     /// Every world that the tables allow, one by one.
     ExactPosteriors,

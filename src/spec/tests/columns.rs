@@ -1,6 +1,7 @@
 //! Every column is accounted for, and none is published by oversight.
 
 use super::*;
+use crate::publication::NoticeKind;
 
 /// A document that publishes what `attributes` says, and protects `b` from those who know `a`.
 fn document(attributes: Value) -> Value {
@@ -81,7 +82,7 @@ fn a_mostly_distinct_attribute_earns_a_warning() {
     columns[2].mostly_distinct = true;
     let specification = accepted(&document(json!({"c/d": {"publish": true}})), &columns);
     let [warning] = &specification.warnings[..] else { panic!("one warning") };
-    assert_eq!((warning.pointer.as_deref(), warning.type_), (Some("/attributes/c~1d"), "mostly-distinct"));
+    assert_eq!((warning.pointer.as_deref(), warning.type_), (Some("/attributes/c~1d"), NoticeKind::MostlyDistinct));
     assert!(accepted(&document(json!({"c/d": {"drop": true}})), &columns).warnings.is_empty());
 }
 

@@ -1,50 +1,8 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::microdata::{Attr, AttrSet};
+pub use crate::publication::{CheckName, Linkage};
 use crate::verifier::definition::measure::BucketMeasure;
-
-/// The names of the checks.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckName {
-    /// Each part is the projection of the original that the witness states. Only with an original.
-    Content,
-    /// The parts of a table agree on their buckets, which together hold all rows; labels tell nothing.
-    Buckets,
-    /// Every bucket keeps the guarantees of its table's guards; what a sliced table claims over all buckets together holds of the rows of
-    /// the original. Without the original, the latter is left out.
-    Guarantee,
-    /// The tables are in Guardian Normal Form for all submitted rules, and the rules stand as claimed.
-    Gnf,
-    /// Rows and labels are in canonical order.
-    Order,
-    /// Parts hold exactly the values that the original holds.
-    Dictionary,
-    /// Parts have exactly the claimed columns and rows, and nothing else is published.
-    Columns,
-    /// Tables have the shape that their protection claims.
-    Guards,
-    /// What a sequential release is to keep on its join with earlier ones holds, and its cuts are such. Of such releases alone, where
-    /// the earlier ones are at hand.
-    Requirements,
-}
-
-impl CheckName {
-    /// All checks, in the order of an answer.
-    pub const ALL: [Self; 9] = [
-        Self::Content,
-        Self::Buckets,
-        Self::Guarantee,
-        Self::Gnf,
-        Self::Order,
-        Self::Dictionary,
-        Self::Columns,
-        Self::Guards,
-        Self::Requirements,
-    ];
-}
 
 /// A check and how it went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,16 +13,6 @@ pub struct Check {
     pub passed: bool,
     /// The first thing found; no values of the data.
     pub detail: Option<String>,
-}
-
-/// Whether the parts were held against the assignment of rows to buckets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Linkage {
-    /// Original and witness were there.
-    Checked,
-    /// One of them was not.
-    NotChecked,
 }
 
 /// What an audit found.

@@ -9,7 +9,7 @@ use super::submission::{ExternalTableFigures, Submission};
 use super::table::{ExternalPart, ExternalTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
-use crate::publication::RowMeaning;
+use crate::publication::{NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::read::cells;
 
@@ -21,7 +21,7 @@ pub(in crate::verifier) fn check_consistency(
     submission: &Submission<'_>,
     together: Option<&JointDecomposition<'_>>,
     findings: &mut CheckLog,
-    remarks: &mut Vec<(&'static str, String)>,
+    remarks: &mut Vec<(NoticeKind, String)>,
     control: &Control,
 ) -> Result<Vec<ExternalTableFigures>, Cancelled> {
     let mut figures = Vec::new();
@@ -250,7 +250,7 @@ fn is_projection(part: &ExternalPart, original: &ExternalPart, control: &Control
 fn remark(
     submission: &Submission<'_>,
     together: bool,
-    remarks: &mut Vec<(&'static str, String)>,
+    remarks: &mut Vec<(NoticeKind, String)>,
     control: &Control,
 ) -> Result<(), Cancelled> {
     let tables = submission.tables;
@@ -262,22 +262,22 @@ fn remark(
             if files > 1 && !in_order(part) {
                 let detail =
                     format!("{place}: its rows are in no order of values; an order that files share ties their rows");
-                remarks.push(("row-order", detail));
+                remarks.push((NoticeKind::RowOrder, detail));
             }
             if !part.cells.is_empty() {
                 let opaque = submission.list(part.opaque());
                 let detail =
                     format!("{place}: cells of {opaque} are compared as they are written; equal text makes a class");
-                remarks.push(("opaque-cells", detail));
+                remarks.push((NoticeKind::OpaqueCells, detail));
             }
             if part.meaning == RowMeaning::Values && !together {
                 let detail =
                     format!("{place}: values without their numbers: nothing but how many there are can be read");
-                remarks.push(("values-only", detail));
+                remarks.push((NoticeKind::ValuesOnly, detail));
             }
             if part.bucket.as_ref().is_some_and(|bucket| !plain_labels(bucket)) {
                 remarks.push((
-                    "labels",
+                    NoticeKind::Labels,
                     format!("{place}: labels other than 1 to the number of buckets may tell something"),
                 ));
             }
@@ -286,14 +286,14 @@ fn remark(
     if tables.len() > 1 {
         let detail = "tables are taken to have been shuffled independently: where one label or one place in the files means the same \
                       rows in two tables, state them as parts of one table";
-        remarks.push(("independent-shuffles", detail.to_owned()));
+        remarks.push((NoticeKind::IndependentShuffles, detail.to_owned()));
     }
     let published = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     let asked = submission.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let absent = asked.minus(published);
     if !absent.is_empty() {
         let detail = format!("no table has {}: what is not published is not told", submission.list(absent));
-        remarks.push(("sensitive-not-published", detail));
+        remarks.push((NoticeKind::SensitiveNotPublished, detail));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::submission::{ClassMeasures, Submission, ViolatingClass, ViolatingClas
 use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{BreachKind, Guarantee, RowMeaning};
+use crate::publication::{BreachKind, Guarantee, NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::feasible_worlds::{InferenceError, ObservedDecomposition, PossibleValues};
 
@@ -81,7 +81,7 @@ impl<'a> JointDecomposition<'a> {
     pub(in crate::verifier) fn new(
         submission: &Submission<'a>,
         findings: &mut CheckLog,
-        remarks: &mut Vec<(&'static str, String)>,
+        remarks: &mut Vec<(NoticeKind, String)>,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         let Some((buckets, joint, primary, others)) = shape(submission) else { return Ok(None) };
@@ -122,7 +122,7 @@ impl<'a> JointDecomposition<'a> {
     fn remark(
         &self,
         submission: &Submission<'_>,
-        remarks: &mut Vec<(&'static str, String)>,
+        remarks: &mut Vec<(NoticeKind, String)>,
         control: &Control,
     ) -> Result<(), Cancelled> {
         let (buckets, joint) = (&self.table.name, &submission.tables[self.joint].name);
@@ -136,10 +136,10 @@ impl<'a> JointDecomposition<'a> {
             detail +=
                 &format!("; that every listed value of {} is some row's is taken as stated", submission.list(stated));
         }
-        remarks.push(("judged-together", detail));
+        remarks.push((NoticeKind::JudgedTogether, detail));
         let Some(possible) = &self.possible else {
             let detail = "there are too many pairs of buckets and joint values for what follows from them to be found";
-            remarks.push(("conclusions-not-computed", detail.to_owned()));
+            remarks.push((NoticeKind::ConclusionsNotComputed, detail.to_owned()));
             return Ok(());
         };
         let chains = possible.chains(self.others.len(), MIN_LISTED_JOINT_VALUES);
@@ -161,12 +161,14 @@ impl<'a> JointDecomposition<'a> {
                 told.len(),
                 submission.list(AttrSet::one(self.primary))
             );
-            remarks.push(("concluded", detail));
+            remarks.push((NoticeKind::Concluded, detail));
         }
         let excludable = self.shown.excludable(possible).len();
         if excludable > 0 {
-            remarks
-                .push(("excludable-values", format!("{excludable} listed values are ruled out by the joint values")));
+            remarks.push((
+                NoticeKind::ExcludableValues,
+                format!("{excludable} listed values are ruled out by the joint values"),
+            ));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use super::table::ExternalTable;
 use super::{consistency, overlapping};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
+use crate::publication::{Guarantee, NoticeKind, Protected, RowMeaning, SubmittedRule};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::dependencies::follow_dependencies;
 use crate::verifier::definition::gnf;
@@ -50,7 +50,7 @@ pub fn evaluate(submission: &Submission<'_>, control: &Control) -> Result<Evalua
             "parts of table {} share attributes: what they say together is judged bucket by bucket, as long as nothing else ties their rows",
             table.name
         );
-        remarks.push(("columns-share-attributes", detail));
+        remarks.push((NoticeKind::ColumnsShareAttributes, detail));
     }
     let mut rules = Vec::new();
     for rule in submission.rules {
@@ -66,14 +66,14 @@ pub fn evaluate(submission: &Submission<'_>, control: &Control) -> Result<Evalua
     if !submission.dependencies.is_empty() {
         let detail = "what determines a protected attribute is protected too; that is necessary, and no proof that nothing else \
                       follows from the dependencies";
-        remarks.push(("dependency-necessary-only", detail.to_owned()));
+        remarks.push((NoticeKind::DependencyNecessaryOnly, detail.to_owned()));
     }
     for ((table, by, target), measured) in bench.seen {
         if measured.t_equal.is_none() && measured.k.is_some() {
             let name = &submission.tables[table].name;
             let detail = format!("table {name} has too many classes of too many values for distances to be computed");
             if !remarks.iter().any(|(_, known)| *known == detail) {
-                remarks.push(("distances-not-computed", detail));
+                remarks.push((NoticeKind::DistancesNotComputed, detail));
             }
         }
         tables[table].measures.push((target, by, measured));

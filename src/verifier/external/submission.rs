@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
-use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, SubmittedRule};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, NoticeKind, SubmittedRule};
 use crate::verifier::contract::checks::Check;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
@@ -130,7 +130,7 @@ pub struct EvaluationReport {
     /// What was checked beside the rules.
     pub checks: Vec<Check>,
     /// What a reader should know: a stable name, and what it is.
-    pub remarks: Vec<(&'static str, String)>,
+    pub remarks: Vec<(NoticeKind, String)>,
 }
 
 impl EvaluationReport {

@@ -8,7 +8,7 @@ use super::fixture::{Cell as Text, column};
 use super::overlapping::seen;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, CellShape};
-use crate::publication::{Guarantee, Protected, Ratio, RowMeaning, SubmittedRule};
+use crate::publication::{Guarantee, NoticeKind, Protected, Ratio, RowMeaning, SubmittedRule};
 use crate::verifier::contract::checks::{Check, CheckName};
 use crate::verifier::external::evaluate::evaluate;
 use crate::verifier::external::submission::{EvaluationReport, ExternalEnforcement, Submission, ViolatingClass};
@@ -226,7 +226,7 @@ fn classes_that_break_a_rule_are_named() {
     assert_eq!(classes[0], [(Attr(2), b"0".to_vec())]);
     assert!(classes.contains(&vec![(Attr(1), b"0".to_vec()), (Attr(2), b"0".to_vec())]), "{classes:?}");
     assert!(judged.detail.as_ref().unwrap().contains("not keep l_diversity"), "{judged:?}");
-    assert!(verdict.remarks.iter().any(|(name, _)| *name == "columns-share-attributes"));
+    assert!(verdict.remarks.iter().any(|(name, _)| *name == NoticeKind::ColumnsShareAttributes));
 }
 
 /// What cannot be judged does not hold, and it is said why.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use guardian::report::Manifest;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -35,6 +36,12 @@ fn timeless(path: &Path) -> Vec<u8> {
     }
 }
 
+fn assert_manifest_reads_back(path: &Path) {
+    let written: Value = read(path);
+    let manifest: Manifest = read(path);
+    assert_eq!(serde_json::to_value(&manifest).unwrap(), written, "{}", path.display());
+}
+
 fn publish(name: &str, input: &Path) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -44,6 +51,7 @@ fn publish(name: &str, input: &Path) -> BTreeMap<String, String> {
     command.arg("--internal-report").arg(out.with_file_name("internal.json")).args(["--reproduce", KEY]);
     let output = run(&mut command);
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_manifest_reads_back(&out.join("manifest.json"));
     let mut files: Vec<PathBuf> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.push(out.with_file_name("internal.json"));
     let hash = |path: PathBuf| {
@@ -52,6 +60,14 @@ fn publish(name: &str, input: &Path) -> BTreeMap<String, String> {
         (path.file_name().unwrap().to_str().unwrap().to_owned(), digits)
     };
     files.into_iter().map(hash).collect()
+}
+
+#[test]
+fn manifests_of_openapi_examples_read_back_equal() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/examples");
+    ["manifest.json", "rejected.json", "withdrawn.json"]
+        .iter()
+        .for_each(|name| assert_manifest_reads_back(&examples.join(name)));
 }
 
 /// With `WRITE_GOLDEN=1` the hashes are written anew, for a change of the bytes that is meant.

@@ -113,7 +113,7 @@ fn more_sizes_lose_less() {
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([3; 32]));
         let (released, _) =
             release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{sizes}: {e:?}"));
-        let method_details = released.manifest.method_details.unwrap();
+        let method_details = serde_json::to_value(released.manifest.method_details).unwrap();
         (method_details["loss"].as_u64().unwrap(), method_details["lower_bound"].as_u64())
     };
     let (two, multi, (optimal, bound)) = (loss(json!("two")).0, loss(json!("multi")).0, loss(json!("optimal")));

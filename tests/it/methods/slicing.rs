@@ -11,7 +11,7 @@ use guardian::control::Control;
 use guardian::engine::EngineError;
 use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::{Attr, AttrSet, Column, Table};
-use guardian::publication::Ratio;
+use guardian::publication::{CheckName, Ratio};
 use guardian::publish::partition::{MedianSplit, NoAnnotations};
 use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 use guardian::random::{RandomStreams, ReleaseKey};
@@ -228,7 +228,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memor
         release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes(key)))?;
     for with_rows in [false, true] {
         let summary = verified(&job, &released.manifest, &files, with_rows);
-        let guarantee = summary.checks.iter().any(|check| check.check == "guarantee");
+        let guarantee = summary.checks.iter().any(|check| check.check == CheckName::Guarantee);
         let by_mixture = document["method"]["diversity"].as_str().is_some_and(|word| word != "bucket");
         assert_eq!(guarantee, with_rows || !by_mixture, "a mixture is not checked without the original");
     }

@@ -10,6 +10,7 @@ use guardian::control::Control;
 use guardian::engine;
 use guardian::engine::{EngineError, VerificationMaterial};
 use guardian::ledger::EarlierDisclosures;
+use guardian::publication::{CheckName, ModelKind};
 use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::spec::Attack;
 use serde_json::{Value, json};
@@ -321,7 +322,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(guardian::re
         release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes(key)))?;
     for with_rows in [false, true] {
         let summary = verified(&job, &released.manifest, &files, with_rows);
-        let guarantee = summary.checks.iter().any(|check| check.check == "guarantee");
+        let guarantee = summary.checks.iter().any(|check| check.check == CheckName::Guarantee);
         assert_eq!(guarantee, with_rows || document["method"]["diversity"] == "bucket");
     }
     Ok((released.manifest, files))
@@ -406,7 +407,7 @@ fn the_entropy_of_two_columns_is_stated() {
     let expected: f64 = shares.values().map(|share| -share * share.ln()).sum();
     let stated = manifest.utility.model_entropy_nats.unwrap();
     assert!((stated - expected).abs() < 1e-9 && expected > 0.0, "{stated} {expected}");
-    assert_eq!(manifest.utility.entropy_method.as_deref(), Some("closed_form"));
+    assert_eq!(manifest.utility.entropy_method, Some(ModelKind::ClosedForm));
 }
 
 /// Adult: the occupation beside the race, and beside the sex.

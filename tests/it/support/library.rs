@@ -11,7 +11,7 @@ use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
-use guardian::publication::{PublishedBytes, Unit};
+use guardian::publication::{CompositionMode, PublishedBytes, Unit};
 use guardian::random::RandomStreams;
 use guardian::report::{Manifest, Provenance, VerificationSummary};
 use guardian::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
@@ -83,7 +83,7 @@ pub(crate) fn release(
         id: None,
         series: None,
         created_at: "2026-01-01T00:00:00Z".to_owned(),
-        composition: "none",
+        composition: CompositionMode::None,
         reproducible: true,
     };
     let order = ReleaseInput {

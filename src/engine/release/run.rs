@@ -1,0 +1,292 @@
+use super::input::{ReleaseInput, VerifiedRelease};
+use super::internal_report;
+use super::write::{PartStore, write_part};
+use crate::control::{Control, Phase};
+use crate::engine::error::EngineError;
+use crate::engine::prepare::annotations::annotate;
+use crate::engine::prepare::cross_dependencies::ExtendedTable;
+use crate::engine::prepare::known::KnownDependencies;
+use crate::engine::prepare::wording::{self, composition_problem, method_name};
+use crate::engine::prepare::{
+    PrepareInput, PreparedRelease, disclosures_beside, feasible, ledger_union, prepare, secret_order,
+    standing_by_tables,
+};
+use crate::engine::read_back::entropy;
+use crate::engine::read_back::figures::{achieved, bucket_sizes, summary};
+use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
+use crate::microdata::{AttrSet, Table};
+use crate::privacy::RuleStatus;
+use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
+use crate::publish::{Decision, Design, DesignedTable, PlanInput, PlanRefusal, PlanRows};
+use crate::report::{
+    Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
+};
+use crate::spec::Specification;
+use crate::verifier::{Evidence, VerifierReport};
+use crate::{ledger, publish, verifier};
+
+/// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
+///
+/// # Errors
+/// [`EngineError`]: cancelled, refused, or failed. The parts written so far are then worthless.
+pub fn release(
+    order: &ReleaseInput<'_>,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<VerifiedRelease, EngineError> {
+    let PlannedRelease { prepared, permuted, secret_order } = plan_release(order, control)?;
+    let WrittenRelease { publication, witness, parts } =
+        publish_and_write(order, &prepared, &permuted, store, control)?;
+    drop(permuted);
+    let witness = witness.unpermuted(&secret_order);
+    let verification = verify_written(order, &prepared, (&publication, &witness), &*store, control)?;
+    let described = DescribedRelease { order, prepared: &prepared, publication: &publication };
+    let manifest = described.manifest(&parts, &verification, &*store, control)?;
+    let internal = described.internal_report(&*store, control)?;
+    let (disclosures, rules) = described.ledger_entries();
+    Ok(VerifiedRelease { internal, manifest, disclosures, rules })
+}
+
+/// A feasible design, the rows that it was made for, and their secret order.
+struct PlannedRelease {
+    prepared: PreparedRelease,
+    permuted: Table,
+    secret_order: Vec<u32>,
+}
+
+/// Plans the tables of a release, and checks that the rules hold in them and beside earlier releases.
+fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRelease, EngineError> {
+    let ReleaseInput { specification, table, .. } = order;
+    control.begin(Phase::Plan, 1)?;
+    let dependencies = KnownDependencies::new(specification, table, control)?;
+    let order_of_rows = secret_order(table, order.streams);
+    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows));
+    if !unknown.is_empty() {
+        return Err(PlanRefusal(unknown).into());
+    }
+    let union = ledger_union(specification, order.earlier)?;
+    let extended = ExtendedTable::new(specification, table, order.further, &union);
+    let input = PrepareInput {
+        counts: &permuted,
+        rows: Some(PlanRows { table: &permuted, streams: order.streams }),
+        union,
+        joined: &order.earlier.beside,
+        dependencies,
+        extended: Some(&extended),
+    };
+    let prepared = prepare(specification, input, control)?;
+    drop(extended);
+    feasible(&prepared.design, specification)?;
+    if prepared.design.decision == Decision::Undecided {
+        return Err(EngineError::bug("no tables were chosen though the rows are known"));
+    }
+    // the decomposition promises normal form; a design that breaks it is a bug, not an answer
+    if prepared.design.rules.iter().any(|rule| matches!(rule.status, RuleStatus::Violated(_))) {
+        return Err(EngineError::bug("the designed tables are not in Guardian Normal Form"));
+    }
+    if specification.unproven.is_none() {
+        prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;
+    }
+    Ok(PlannedRelease { prepared, permuted, secret_order: order_of_rows })
+}
+
+/// Verifies the written parts against the original and the witness.
+fn verify_written(
+    order: &ReleaseInput<'_>,
+    prepared: &PreparedRelease,
+    (publication, witness): (&Publication, &Witness),
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<VerifierReport, EngineError> {
+    let ReleaseInput { specification, table, .. } = order;
+    control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
+    let known: Vec<(AttrSet, AttrSet)> =
+        prepared.dependencies.all.iter().map(|d| (d.determinant, AttrSet::one(d.dependent))).collect();
+    let evidence = Evidence {
+        publication,
+        submitted: specification.method.rules(),
+        dependencies: &known,
+        parts,
+        original: Some(table),
+        witness: Some(witness),
+        names: &specification.published_names,
+        kinds: &[],
+        accounted: AttrSet::first(specification.names.len()),
+        excludable: &specification.excludable,
+        taxonomies: &specification.taxonomies,
+        beside: Some(&order.earlier.beside),
+        thresholds: &specification.thresholds,
+    };
+    let verification = verifier::verify(&evidence, control)?;
+    if verification.verified() && verification.linkage == Linkage::Checked {
+        return Ok(verification);
+    }
+    let failed: Vec<String> = summary(&verification)
+        .checks
+        .into_iter()
+        .filter(|check| !check.passed)
+        .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
+        .collect();
+    Err(EngineError::bug(format!("the verification of the written parts failed: {}", failed.join("; "))))
+}
+
+/// A release whose parts are written and verified, to be described by its documents.
+#[derive(Clone, Copy)]
+struct DescribedRelease<'a> {
+    order: &'a ReleaseInput<'a>,
+    prepared: &'a PreparedRelease,
+    publication: &'a Publication,
+}
+
+impl DescribedRelease<'_> {
+    fn manifest(
+        self,
+        written: &[Vec<WrittenPart>],
+        verification: &VerifierReport,
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<Manifest, EngineError> {
+        let Self { order: ReleaseInput { specification, table, provenance, .. }, prepared, publication } = self;
+        let design = &prepared.design;
+        let mut warnings = declared_choices(specification);
+        warnings.extend(prepared.dependencies.notices(&design.used_dependencies));
+        warnings.extend(wording::describe_unbounded(design, &specification.published_names));
+        warnings.extend(wording::choice_for_readers(&design.decision));
+        let rules = 0..publication.rules.len();
+        let mut manifest = manifest(ManifestInput {
+            provenance,
+            method: method_name(&specification.method, &design.decision),
+            publication,
+            names: &specification.published_names,
+            written,
+            verification: summary(verification),
+            bucket_sizes: bucket_sizes(verification, publication),
+            achieved: rules.map(|rule| achieved(verification, publication, rule)).collect(),
+            dependencies: prepared.dependencies.in_json(&design.used_dependencies, specification),
+            declared: DeclaredInputs {
+                excluded: &specification.excludable,
+                taxonomies: &specification.taxonomies,
+                thresholds: &specification.thresholds,
+                unit: &specification.unit,
+            },
+            warnings,
+        });
+        if specification.entropy {
+            let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+            let (nats, method) = entropy::of_parts(publication, &kinds, parts, control)?;
+            manifest.utility.model_entropy_nats = Some(nats);
+            manifest.utility.entropy_method = Some(method);
+        }
+        Ok(manifest)
+    }
+
+    fn internal_report(self, parts: &dyn PublishedBytes, control: &Control) -> Result<InternalReport, EngineError> {
+        let Self { order, prepared, publication } = self;
+        let mut internal = internal_report::report(order, publication, parts, control)?;
+        internal.generalization = prepared.design.tables.iter().find_map(|designed| {
+            let (cut, rows) = (designed.cut.as_ref()?, order.table.rows().max(1) as f64);
+            let (levels, values) = (cut.distortion as f64 / rows, cut.changed as f64 / rows);
+            Some(Generalization { levels_per_row: levels, values_per_row: values })
+        });
+        internal.classification = internal_report::classification(order, &prepared.design, control)?;
+        internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
+        Ok(internal)
+    }
+
+    /// What the ledger records: the disclosures of the tables and the active rules.
+    fn ledger_entries(self) -> (Vec<Disclosure>, Vec<ActiveRule>) {
+        let specification = self.order.specification;
+        let declared = (&specification.excludable[..], &specification.taxonomies[..]);
+        let mut disclosures = ledger::disclosures(self.publication, &specification.names, declared);
+        let Some(reason) = &specification.unproven else {
+            return (disclosures, active_rules(&self.prepared.design, specification));
+        };
+        // without proof, later releases neither rely on its guards and rules nor are held to them
+        for disclosure in &mut disclosures {
+            disclosure.protection = RecordedProtection::Exclusive;
+            disclosure.unproven = Some(reason.clone());
+        }
+        (disclosures, Vec::new())
+    }
+}
+
+/// The publication of a release, and what is known of its parts once they are written.
+struct WrittenRelease {
+    publication: Publication,
+    /// The assignment of rows to buckets and classes, rows in their secret order.
+    witness: Witness,
+    parts: Vec<Vec<WrittenPart>>,
+}
+
+/// Runs the method on the secretly permuted rows and writes every part.
+fn publish_and_write(
+    order: &ReleaseInput<'_>,
+    prepared: &PreparedRelease,
+    permuted: &Table,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<WrittenRelease, EngineError> {
+    let ReleaseInput { specification, streams, .. } = order;
+    let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
+    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
+    let (earlier, active_rules) = disclosures_beside(specification, &prepared.union);
+    let input = PlanInput {
+        counts: permuted,
+        published_names: &specification.published_names,
+        earlier,
+        active_rules,
+        dependencies: &prepared.dependencies.all,
+        beside: Some(&order.earlier.beside),
+        rows: Some(PlanRows { table: permuted, streams }),
+    };
+    let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
+
+    let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
+    control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
+    let (mut written, mut csv) = (Vec::new(), Vec::new());
+    for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
+        let mut parts = Vec::new();
+        for (part, cells) in table.parts.iter().zip(cells) {
+            parts.push(write_part(&table.name, part, cells, permuted, &mut csv, store, control)?);
+        }
+        written.push(parts);
+    }
+    Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written })
+}
+
+/// The rules that later releases are held to: for a combination, the attribute whose protection protects it, or its joint
+/// value. An implied rule is active through the rule that implies it.
+fn active_rules(design: &Design, specification: &Specification) -> Vec<ActiveRule> {
+    let names = &specification.names;
+    let excludable = |sensitive| {
+        let declared = specification.excludable.iter().find(|declared| declared.attribute == sensitive);
+        declared.map_or_else(Vec::new, |declared| declared.values.clone())
+    };
+    let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
+    let rules = kept.map(|designed| ActiveRule {
+        pointer: designed.pointer.clone(),
+        quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
+        sensitive: names[designed.rule.sensitive.index()].clone(),
+        combination: match designed.judged {
+            Protected::Attribute(_) | Protected::Rows => Vec::new(),
+            Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
+        },
+        guarantee: designed.rule.guarantee,
+        excludable: excludable(designed.rule.sensitive),
+        taxonomy: ledger::taxonomy_of(designed.rule.sensitive, designed.rule.guarantee, &specification.taxonomies),
+    });
+    rules.collect()
+}
+
+/// Notices for readers of the release on the declarations of its specification; they reveal nothing of the data.
+fn declared_choices(specification: &Specification) -> Vec<SpecificationNotice> {
+    let overridden = specification.overridden_identifiers.iter().map(|attr| SpecificationNotice {
+        r#type: NoticeKind::IdentifierOverridden,
+        pointer: None,
+        detail: format!(
+            "{} is published on the caller's declaration that it identifies no data subject",
+            specification.published_names[attr.index()]
+        ),
+    });
+    overridden.chain(wording::exclusive_by_choice(specification)).collect()
+}
