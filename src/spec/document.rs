@@ -1,13 +1,17 @@
 //! The document as a whole.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::check::specification::ParsedDocument;
 use super::grammar::attributes::DatasetColumns;
+use super::grammar::document::Member;
 use super::grammar::general::read_general;
 use super::grammar::reader::{FaultList, ObjectReader};
 use super::grammar::schema::{DatasetSchema, DocumentSource};
 use super::grammar::{attributes, proposed_tables};
+use super::methods::anatomy::AnatomyMembers;
+use super::methods::bucketize::BucketizeMembers;
+use super::methods::generalize::GeneralizeMembers;
 use super::{check, methods};
 
 /// Reads a document against the columns of its dataset and finds everything that is wrong with it.
@@ -30,4 +34,14 @@ pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource
         resolved.filter(|_| proposed.is_ok())
     });
     ParsedDocument { specification, faults: faults.into_sorted() }
+}
+
+/// The JSON schemas of documents and of their parts, by the names that `components/schemas` of OpenAPI has for them.
+#[must_use]
+pub fn schemas() -> Map<String, Value> {
+    let mut schemas = Map::new();
+    AnatomyMembers::define(&mut schemas);
+    BucketizeMembers::define(&mut schemas);
+    GeneralizeMembers::define(&mut schemas);
+    schemas
 }

@@ -17,7 +17,7 @@ mod tests;
 
 pub use check::specification::{ParsedDocument, ProposedTable, SpecWarning, Specification};
 pub use check::{path_segment, values_missing, values_pointer};
-pub use document::read;
+pub use document::{read, schemas};
 pub use grammar::duration::parse as duration;
 pub use grammar::general::dataset_of;
 pub use grammar::guarantee::guarantee;

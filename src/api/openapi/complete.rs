@@ -85,6 +85,7 @@ pub(super) fn complete(mut document: Value) -> Value {
             schema["properties"]["items"]["items"] = reference("schemas", item);
         }
     }
+    components["schemas"].as_object_mut().into_iter().for_each(|schemas| schemas.extend(crate::spec::schemas()));
     merge(&mut components["schemas"], &parsed(SCHEMAS));
     components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
     components["schemas"]["PlanDocument"] = with_schema(&components["schemas"]["JobDocument"]);

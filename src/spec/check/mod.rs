@@ -20,9 +20,8 @@ use super::grammar::proposed_tables::DraftProposedTable;
 use super::grammar::reader::{FaultList, child};
 use super::grammar::rules::DraftRule;
 use super::grammar::schema::DatasetSchema;
-use super::methods::anatomy::DraftAnatomy;
 use super::methods::decompose::DraftDecompose;
-use super::methods::types::{Algorithm, AnatomySpec, DeclaredDependency, VersatileSpec};
+use super::methods::types::{Algorithm, DeclaredDependency, VersatileSpec};
 use super::methods::versatile::DraftVersatile;
 use super::methods::{DraftMethod, MethodSpec, slicing};
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
@@ -100,12 +99,12 @@ pub(super) fn resolve(
     let excludable: Vec<ExcludedValues> = used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
     let mut named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds.clone(),
-        DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
+        DraftMethod::Anatomy(draft) => draft.thresholds(),
         _ => ThresholdsByDigest::new(),
     };
     let mut method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
-        DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
+        DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(draft.resolve(columns, &attrs)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Decompose(draft) => MethodSpec::Decompose(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
@@ -427,16 +426,4 @@ fn named_by_dependencies(method: &DraftMethod, used: &[usize]) -> Vec<usize> {
     let stated = draft.declared.iter().chain(&draft.assumed_unknown);
     let named: BTreeSet<usize> = stated.flat_map(|d| d.determinant.union(&d.dependent)).copied().collect();
     named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
-}
-
-fn anatomy(columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>, draft: &DraftAnatomy) -> Option<AnatomySpec> {
-    let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
-    let known = draft.known.iter().filter(|column| **column != sensitive);
-    let rule = SubmittedRule {
-        pointer: "/method".to_owned(),
-        known: known.map(|column| attrs[column]).collect(),
-        protects: Protected::Attribute(attrs[&sensitive]),
-        guarantee: draft.guarantee?,
-    };
-    Some(AnatomySpec { rule })
 }

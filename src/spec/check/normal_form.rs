@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use crate::publication::Unit;
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use crate::spec::grammar::dependencies::DraftDependency;
+use crate::spec::grammar::document::Member;
 use crate::spec::grammar::duration;
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::guarantee::guarantee_to_json;
 use crate::spec::methods::DraftMethod;
-use crate::spec::methods::anatomy::DraftAnatomy;
 use crate::spec::methods::versatile::DraftVersatile;
 
 /// What a document was read into.
@@ -142,15 +142,10 @@ fn method(parts: &DocumentParts<'_>) -> Value {
                 "score": draft.score,
             })
         }
-        DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
+        DraftMethod::Bucketize(draft) => draft.members.write(parts.columns),
         DraftMethod::Decompose(draft) => draft.normal(parts.columns),
-        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, thresholds, .. }) => json!({
-            "type": "anatomy",
-            "quasi_identifiers": names(known),
-            "sensitive": sensitive.map(|column| parts.columns.name(column)),
-            "guarantee": guarantee.map(|guarantee| guarantee_to_json(&guarantee, thresholds)),
-        }),
-        DraftMethod::Generalize(draft) => draft.normal(parts.columns),
+        DraftMethod::Anatomy(draft) => draft.members.write(parts.columns),
+        DraftMethod::Generalize(draft) => draft.members.write(parts.columns),
         DraftMethod::Sequential(draft) => draft.normal(parts.columns),
         DraftMethod::Slicing(draft) => crate::spec::methods::slicing::normal_form(parts.columns, draft),
     }

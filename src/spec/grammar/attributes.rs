@@ -1,6 +1,6 @@
 //! What a document states of single attributes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -35,6 +35,11 @@ impl<'a> DatasetColumns<'a> {
 
     pub(in crate::spec) fn name(&self, column: usize) -> &'a str {
         &self.facts[column].name
+    }
+
+    /// Every column.
+    pub(in crate::spec) fn all(&self) -> BTreeSet<usize> {
+        (0..self.facts.len()).collect()
     }
 
     /// The column called `name`; a fault when there is none.
@@ -77,6 +82,11 @@ impl AttributeOptions {
     pub(in crate::spec) fn overrides_identifier(&self) -> bool {
         self.publish && self.identifier == Some(false)
     }
+}
+
+/// The columns that are marked with `publish`.
+pub(in crate::spec) fn published_columns(attributes: &[AttributeOptions]) -> impl Iterator<Item = usize> {
+    attributes.iter().enumerate().filter(|(_, options)| options.publish && !options.drop).map(|(column, _)| column)
 }
 
 /// Reads `attributes`; what is stated of each column.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::attributes::DatasetColumns;
+use super::document::{Member, MemberContext, reference};
 use super::reader::{FaultList, ObjectReader, integer};
 use super::thresholds::read_thresholds;
 use crate::problem::{Fault, Kind};
@@ -72,6 +74,33 @@ pub(in crate::spec) fn guarantee_to_json(guarantee: &Guarantee, named: &Threshol
     let mut written = json!(thresholds.stated());
     written["type"] = THRESHOLDS.into();
     written
+}
+
+/// The guarantee of a rule, with the thresholds that it names.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct RuleGuarantee {
+    pub(in crate::spec) guarantee: Guarantee,
+    pub(in crate::spec) thresholds: ThresholdsByDigest,
+}
+
+impl Member for RuleGuarantee {
+    fn allowed() -> String {
+        "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let mut thresholds = ThresholdsByDigest::new();
+        let guarantee = guarantee_of_rule(value, &context.pointer, &mut thresholds, context.faults)?;
+        Some(Self { guarantee, thresholds })
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        guarantee_to_json(&self.guarantee, &self.thresholds)
+    }
+
+    fn schema() -> Value {
+        reference("RuleGuarantee")
+    }
 }
 
 /// Reads one of the guarantees that a method takes; `None` after a fault.

@@ -1,54 +1,44 @@
-//! The two sides of a method that protects one attribute: what may be known, and what is sensitive.
-
 use std::collections::BTreeSet;
 
-use super::attributes::{AttributeOptions, DatasetColumns};
-use super::reader::{FaultList, ObjectReader};
-use super::rules::{NAMES, columns_named};
+use super::attributes::{AttributeOptions, DatasetColumns, published_columns};
+use super::document::{ColumnName, Given, Names};
+use super::reader::FaultList;
 use crate::problem::{Fault, Kind};
 
-/// The columns on both sides; what could not be read is `None`.
-pub(in crate::spec) struct KnownAndSensitive {
-    pub(in crate::spec) known: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
-    pub(in crate::spec) guessed: BTreeSet<usize>,
-    pub(in crate::spec) sensitive: Option<usize>,
+/// The two sides of a method that protects one attribute: the quasi-identifiers and the sensitive attribute.
+pub(in crate::spec) struct KnownAndSensitive<'d> {
+    /// The quasi-identifiers as the document names them.
+    pub(in crate::spec) known: &'d mut Given<Names>,
+    /// Where the document names them.
+    pub(in crate::spec) pointer: String,
+    pub(in crate::spec) sensitive: &'d Given<ColumnName>,
 }
 
-impl KnownAndSensitive {
-    /// Reads `sensitive` and `quasi_identifiers`; without the latter, all other attributes that are marked with `publish` are known.
-    pub(in crate::spec) fn read(
-        members: &mut ObjectReader<'_>,
+impl KnownAndSensitive<'_> {
+    /// Fills in the quasi-identifiers that the document does not name: all other attributes that are marked with `publish`. Returns
+    /// the columns that may have been meant where a fault hides which.
+    pub(in crate::spec) fn complete(
+        self,
         columns: &DatasetColumns<'_>,
-        stated: &[AttributeOptions],
+        attributes: &[AttributeOptions],
         faults: &mut FaultList,
-    ) -> Self {
-        let named = members.take("sensitive").and_then(|value| value.as_str());
-        if named.is_none() {
-            faults.range(members.at("sensitive"), "the name of the sensitive attribute");
-        }
-        let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
-        let pointer = members.at("quasi_identifiers");
-        let before = faults.len();
-        let list = members.list("quasi_identifiers", NAMES, faults);
-        let hidden = faults.len() > before || named.is_none();
-        let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-        let known = match list {
-            Some(names) => columns_named(names, &pointer, columns, faults),
-            None => {
-                let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
-                published.map(|(column, _)| column).filter(|column| sensitive != Some(*column)).collect()
-            }
+    ) -> BTreeSet<usize> {
+        let is_hidden = self.known.is_hidden() || self.sensitive.value.is_none();
+        let sensitive = self.sensitive.column();
+        let known: BTreeSet<usize> = match self.known.value.take() {
+            Some(names) => names.columns,
+            None => published_columns(attributes).filter(|column| sensitive != Some(*column)).collect(),
         };
-        if known.is_empty() && faults.len() == before {
+        if known.is_empty() && !self.known.is_faulty {
             let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
-            faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
+            faults.push(Fault::new(self.pointer.as_str(), Kind::BadColumns, detail));
         }
         if let Some(column) = sensitive.filter(|column| known.contains(column)) {
             let detail =
                 format!("{} is the sensitive attribute and cannot be a quasi-identifier", columns.name(column));
-            faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+            faults.push(Fault::new(self.pointer, Kind::BadColumns, detail));
         }
-        Self { known, guessed, sensitive }
+        self.known.value = Some(known.into());
+        if is_hidden { columns.all() } else { BTreeSet::new() }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod attributes;
 pub(super) mod dependencies;
+pub(super) mod document;
 pub(crate) mod duration;
 pub(super) mod general;
 pub(super) mod guarantee;

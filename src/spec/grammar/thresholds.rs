@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::attributes::DatasetColumns;
+use super::document::{Member, MemberContext, reference};
 use super::reader::{FaultList, ObjectReader, integer};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Ratio, Thresholds};
@@ -10,12 +12,31 @@ use crate::publication::{Ratio, Thresholds};
 const MAX_THRESHOLD_VALUES: usize = 100_000;
 
 /// More rows than a table can have.
-pub(in crate::spec) const MAX_TABLE_ROWS: i128 = 1 << 32;
+pub(in crate::spec) const MAX_TABLE_ROWS: u64 = 1 << 32;
 
-pub(in crate::spec) const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"theta\": \"8\", \"c\": \"0.02\"}} and \
+const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"theta\": \"8\", \"c\": \"0.02\"}} and \
                           {\"explicit\": {\"HIV\": \"0.02\"}, \"otherwise\": \"0.6\"}";
 
 const SHARE: &str = "a fraction above 0 and at most 1, as a text such as \"0.02\" or \"1/3\"";
+
+impl Member for Thresholds {
+    fn allowed() -> String {
+        THRESHOLDS.to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let members = ObjectReader::open(value, context.pointer.as_str(), context.faults)?;
+        read_thresholds(members, context.faults)
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        json!(self)
+    }
+
+    fn schema() -> Value {
+        reference("ThresholdsChoice")
+    }
+}
 
 /// A threshold: exact, above 0 and at most 1.
 fn share(value: &Value) -> Option<Ratio> {
@@ -61,7 +82,7 @@ pub(in crate::spec) fn read_thresholds(mut members: ObjectReader<'_>, faults: &m
     let before = faults.len();
     let pointer = members.pointer().to_owned();
     let uniform = members.object("uniform", faults).and_then(|mut of| {
-        let l = of.take("l").and_then(integer).filter(|l| (1..=MAX_TABLE_ROWS).contains(l));
+        let l = of.take("l").and_then(integer).filter(|l| (1..=i128::from(MAX_TABLE_ROWS)).contains(l));
         if l.is_none() {
             faults.range(of.at("l"), "an integer of at least 2");
         }

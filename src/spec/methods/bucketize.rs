@@ -7,18 +7,24 @@ use serde_json::{Value, json};
 use crate::microdata::Attr;
 use crate::publication::{ExcludedValues, Protected, SubmittedRule, Thresholds};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::document::{
+    ColumnName, Document, Int, List, Member, MemberContext, Names, SchemaMap, choice, document,
+};
 use crate::spec::grammar::known_and_sensitive::KnownAndSensitive;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
-use crate::spec::grammar::thresholds::{MAX_TABLE_ROWS, THRESHOLDS, read_thresholds};
+use crate::spec::grammar::reader::{FaultList, ObjectReader};
+use crate::spec::grammar::thresholds::MAX_TABLE_ROWS;
 
-/// The largest bucket that is searched for.
-const MAX_BUCKET_SIZE: i128 = 10_000;
+/// The largest bucket size of a search.
+const MAX_BUCKET_SIZE: u64 = 10_000;
 
-/// So many sizes may be listed.
+/// The most sizes that a document lists.
 const MAX_LISTED_SIZES: usize = 100;
 
-/// So many counterfeits may stand in a bucket.
-const MAX_COUNTERFEITS: i128 = 100;
+/// The most counterfeits of a bucket.
+const MAX_COUNTERFEITS: u64 = 100;
+
+/// The largest size of a search that states none.
+const DEFAULT_MAX_SIZE: u64 = 50;
 
 const SIZES: &str = "\"one\", \"two\", \"multi\", \"optimal\", or an array such as [{\"size\": 6, \"buckets\": 6}]";
 
@@ -54,42 +60,139 @@ pub enum BucketSizeChoice {
     Listed(Vec<(u64, u64)>),
 }
 
-/// The method over columns of the dataset; what could not be read is `None`.
+document! {
+    /// One sensitive attribute with a threshold for each of its values, and one table in two parts that are linked by buckets of
+    /// several sizes.
+    BucketizeMembers as "BucketizeMethod" tagged "bucketize" {
+        /// What stays protected.
+        required sensitive: ColumnName => "the name of the sensitive attribute",
+        /// What may be known. When not given, every attribute that is marked with `publish`.
+        optional quasi_identifiers: Names,
+        required thresholds: Thresholds,
+        /// Which buckets there are: found by a search, or listed. `two` when not given.
+        optional sizes: SizesMember,
+        /// The smallest size that is searched. When not given, the smallest bucket that any value fits into. Not with listed sizes.
+        optional min_size: Int<1, MAX_BUCKET_SIZE>,
+        /// The largest size that is searched. 50 when not given. Not with listed sizes.
+        optional max_size: Int<1, MAX_BUCKET_SIZE>,
+        optional counterfeits: CounterfeitMembers,
+    }
+}
+
+document! {
+    /// Fake values in each bucket, for uniform thresholds: an adversary who knows all other rows of a bucket is not certain of the last
+    /// one.
+    CounterfeitMembers as "CounterfeitChoice" {
+        /// How many stand in each bucket.
+        required per_bucket: Int<1, MAX_COUNTERFEITS>,
+    }
+}
+
+document! {
+    /// Buckets of one size.
+    BucketClassMembers as "BucketClass" {
+        /// Rows in each bucket.
+        required size: Int<1, MAX_TABLE_ROWS> => "an integer of at least 1",
+        /// How many buckets there are.
+        required buckets: Int<1, MAX_TABLE_ROWS> => "an integer of at least 1",
+    }
+}
+
+choice! {
+    /// `one`: all buckets of one size. `two`: of two, the best of these. `multi`: of many, by dividing two sizes again as long as that
+    /// loses less, or by a linear program whose parts of buckets are made whole, whichever loses less. `optimal`: integer programming
+    /// within bounds of work, for at most 3,000 pairs of a size and a value; the answer says how much any buckets must lose. A job is
+    /// cancelled between two steps of it, not within one.
+    pub(in crate::spec) enum SizeSearch as "SizeSearch" {
+        /// All of one size.
+        One = "one",
+        /// Of two sizes.
+        Two = "two",
+        /// Of several sizes, found by halves or a linear program.
+        Multi = "multi",
+        /// Of the sizes that lose least.
+        Optimal = "optimal",
+    }
+}
+
+/// The member `sizes`.
+#[derive(Clone, Debug)]
+pub(in crate::spec) enum SizesMember {
+    Search(SizeSearch),
+    /// Sizes in ascending order, each with its number of buckets.
+    Listed(BTreeMap<u64, u64>),
+}
+
+impl Member for SizesMember {
+    fn allowed() -> String {
+        SIZES.to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        match value {
+            Value::String(_) => SizeSearch::read(value, context).map(Self::Search),
+            Value::Array(listed) if (1..=MAX_LISTED_SIZES).contains(&listed.len()) => read_listed(value, context),
+            _ => context.refuse(),
+        }
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        match self {
+            Self::Search(search) => search.write(columns),
+            Self::Listed(listed) => {
+                listed.iter().map(|(size, buckets)| json!({"size": size, "buckets": buckets})).collect()
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({"anyOf": [SizeSearch::schema(), List::<BucketClassMembers, 1, MAX_LISTED_SIZES>::schema()]})
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        SizeSearch::define(schemas);
+        BucketClassMembers::define(schemas);
+    }
+}
+
+/// Reads the sizes of an array; none may occur twice.
+fn read_listed(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<SizesMember> {
+    let before = context.faults.len();
+    let listed = List::<BucketClassMembers>::read(value, context)?;
+    let mut sizes = BTreeMap::new();
+    for class in listed.items.iter().flatten() {
+        if let (Some(size), Some(buckets)) = (class.size.value, class.buckets.value)
+            && sizes.insert(size.0, buckets.0).is_some()
+        {
+            context.faults.range(class.at("size"), "a size that is not in the array already");
+        }
+    }
+    (context.faults.len() == before).then_some(SizesMember::Listed(sizes))
+}
+
+impl From<SizesMember> for BucketSizeChoice {
+    fn from(sizes: SizesMember) -> Self {
+        match sizes {
+            SizesMember::Search(SizeSearch::One) => Self::One,
+            SizesMember::Search(SizeSearch::Two) => Self::Two,
+            SizesMember::Search(SizeSearch::Multi) => Self::Multi,
+            SizesMember::Search(SizeSearch::Optimal) => Self::Optimal,
+            SizesMember::Listed(sizes) => Self::Listed(sizes.into_iter().collect()),
+        }
+    }
+}
+
+/// The method over columns of the dataset.
 pub(in crate::spec) struct DraftBucketize {
-    pub(in crate::spec) known: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
+    /// The document, with its defaults filled in.
+    pub(in crate::spec) members: BucketizeMembers,
+    /// Columns that may have been meant where a fault hides which.
     pub(in crate::spec) guessed: BTreeSet<usize>,
-    pub(in crate::spec) sensitive: Option<usize>,
-    thresholds: Option<Thresholds>,
-    sizes: Option<BucketSizeChoice>,
-    min_size: Option<u64>,
-    max_size: u64,
-    counterfeits: Option<u32>,
 }
 
 impl DraftBucketize {
-    /// The method as it stands in a normalized document.
-    pub(in crate::spec) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
-        let sizes = match &self.sizes {
-            Some(BucketSizeChoice::One) => json!("one"),
-            Some(BucketSizeChoice::Multi) => json!("multi"),
-            Some(BucketSizeChoice::Optimal) => json!("optimal"),
-            Some(BucketSizeChoice::Listed(listed)) => {
-                listed.iter().map(|(size, buckets)| json!({"size": size, "buckets": buckets})).collect()
-            }
-            Some(BucketSizeChoice::Two) | None => json!("two"),
-        };
-        let listed = matches!(self.sizes, Some(BucketSizeChoice::Listed(_)));
-        json!({
-            "type": "bucketize",
-            "quasi_identifiers": self.known.iter().map(|column| columns.name(*column)).collect::<Vec<_>>(),
-            "sensitive": self.sensitive.map(|column| columns.name(column)),
-            "thresholds": self.thresholds,
-            "sizes": sizes,
-            "min_size": self.min_size,
-            "max_size": (!listed).then_some(self.max_size),
-            "counterfeits": self.counterfeits.map(|number| json!({"per_bucket": number})),
-        })
+    pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
+        self.members.quasi_identifiers.columns().iter().copied().chain(self.members.sensitive.column()).collect()
     }
 
     /// The method over attributes; `None` after faults.
@@ -98,17 +201,26 @@ impl DraftBucketize {
         columns: &DatasetColumns<'_>,
         attrs: &HashMap<usize, Attr>,
     ) -> Option<BucketizeSpec> {
-        let sensitive = self.sensitive.filter(|column| !columns.facts[*column].overflow)?;
-        let known = self.known.iter().filter(|column| **column != sensitive);
-        let thresholds = self.thresholds?;
+        let members = self.members;
+        let sensitive = members.sensitive.column().filter(|column| !columns.facts[*column].overflow)?;
+        let known = members.quasi_identifiers.columns().iter().filter(|column| **column != sensitive);
+        let known = known.map(|column| attrs[column]).collect();
+        let thresholds = members.thresholds.value?;
         let rule = SubmittedRule {
             pointer: "/method".to_owned(),
-            known: known.map(|column| attrs[column]).collect(),
+            known,
             protects: Protected::Attribute(attrs[&sensitive]),
             guarantee: thresholds.guarantee(),
         };
-        let Self { min_size, max_size, counterfeits, .. } = self;
-        Some(BucketizeSpec { rule, thresholds, sizes: self.sizes?, min_size, max_size, counterfeits })
+        let per_bucket = members.counterfeits.value.and_then(|counterfeits| counterfeits.per_bucket.value);
+        Some(BucketizeSpec {
+            rule,
+            thresholds,
+            sizes: members.sizes.value?.into(),
+            min_size: members.min_size.value.map(|size| size.0),
+            max_size: members.max_size.value.map_or(DEFAULT_MAX_SIZE, |size| size.0),
+            counterfeits: per_bucket.and_then(|number| u32::try_from(number.0).ok()),
+        })
     }
 }
 
@@ -121,98 +233,47 @@ impl BucketizeSpec {
 
 /// Reads the method.
 pub(in crate::spec) fn read(
-    mut members: ObjectReader<'_>,
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
-    stated: &[AttributeOptions],
+    attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftBucketize {
-    let KnownAndSensitive { known, guessed, sensitive } =
-        KnownAndSensitive::read(&mut members, columns, stated, faults);
-    let thresholds = match members.object("thresholds", faults) {
-        Some(of) => read_thresholds(of, faults),
-        None => {
-            if members.take("thresholds").is_none() {
-                faults.range(members.at("thresholds"), THRESHOLDS);
-            }
-            None
-        }
-    };
-    let sizes = read_sizes(&mut members, faults);
-    let listed = matches!(sizes, Some(BucketSizeChoice::Listed(_)));
-    let bound = |name: &'static str, members: &mut ObjectReader<'_>, faults: &mut FaultList| {
-        let read = members.integer(name, 1..=MAX_BUCKET_SIZE, "an integer from 1 to 10000", faults);
-        if listed && read.is_some() {
+    let mut members = BucketizeMembers::read_members(members, columns, faults);
+    let pointer = members.at("quasi_identifiers");
+    let sides = KnownAndSensitive { known: &mut members.quasi_identifiers, pointer, sensitive: &members.sensitive };
+    let guessed = sides.complete(columns, attributes, faults);
+    check_sizes(&mut members, faults);
+    check_counterfeits(&mut members, faults);
+    DraftBucketize { members, guessed }
+}
+
+/// Fills in the sizes that the document does not state. Listed sizes have no bounds.
+fn check_sizes(members: &mut BucketizeMembers, faults: &mut FaultList) {
+    if !members.sizes.is_faulty && members.sizes.value.is_none() {
+        members.sizes = SizesMember::Search(SizeSearch::Two).into();
+    }
+    let is_listed = matches!(members.sizes.value, Some(SizesMember::Listed(_)));
+    for (name, size) in [("min_size", members.min_size.value), ("max_size", members.max_size.value)] {
+        if is_listed && size.is_some() {
             faults.range(members.at(name), "nothing, where sizes lists the buckets");
         }
-        read.and_then(|size| u64::try_from(size).ok())
-    };
-    let min_size = bound("min_size", &mut members, faults);
-    let max_size = bound("max_size", &mut members, faults).unwrap_or(50);
-    if min_size.is_some_and(|least| least > max_size) {
+    }
+    let max_size = members.max_size.value.map_or(DEFAULT_MAX_SIZE, |size| size.0);
+    if members.min_size.value.is_some_and(|least| least.0 > max_size) {
         faults.range(members.at("min_size"), "at most max_size");
     }
-    let counterfeits = members.object("counterfeits", faults).and_then(|mut of| {
-        let pointer = of.at("per_bucket");
-        let allowed = "an integer from 1 to 100";
-        let read = of.take("per_bucket").and_then(integer).filter(|number| (1..=MAX_COUNTERFEITS).contains(number));
-        if read.is_none() {
-            faults.range(pointer, allowed);
-        }
-        of.finish(faults);
-        read.and_then(|number| u32::try_from(number).ok())
-    });
-    if counterfeits.is_some() && thresholds.as_ref().is_some_and(|of| !matches!(of, Thresholds::Uniform { .. })) {
+    if !is_listed {
+        members.max_size.value = Some(Int(max_size));
+    }
+}
+
+/// Counterfeits go with uniform thresholds.
+fn check_counterfeits(members: &mut BucketizeMembers, faults: &mut FaultList) {
+    let per_bucket = members.counterfeits.value.as_ref().and_then(|counterfeits| counterfeits.per_bucket.value);
+    let vary = |thresholds: &Thresholds| !matches!(thresholds, Thresholds::Uniform { .. });
+    if per_bucket.is_some() && members.thresholds.value.as_ref().is_some_and(vary) {
         let detail = "a counterfeit is one row, and hides no value that occurs in a bucket more than once: \
                       counterfeits are made for uniform thresholds alone";
         faults.unsupported(members.at("counterfeits"), detail);
-    }
-    members.finish(faults);
-    DraftBucketize { known, guessed, sensitive, thresholds, sizes, min_size, max_size, counterfeits }
-}
-
-fn read_sizes(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<BucketSizeChoice> {
-    let pointer = members.at("sizes");
-    match members.take("sizes") {
-        None => Some(BucketSizeChoice::Two),
-        Some(Value::String(word)) => {
-            let sizes = match word.as_str() {
-                "one" => BucketSizeChoice::One,
-                "two" => BucketSizeChoice::Two,
-                "multi" => BucketSizeChoice::Multi,
-                "optimal" => BucketSizeChoice::Optimal,
-                _ => {
-                    faults.range(pointer, SIZES);
-                    return None;
-                }
-            };
-            Some(sizes)
-        }
-        Some(Value::Array(listed)) if (1..=MAX_LISTED_SIZES).contains(&listed.len()) => {
-            let before = faults.len();
-            let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-            for (at, item) in listed.iter().enumerate() {
-                let pointer = child(&pointer, &at.to_string());
-                let Some(mut item) = ObjectReader::open(item, pointer.as_str(), faults) else { continue };
-                let mut number = |name: &'static str| {
-                    let read = item.take(name).and_then(integer).filter(|number| (1..=MAX_TABLE_ROWS).contains(number));
-                    if read.is_none() {
-                        faults.range(item.at(name), "an integer of at least 1");
-                    }
-                    read.and_then(|number| u64::try_from(number).ok())
-                };
-                let read = number("size").zip(number("buckets"));
-                item.finish(faults);
-                if let Some((size, buckets)) = read
-                    && sizes.insert(size, buckets).is_some()
-                {
-                    faults.range(child(&pointer, "size"), "a size that is not in the array already");
-                }
-            }
-            (faults.len() == before).then(|| BucketSizeChoice::Listed(sizes.into_iter().collect()))
-        }
-        Some(_) => {
-            faults.range(pointer, SIZES);
-            None
-        }
     }
 }

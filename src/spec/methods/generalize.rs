@@ -8,11 +8,11 @@ use super::types::{CellKind, ClassSplit, GeneralizeSpec};
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
-use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, published_columns};
+use crate::spec::grammar::document::{Document, List, Member, MemberContext, Names, document, reference};
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::guarantee::guarantee_among;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
-use crate::spec::grammar::rules::{NAMES, columns_named};
 
 /// The guarantees that classes can keep.
 const CLASS_GUARANTEES: &[&str] = &[
@@ -25,91 +25,139 @@ const CLASS_GUARANTEES: &[&str] = &[
     "t_closeness",
 ];
 
-/// What was read; what could not be is left out.
+document! {
+    /// One table of one part: rows in classes that share the cells of their quasi-identifiers, each class satisfying every guarantee.
+    /// Sensitive attributes stay exact. With one of them the table is guarding; with several, or with k-anonymity alone, it is
+    /// exclusive, and no other table of the same people may share an attribute with it.
+    GeneralizeMembers as "GeneralizeMethod" tagged "generalize" {
+        /// What stays exact, and is protected by every guarantee but k-anonymity. May be empty where k-anonymity is all that is asked.
+        optional sensitive: Names,
+        /// What may be known, and is generalized. When empty or not given, every attribute that is marked with `publish`. No other
+        /// attribute than these and the sensitive ones is published.
+        optional quasi_identifiers: Names,
+        /// What every class satisfies: `k_anonymity`, `l_diversity`, `distinct_l_diversity`, `entropy_l_diversity`,
+        /// `recursive_l_diversity`, `alpha_k` and `t_closeness`, each of them once, k-anonymity with one k.
+        needed guarantees: List<ClassGuarantee, 1> => "an array of guarantees",
+        optional split: ClassSplit = ClassSplit::Strict,
+        optional cells: CellKind = CellKind::Interval,
+    }
+}
+
+/// A guarantee that classes can satisfy.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::spec) struct ClassGuarantee(Guarantee);
+
+impl Member for ClassGuarantee {
+    fn allowed() -> String {
+        "a guarantee".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        guarantee_among(CLASS_GUARANTEES, value, &context.pointer, context.faults).map(Self)
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        json!(self.0)
+    }
+
+    fn schema() -> Value {
+        reference("Guarantee")
+    }
+}
+
+impl ClassGuarantee {
+    /// Whether a class cannot be asked for both guarantees.
+    fn repeats(self, other: Self) -> bool {
+        match (self.0, other.0) {
+            (Guarantee::KAnonymity { .. }, Guarantee::KAnonymity { .. }) => true,
+            _ => self == other,
+        }
+    }
+}
+
+/// Generalization over columns of the dataset.
 pub(in crate::spec) struct DraftGeneralize {
-    pub(in crate::spec) known: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
+    /// The document, with its quasi-identifiers filled in and each guarantee once.
+    pub(in crate::spec) members: GeneralizeMembers,
+    /// Columns that may have been meant where a fault hides which.
     pub(in crate::spec) guessed: BTreeSet<usize>,
-    pub(in crate::spec) sensitive: BTreeSet<usize>,
-    pub(in crate::spec) guarantees: Vec<Guarantee>,
-    pub(in crate::spec) split: ClassSplit,
-    pub(in crate::spec) cells: CellKind,
 }
 
 pub(in crate::spec) fn read(
-    mut members: ObjectReader<'_>,
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
-    stated: &[AttributeOptions],
+    attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftGeneralize {
-    let before = faults.len();
-    let sensitive = members.list("sensitive", NAMES, faults).unwrap_or_default();
-    let sensitive = columns_named(sensitive, &members.at("sensitive"), columns, faults);
-    let named = members.list("quasi_identifiers", NAMES, faults).unwrap_or_default();
+    let mut members = GeneralizeMembers::read_members(members, columns, faults);
+    let is_hidden = members.sensitive.is_faulty || members.quasi_identifiers.is_faulty;
+    let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
+    check_quasi_identifiers(&mut members, columns, attributes, faults);
+    check_guarantees(&mut members, &guessed, faults);
+    DraftGeneralize { members, guessed }
+}
+
+/// Fills in the quasi-identifiers that the document does not name.
+fn check_quasi_identifiers(
+    members: &mut GeneralizeMembers,
+    columns: &DatasetColumns<'_>,
+    attributes: &[AttributeOptions],
+    faults: &mut FaultList,
+) {
     let pointer = members.at("quasi_identifiers");
-    let known = match named {
-        [] => {
-            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
-            published.map(|(column, _)| column).filter(|column| !sensitive.contains(column)).collect()
-        }
-        names => columns_named(names, &pointer, columns, faults),
+    let is_faulty = members.sensitive.is_faulty || members.quasi_identifiers.is_faulty;
+    let sensitive = members.sensitive.columns();
+    let known: BTreeSet<usize> = match members.quasi_identifiers.value.take() {
+        Some(names) if !names.is_empty => names.columns,
+        _ => published_columns(attributes).filter(|column| !sensitive.contains(column)).collect(),
     };
-    let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    if known.is_empty() && faults.len() == before {
+    if known.is_empty() && !is_faulty {
         let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
         faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
     }
-    for column in known.intersection(&sensitive) {
+    for column in known.intersection(sensitive) {
         let detail = format!("{} is sensitive and cannot be a quasi-identifier", columns.name(*column));
         faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
     }
-    let guarantees = guarantees(&mut members, faults);
-    let protecting = guarantees.iter().find(|guarantee| !matches!(guarantee, Guarantee::KAnonymity { .. }));
-    if let Some(guarantee) = protecting.filter(|_| sensitive.is_empty() && guessed.is_empty()) {
-        let allowed = format!("the names of the attributes whose values {} protects", guarantee.as_str());
-        faults.range(members.at("sensitive"), &allowed);
-    }
-    let split = match members.choice("split", &["strict", "relaxed"], faults) {
-        Some("relaxed") => ClassSplit::Relaxed,
-        _ => ClassSplit::Strict,
-    };
-    let cells = match members.choice("cells", &["interval", "node", "set"], faults) {
-        Some("set") => CellKind::Set,
-        Some("node") => CellKind::Node,
-        _ => CellKind::Interval,
-    };
-    members.finish(faults);
-    DraftGeneralize { known, guessed, sensitive, guarantees, split, cells }
+    members.quasi_identifiers = Names::from(known).into();
+    members.sensitive = Names::from(members.sensitive.columns().clone()).into();
 }
 
-fn guarantees(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Guarantee> {
+/// There is a guarantee, each is asked for once, and attributes are named for those that protect attributes.
+fn check_guarantees(members: &mut GeneralizeMembers, guessed: &BTreeSet<usize>, faults: &mut FaultList) {
     let pointer = members.at("guarantees");
-    let before = faults.len();
-    let list = members.list("guarantees", "an array of guarantees", faults).unwrap_or_default();
-    if list.is_empty() && faults.len() == before {
+    let items = members.guarantees.value.take().map(|list| list.items).unwrap_or_default();
+    if items.is_empty() && !members.guarantees.is_faulty {
         let detail = "classes that keep nothing protect nobody: ask for a guarantee, such as k_anonymity";
         faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
     }
-    let mut read: Vec<Guarantee> = Vec::new();
-    for (at, value) in list.iter().enumerate() {
-        let pointer = child(&pointer, &at.to_string());
-        let Some(guarantee) = guarantee_among(CLASS_GUARANTEES, value, &pointer, faults) else { continue };
-        let again = |other: &Guarantee| match (other, guarantee) {
-            (Guarantee::KAnonymity { .. }, Guarantee::KAnonymity { .. }) => true,
-            _ => *other == guarantee,
-        };
-        if read.iter().any(again) {
-            faults.range(pointer, "a guarantee that is not asked for already");
+    let mut guarantees: Vec<ClassGuarantee> = Vec::new();
+    for (index, guarantee) in items.into_iter().enumerate().filter_map(|(index, item)| Some((index, item?))) {
+        if guarantees.iter().any(|other| other.repeats(guarantee)) {
+            faults.range(child(&pointer, &index.to_string()), "a guarantee that is not asked for already");
         } else {
-            read.push(guarantee);
+            guarantees.push(guarantee);
         }
     }
-    read
+    let protecting = guarantees.iter().find(|guarantee| !matches!(guarantee.0, Guarantee::KAnonymity { .. }));
+    if let Some(guarantee) = protecting.filter(|_| members.sensitive.columns().is_empty() && guessed.is_empty()) {
+        let allowed = format!("the names of the attributes whose values {} protects", guarantee.0.as_str());
+        faults.range(members.at("sensitive"), &allowed);
+    }
+    members.guarantees = List::from(guarantees).into();
 }
 
 impl DraftGeneralize {
+    fn known(&self) -> &BTreeSet<usize> {
+        self.members.quasi_identifiers.columns()
+    }
+
+    fn sensitive(&self) -> &BTreeSet<usize> {
+        self.members.sensitive.columns()
+    }
+
     pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
-        self.known.union(&self.sensitive).copied().collect()
+        self.known().union(self.sensitive()).copied().collect()
     }
 
     /// What this method does not do with the attributes that are published or with what is asked beside it.
@@ -122,7 +170,7 @@ impl DraftGeneralize {
         faults: &mut FaultList,
     ) {
         self.check_nodes(columns, stated, faults);
-        let neither = |column: &&usize| !self.known.contains(column) && !self.sensitive.contains(column);
+        let neither = |column: &&usize| !self.known().contains(column) && !self.sensitive().contains(column);
         let raw: Vec<&str> = used.iter().filter(neither).map(|column| columns.name(*column)).collect();
         if !raw.is_empty() && self.guessed.is_empty() {
             let detail = format!(
@@ -143,18 +191,18 @@ impl DraftGeneralize {
     /// Cells that are nodes need taxonomies: of every quasi-identifier whose values are no numbers, and of one at least. Numbers without
     /// one are published as intervals.
     fn check_nodes(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
-        if self.cells != CellKind::Node || self.known.is_empty() || !self.guessed.is_empty() {
+        if self.members.cells != CellKind::Node || self.known().is_empty() || !self.guessed.is_empty() {
             return;
         }
         let bare = |column: &&usize| stated[**column].taxonomy.is_none() && !stated[**column].is_misread;
-        if self.known.iter().all(|column| bare(&column)) {
+        if self.known().iter().all(|column| bare(&column)) {
             let detail = "cells that are nodes go by taxonomies, and no quasi-identifier has one; state one, or use interval or set";
             faults.push(Fault::new("/method/cells", Kind::BadColumns, detail));
             return;
         }
         // of a column that was not seen the type is not known
         let seen = |column: &&usize| columns.facts[**column].distinct.is_some();
-        for column in self.known.difference(&self.sensitive).filter(bare).filter(seen) {
+        for column in self.known().difference(self.sensitive()).filter(bare).filter(seen) {
             let facts = &columns.facts[*column];
             if matches!(facts.kind, AttributeType::Text | AttributeType::Boolean) {
                 let pointer = child(&child("/attributes", &facts.name), "taxonomy");
@@ -172,7 +220,7 @@ impl DraftGeneralize {
     /// could not occur, and the divergence would be infinite.
     fn check_kl(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
         use AttributeType::{Date, Integer, Timestamp};
-        let as_interval = |column: &&usize| match self.cells {
+        let as_interval = |column: &&usize| match self.members.cells {
             CellKind::Set => false,
             CellKind::Node => stated[**column].taxonomy.is_none(),
             CellKind::Interval => true,
@@ -181,7 +229,7 @@ impl DraftGeneralize {
             let facts = &columns.facts[**column];
             facts.distinct.is_some() && !matches!(facts.kind, Integer | Date | Timestamp)
         };
-        let known = self.known.difference(&self.sensitive).filter(as_interval).filter(open);
+        let known = self.known().difference(self.sensitive()).filter(as_interval).filter(open);
         let names: Vec<&str> = known.map(|column| columns.name(*column)).collect();
         if !names.is_empty() {
             let detail = format!(
@@ -197,9 +245,10 @@ impl DraftGeneralize {
         columns: &DatasetColumns<'_>,
         attrs: &HashMap<usize, Attr>,
     ) -> GeneralizeSpec {
-        let quasi_identifiers: AttrSet = self.known.difference(&self.sensitive).map(|column| attrs[column]).collect();
+        let quasi_identifiers: AttrSet =
+            self.known().difference(self.sensitive()).map(|column| attrs[column]).collect();
         // the counts of a column that overflows are not there to be judged
-        let counted = self.sensitive.iter().filter(|column| !columns.facts[**column].overflow);
+        let counted = self.sensitive().iter().filter(|column| !columns.facts[**column].overflow);
         let counted: Vec<Attr> = counted.map(|column| attrs[column]).collect();
         let rule = |protects: Protected, guarantee: Guarantee| SubmittedRule {
             pointer: "/method".to_owned(),
@@ -207,28 +256,17 @@ impl DraftGeneralize {
             protects,
             guarantee,
         };
-        let rules = self.guarantees.iter().flat_map(|&guarantee| match guarantee {
+        let guarantees = self.members.guarantees.value.iter().flat_map(|list| list.items.iter().flatten());
+        let rules = guarantees.flat_map(|&ClassGuarantee(guarantee)| match guarantee {
             Guarantee::KAnonymity { .. } => vec![rule(Protected::Rows, guarantee)],
             _ => counted.iter().map(|&attr| rule(Protected::Attribute(attr), guarantee)).collect(),
         });
         GeneralizeSpec {
             rules: rules.collect(),
             quasi_identifiers,
-            sensitive: self.sensitive.iter().map(|column| attrs[column]).collect(),
-            split: self.split,
-            cells: self.cells,
+            sensitive: self.sensitive().iter().map(|column| attrs[column]).collect(),
+            split: self.members.split,
+            cells: self.members.cells,
         }
-    }
-
-    pub(in crate::spec) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
-        let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| columns.name(*column)).collect() };
-        json!({
-            "type": "generalize",
-            "quasi_identifiers": names(&self.known),
-            "sensitive": names(&self.sensitive),
-            "guarantees": self.guarantees,
-            "split": self.split,
-            "cells": self.cells,
-        })
     }
 }

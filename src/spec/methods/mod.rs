@@ -11,7 +11,7 @@ pub(super) mod versatile;
 
 use std::collections::BTreeSet;
 
-use anatomy::{DraftAnatomy, anatomy};
+use anatomy::DraftAnatomy;
 use bucketize::{BucketizeSpec, DraftBucketize};
 use decompose::{DecomposeSpec, DraftDecompose};
 use generalize::DraftGeneralize;
@@ -50,8 +50,8 @@ impl DraftMethod {
     pub(super) fn mentioned(&self) -> BTreeSet<usize> {
         match self {
             Self::Versatile(draft) => draft.mentioned.clone(),
-            Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
-            Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Anatomy(draft) => draft.mentioned(),
+            Self::Bucketize(draft) => draft.mentioned(),
             Self::Decompose(draft) => draft.mentioned(),
             Self::Generalize(draft) => draft.mentioned(),
             Self::Sequential(draft) => draft.mentioned(),
@@ -104,7 +104,7 @@ pub(super) fn read(
             }
             Some(match name {
                 "slicing" => DraftMethod::Slicing(slicing::read(members, columns, faults)),
-                _ => DraftMethod::Anatomy(anatomy(members, columns, stated, faults)),
+                _ => DraftMethod::Anatomy(anatomy::read(members, columns, stated, faults)),
             })
         }
         Some("bucketize") => {

@@ -3,16 +3,17 @@ use serde::{Deserialize, Serialize};
 use crate::microdata::AttrSet;
 pub use crate::publication::Algorithm;
 use crate::publication::SubmittedRule;
+use crate::spec::grammar::document::choice;
 
-/// How classes are halved at a median.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClassSplit {
-    /// Rows with equal values stay together.
-    #[default]
-    Strict,
-    /// Both halves have equally many rows, but for one.
-    Relaxed,
+choice! {
+    /// How classes are halved at a median: `strict` leaves rows of equal value together, `relaxed` makes halves of equal size, whose
+    /// cells may overlap. `strict` when not given.
+    pub enum ClassSplit as "ClassSplit" {
+        /// Rows with equal values stay together.
+        Strict = "strict",
+        /// Both halves have equally many rows, but for one.
+        Relaxed = "relaxed",
+    }
 }
 
 /// Versatile publishing.
@@ -107,15 +108,16 @@ pub struct GeneralizeSpec {
     pub cells: CellKind,
 }
 
-/// What stands in the cells of a generalized attribute.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CellKind {
-    /// The first and the last value of a class, in their order.
-    #[default]
-    Interval,
-    /// The lowest node of a taxonomy above all values of a class.
-    Node,
-    /// All values of a class.
-    Set,
+choice! {
+    /// What the rows of a class share: the first and the last of their values, all of them, or the lowest node of the attribute's
+    /// taxonomy above them. With `node`, numbers, dates and times without a taxonomy are published as intervals, and any other
+    /// quasi-identifier needs one. `interval` when not given.
+    pub enum CellKind as "ClassCells" {
+        /// The first and the last value of a class, in their order.
+        Interval = "interval",
+        /// The lowest node of a taxonomy above all values of a class.
+        Node = "node",
+        /// All values of a class.
+        Set = "set",
+    }
 }

@@ -1,0 +1,239 @@
+//! Types of members that many documents have.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::attributes::DatasetColumns;
+use super::super::reader::{child, integer};
+use super::{Given, Member, MemberContext, SchemaMap};
+use crate::problem::{Fault, Kind};
+
+impl Member for bool {
+    fn allowed() -> String {
+        "true or false".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        value.as_bool().or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        (*self).into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+}
+
+/// An integer from `MIN` to `MAX`; integral floats such as `1e3` count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::spec) struct Int<const MIN: u64, const MAX: u64>(pub(in crate::spec) u64);
+
+impl<const MIN: u64, const MAX: u64> Member for Int<MIN, MAX> {
+    fn allowed() -> String {
+        format!("an integer from {MIN} to {MAX}")
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let read = integer(value).and_then(|number| u64::try_from(number).ok());
+        read.filter(|number| (MIN..=MAX).contains(number)).map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": MIN, "maximum": MAX})
+    }
+}
+
+/// The name of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct ColumnName {
+    /// `None` when the dataset has no attribute of that name, which is a fault.
+    pub(in crate::spec) column: Option<usize>,
+}
+
+impl Member for ColumnName {
+    fn allowed() -> String {
+        "the name of an attribute".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(name) = value.as_str() else { return context.refuse() };
+        Some(Self { column: context.columns.resolve(name, &context.pointer, context.faults) })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.column.map(|column| columns.name(column)).into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+impl Given<ColumnName> {
+    /// The column, when the dataset has it.
+    pub(in crate::spec) fn column(&self) -> Option<usize> {
+        self.value.and_then(|name| name.column)
+    }
+}
+
+/// Names of attributes, each once, in the order of the document.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct NamesInOrder {
+    /// The columns that the dataset has, each with its position in the array.
+    pub(in crate::spec) columns: Vec<(usize, usize)>,
+    /// Whether the array itself has no element.
+    pub(in crate::spec) is_empty: bool,
+}
+
+impl Member for NamesInOrder {
+    fn allowed() -> String {
+        "an array of names of attributes".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(items) = value.as_array() else { return context.refuse() };
+        let names = List::<String>::read_items(items, context, &ColumnName::allowed());
+        let mut columns: Vec<(usize, usize)> = Vec::new();
+        for (position, name) in names.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let pointer = child(&context.pointer, &position.to_string());
+            match context.columns.resolve(name, &pointer, context.faults) {
+                Some(column) if columns.iter().any(|(other, _)| *other == column) => {
+                    context.faults.push(Fault::new(pointer, Kind::BadColumns, format!("{name} is named twice")));
+                }
+                Some(column) => columns.push((column, position)),
+                None => {}
+            }
+        }
+        Some(Self { columns, is_empty: items.is_empty() })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.columns.iter().map(|(column, _)| columns.name(*column)).collect()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "minItems": 1, "items": {"type": "string"}})
+    }
+}
+
+/// Names of attributes, each once; the normal form has them in the order of the dataset.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct Names {
+    pub(in crate::spec) columns: BTreeSet<usize>,
+    /// Whether the array itself has no element.
+    pub(in crate::spec) is_empty: bool,
+}
+
+impl Member for Names {
+    fn allowed() -> String {
+        NamesInOrder::allowed()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let NamesInOrder { columns, is_empty } = NamesInOrder::read(value, context)?;
+        Some(Self { columns: columns.into_iter().map(|(column, _)| column).collect(), is_empty })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.columns.iter().map(|column| columns.name(*column)).collect()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string"}})
+    }
+}
+
+impl From<BTreeSet<usize>> for Names {
+    fn from(columns: BTreeSet<usize>) -> Self {
+        Self { is_empty: columns.is_empty(), columns }
+    }
+}
+
+impl Given<Names> {
+    /// The columns that are named.
+    pub(in crate::spec) fn columns(&self) -> &BTreeSet<usize> {
+        static NONE: BTreeSet<usize> = BTreeSet::new();
+        self.value.as_ref().map_or(&NONE, |names| &names.columns)
+    }
+}
+
+impl Member for String {
+    fn allowed() -> String {
+        "a text".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        value.as_str().map(str::to_owned).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.as_str().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// An array. Bounds of its length are those of the schema; the caller reports an array outside of them. The elements of an array
+/// that is too long are not read.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct List<T, const MIN: usize = 0, const MAX: usize = { usize::MAX }> {
+    /// The elements; `None` after a fault.
+    pub(in crate::spec) items: Vec<Option<T>>,
+    /// The length of the array in the document.
+    pub(in crate::spec) length: usize,
+}
+
+impl<T: Member, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
+    /// Reads the elements, each of which may be what `allowed` says.
+    fn read_items(items: &[Value], context: &mut MemberContext<'_, '_>, allowed: &str) -> Vec<Option<T>> {
+        let read = |(index, item)| T::read(item, &mut context.item(index, allowed.to_owned()));
+        items.iter().enumerate().map(read).collect()
+    }
+}
+
+impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX> {
+    fn allowed() -> String {
+        "an array".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(list) = value.as_array() else { return context.refuse() };
+        let readable = if list.len() > MAX { &[][..] } else { list };
+        Some(Self { items: Self::read_items(readable, context, &T::allowed()), length: list.len() })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.items.iter().flatten().map(|item| item.write(columns)).collect()
+    }
+
+    fn schema() -> Value {
+        let mut schema = json!({"type": "array", "items": T::schema()});
+        if MIN > 0 {
+            schema["minItems"] = MIN.into();
+        }
+        if MAX < usize::MAX {
+            schema["maxItems"] = MAX.into();
+        }
+        schema
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        T::define(schemas);
+    }
+}
+
+impl<T, const MIN: usize, const MAX: usize> From<Vec<T>> for List<T, MIN, MAX> {
+    fn from(items: Vec<T>) -> Self {
+        Self { length: items.len(), items: items.into_iter().map(Some).collect() }
+    }
+}
