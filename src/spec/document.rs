@@ -11,7 +11,11 @@ use super::grammar::schema::{DatasetSchema, DocumentSource};
 use super::grammar::{attributes, proposed_tables};
 use super::methods::anatomy::AnatomyMembers;
 use super::methods::bucketize::BucketizeMembers;
+use super::methods::decompose::DecomposeMembers;
 use super::methods::generalize::GeneralizeMembers;
+use super::methods::sequential::SequentialMembers;
+use super::methods::slicing::SlicingMembers;
+use super::methods::versatile::VersatileMembers;
 use super::{check, methods};
 
 /// Reads a document against the columns of its dataset and finds everything that is wrong with it.
@@ -42,6 +46,10 @@ pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
     AnatomyMembers::define(&mut schemas);
     BucketizeMembers::define(&mut schemas);
+    DecomposeMembers::define(&mut schemas);
     GeneralizeMembers::define(&mut schemas);
+    SequentialMembers::define(&mut schemas);
+    SlicingMembers::define(&mut schemas);
+    VersatileMembers::define(&mut schemas);
     schemas
 }

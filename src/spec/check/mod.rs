@@ -13,16 +13,13 @@ use unit::UnitEnforcer;
 use uuid::Uuid;
 
 use super::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
-use super::grammar::dependencies::DraftDependency;
 use super::grammar::general::GeneralMembers;
 use super::grammar::guarantee::ThresholdsByDigest;
 use super::grammar::proposed_tables::DraftProposedTable;
 use super::grammar::reader::{FaultList, child};
-use super::grammar::rules::DraftRule;
 use super::grammar::schema::DatasetSchema;
 use super::methods::decompose::DraftDecompose;
-use super::methods::types::{Algorithm, DeclaredDependency, VersatileSpec};
-use super::methods::versatile::DraftVersatile;
+use super::methods::types::Algorithm;
 use super::methods::{DraftMethod, MethodSpec, slicing};
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
@@ -85,7 +82,10 @@ pub(super) fn resolve(
     let (normalized, reuse_form) = normal_form::normal_forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
         used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
-    let dropped = named_by_dependencies(&method, &used);
+    let dropped = match &method {
+        DraftMethod::Versatile(draft) => draft.unpublished(&used),
+        _ => Vec::new(),
+    };
     if used.len() + dropped.len() > MAX_ATTRIBUTES {
         let detail = format!("a job uses at most {MAX_ATTRIBUTES} attributes, with those that dependencies name");
         let fault = Fault::new("/method/functional_dependencies", Kind::TooManyAttributes, detail);
@@ -98,12 +98,12 @@ pub(super) fn resolve(
         |column: &usize| ExcludedValues { attribute: attrs[column], values: stated[*column].excludable.clone() };
     let excludable: Vec<ExcludedValues> = used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
     let mut named = match &method {
-        DraftMethod::Versatile(draft) => draft.thresholds.clone(),
+        DraftMethod::Versatile(draft) => draft.thresholds(),
         DraftMethod::Anatomy(draft) => draft.thresholds(),
         _ => ThresholdsByDigest::new(),
     };
     let mut method = match method {
-        DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
+        DraftMethod::Versatile(draft) => MethodSpec::Versatile(draft.resolve(columns, &attrs)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(draft.resolve(columns, &attrs)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Decompose(draft) => MethodSpec::Decompose(draft.resolve(columns, &attrs)?),
@@ -117,7 +117,7 @@ pub(super) fn resolve(
                      and are not generalized; leave utility out",
                 );
             }
-            if general.internal.kl && draft.column_k.is_some() {
+            if general.internal.kl && draft.generalizes_columns() {
                 let detail = "kl is not measured of columns that are generalized; ask for count_queries";
                 faults.unsupported("/internal/utility", detail);
             }
@@ -372,58 +372,9 @@ fn published_names(
     used.iter().map(|&column| published(column).to_owned()).collect()
 }
 
-fn versatile(columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVersatile) -> VersatileSpec {
-    let set = |columns: &BTreeSet<usize>| columns.iter().map(|column| attrs[column]).collect::<AttrSet>();
-    let each = |rule: &DraftRule| -> Vec<SubmittedRule> {
-        let submitted = |protects: Protected| SubmittedRule {
-            pointer: rule.pointer.clone(),
-            known: set(&rule.known),
-            protects,
-            guarantee: rule.guarantee,
-        };
-        // the counts of a column that overflows are not there to be judged
-        let counted = |column: &&usize| !columns.facts[**column].overflow;
-        if rule.joint {
-            let all = rule.sensitive.iter().all(|column| counted(&column));
-            return all.then(|| submitted(Protected::Joint(set(&rule.sensitive)))).into_iter().collect();
-        }
-        let sensitive = rule.sensitive.iter().filter(counted);
-        sensitive.map(|column| submitted(Protected::Attribute(attrs[column]))).collect()
-    };
-    let dependency = |draft: &DraftDependency| DeclaredDependency {
-        determinant: set(&draft.determinant),
-        dependent: set(&draft.dependent),
-    };
-    VersatileSpec {
-        rules: draft.rules.iter().flat_map(each).collect(),
-        declared: draft.declared.iter().map(dependency).collect(),
-        assumed_unknown: draft
-            .assumed_unknown
-            .iter()
-            .map(|draft| (dependency(draft), draft.reason.clone().unwrap_or_default()))
-            .collect(),
-        algorithm: draft.algorithm,
-        saturate: draft.saturate,
-        addback: draft.addback,
-        try_all: draft.try_all,
-        fill: draft.fill,
-        score: draft.score,
-        correlated: draft.correlated,
-        no_rules_reason: draft.no_rules_reason,
-    }
-}
-
 fn proposed(attrs: &HashMap<usize, Attr>, table: &DraftProposedTable) -> ProposedTable {
     ProposedTable {
         attributes: table.attributes.iter().map(|column| attrs[column]).collect(),
         sensitive: table.sensitive.map(|column| attrs[&column]),
     }
-}
-
-/// The columns that stated dependencies name and that are not published, in their order.
-fn named_by_dependencies(method: &DraftMethod, used: &[usize]) -> Vec<usize> {
-    let DraftMethod::Versatile(draft) = method else { return Vec::new() };
-    let stated = draft.declared.iter().chain(&draft.assumed_unknown);
-    let named: BTreeSet<usize> = stated.flat_map(|d| d.determinant.union(&d.dependent)).copied().collect();
-    named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
 }

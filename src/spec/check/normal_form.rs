@@ -1,16 +1,12 @@
 //! One spelling for documents that mean the same.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use crate::publication::Unit;
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
-use crate::spec::grammar::dependencies::DraftDependency;
 use crate::spec::grammar::document::Member;
 use crate::spec::grammar::duration;
 use crate::spec::grammar::general::GeneralMembers;
-use crate::spec::grammar::guarantee::guarantee_to_json;
 use crate::spec::methods::DraftMethod;
 use crate::spec::methods::versatile::DraftVersatile;
 
@@ -111,42 +107,13 @@ fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<S
 }
 
 fn method(parts: &DocumentParts<'_>) -> Value {
-    let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| parts.columns.name(*column)).collect() };
     match parts.method {
-        DraftMethod::Versatile(draft) => {
-            let rule = |rule: &crate::spec::grammar::rules::DraftRule| {
-                let protected = if rule.joint { "sensitive_combination" } else { "sensitive" };
-                json!({
-                    "quasi_identifiers": names(&rule.known),
-                    protected: names(&rule.sensitive),
-                    "guarantee": guarantee_to_json(&rule.guarantee, &draft.thresholds),
-                })
-            };
-            let dependency = |stated: &DraftDependency| {
-                let mut written =
-                    json!({"determinant": names(&stated.determinant), "dependent": names(&stated.dependent)});
-                if let Some(reason) = &stated.reason {
-                    written["reason"] = reason.as_str().into();
-                }
-                written
-            };
-            json!({
-                "type": "versatile",
-                "algorithm": draft.algorithm,
-                "rules": draft.rules.iter().map(rule).collect::<Vec<_>>(),
-                "functional_dependencies": draft.declared.iter().map(dependency).collect::<Vec<_>>(),
-                "assume_unknown": draft.assumed_unknown.iter().map(dependency).collect::<Vec<_>>(),
-                "correlated": draft.correlated,
-                "uad": {"saturate": draft.saturate, "addback": draft.addback},
-                "gd": {"try_all": draft.try_all, "fill": draft.fill},
-                "score": draft.score,
-            })
-        }
+        DraftMethod::Versatile(draft) => draft.write(parts.columns),
         DraftMethod::Bucketize(draft) => draft.members.write(parts.columns),
-        DraftMethod::Decompose(draft) => draft.normal(parts.columns),
+        DraftMethod::Decompose(draft) => draft.members.write(parts.columns),
         DraftMethod::Anatomy(draft) => draft.members.write(parts.columns),
         DraftMethod::Generalize(draft) => draft.members.write(parts.columns),
-        DraftMethod::Sequential(draft) => draft.normal(parts.columns),
-        DraftMethod::Slicing(draft) => crate::spec::methods::slicing::normal_form(parts.columns, draft),
+        DraftMethod::Sequential(draft) => draft.members.write(parts.columns),
+        DraftMethod::Slicing(draft) => draft.members.write(parts.columns),
     }
 }

@@ -1,16 +1,33 @@
-//! Functional dependencies as documents state them.
+//! Functional dependencies as documents declare them.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::reader::{FaultList, ObjectReader, child};
-use super::rules::{NAMES, columns_named};
+use super::document::{Document, Given, List, Member, MemberContext, Names, Reason, SchemaMap, document};
+use super::reader::FaultList;
 use crate::problem::{Fault, Kind};
 
-/// How many dependencies a document may state.
+/// The most dependencies of a document.
 const MAX_DEPENDENCIES: usize = 1_000;
+
+document! {
+    /// Attributes that determine others.
+    DependencyMembers as "StatedDependency" {
+        needed determinant: Names<1>,
+        needed dependent: Names<1>,
+    }
+}
+
+document! {
+    /// A dependency that the adversary is assumed not to know, and why.
+    AssumedUnknownMembers as "AssumedUnknown" {
+        needed determinant: Names<1>,
+        needed dependent: Names<1>,
+        required reason: Reason,
+    }
+}
 
 /// A dependency over columns of the dataset.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,63 +38,110 @@ pub(in crate::spec) struct DraftDependency {
     pub(in crate::spec) reason: Option<String>,
 }
 
-/// Reads a list of dependencies, each with a reason where `reasoned`. Sorted, each once.
-pub(in crate::spec) fn read(
-    members: &mut ObjectReader<'_>,
-    name: &'static str,
-    reasoned: bool,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Vec<DraftDependency> {
-    let list = members.list(name, "an array of dependencies", faults).unwrap_or_default();
-    if list.len() > MAX_DEPENDENCIES {
-        faults.range(members.at(name), "an array of at most 1000 dependencies");
-        return Vec::new();
+/// A list of dependencies, each with a reason where `REASONED`. Sorted, each once.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct Dependencies<const REASONED: bool>(pub(in crate::spec) Vec<DraftDependency>);
+
+impl<const REASONED: bool> Member for Dependencies<REASONED> {
+    fn allowed() -> String {
+        "an array of dependencies".to_owned()
     }
-    let pointer = members.at(name);
-    let mut read: Vec<DraftDependency> = list
-        .iter()
-        .enumerate()
-        .filter_map(|(index, value)| one(value, child(&pointer, &index.to_string()), reasoned, columns, faults))
-        .collect();
-    read.sort();
-    read.dedup_by(|a, b| a.determinant == b.determinant && a.dependent == b.dependent);
-    read
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let mut read = match REASONED {
+            true => read_list::<AssumedUnknownMembers>(value, context)?,
+            false => read_list::<DependencyMembers>(value, context)?,
+        };
+        read.sort();
+        read.dedup_by(|a, b| a.determinant == b.determinant && a.dependent == b.dependent);
+        Some(Self(read))
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.0.iter().map(|dependency| dependency.write(columns)).collect()
+    }
+
+    fn schema() -> Value {
+        match REASONED {
+            true => List::<AssumedUnknownMembers, 0, MAX_DEPENDENCIES>::schema(),
+            false => List::<DependencyMembers, 0, MAX_DEPENDENCIES>::schema(),
+        }
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        match REASONED {
+            true => AssumedUnknownMembers::define(schemas),
+            false => DependencyMembers::define(schemas),
+        }
+    }
 }
 
-fn one(
-    value: &Value,
-    pointer: String,
-    reasoned: bool,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Option<DraftDependency> {
-    let mut members = ObjectReader::open(value, pointer, faults)?;
-    let before = faults.len();
-    let mut side = |name: &'static str, faults: &mut FaultList| {
-        let (pointer, before) = (members.at(name), faults.len());
-        let names = members.list(name, NAMES, faults);
-        if names.is_some_and(<[Value]>::is_empty) || names.is_none() && faults.len() == before {
-            faults.range(pointer.as_str(), "an array of at least one name");
-        }
-        columns_named(names.unwrap_or_default(), &pointer, columns, faults)
-    };
-    let (determinant, dependent) = (side("determinant", faults), side("dependent", faults));
-    let reason = if reasoned {
-        let reason = members.text("reason", REASON, faults, super::reader::is_reason);
-        if reason.is_none() && members.take("reason").is_none() {
-            faults.range(members.at("reason"), REASON);
-        }
-        reason.map(str::to_owned)
-    } else {
+/// A document with two sides.
+trait DependencyDocument: Document {
+    fn sides(&self) -> [&Given<Names<1>>; 2];
+
+    fn reason(&self) -> Option<String>;
+}
+
+impl DependencyDocument for DependencyMembers {
+    fn sides(&self) -> [&Given<Names<1>>; 2] {
+        [&self.determinant, &self.dependent]
+    }
+
+    fn reason(&self) -> Option<String> {
         None
-    };
+    }
+}
+
+impl DependencyDocument for AssumedUnknownMembers {
+    fn sides(&self) -> [&Given<Names<1>>; 2] {
+        [&self.determinant, &self.dependent]
+    }
+
+    fn reason(&self) -> Option<String> {
+        self.reason.value.clone().map(|reason| reason.0)
+    }
+}
+
+fn read_list<D: DependencyDocument>(
+    value: &Value,
+    context: &mut MemberContext<'_, '_>,
+) -> Option<Vec<DraftDependency>> {
+    let list = List::<D, 0, MAX_DEPENDENCIES>::read(value, context)?;
+    if list.length > MAX_DEPENDENCIES {
+        context.allowed = "an array of at most 1000 dependencies".to_owned();
+        return context.refuse();
+    }
+    Some(list.items.iter().filter_map(|item| checked(item, context.faults)).collect())
+}
+
+/// A dependency without faults: both sides have attributes, and none in common.
+fn checked<D: DependencyDocument>(item: &Given<D>, faults: &mut FaultList) -> Option<DraftDependency> {
+    let document = item.value.as_ref()?;
+    let before = faults.len();
+    let sides = document.sides();
+    for (name, side) in ["determinant", "dependent"].into_iter().zip(sides) {
+        let is_empty = side.value.as_ref().is_none_or(|names| names.is_empty);
+        if is_empty && !side.is_faulty {
+            faults.range(document.at(name), "an array of at least one name");
+        }
+    }
+    let [determinant, dependent] = sides.map(|side| side.columns().clone());
     if !determinant.is_disjoint(&dependent) {
         let detail = "an attribute stands on both sides of the dependency";
-        faults.push(Fault::new(members.at("dependent"), Kind::BadColumns, detail));
+        faults.push(Fault::new(document.at("dependent"), Kind::BadColumns, detail));
     }
-    members.finish(faults);
-    (faults.len() == before).then_some(DraftDependency { determinant, dependent, reason })
+    let is_sound = !item.is_faulty && faults.len() == before;
+    is_sound.then(|| DraftDependency { determinant, dependent, reason: document.reason() })
 }
 
-const REASON: &str = "a reason of 1 to 500 characters";
+impl DraftDependency {
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let names = |side: &BTreeSet<usize>| Names::<1>::from(side.clone()).write(columns);
+        let mut written = json!({"determinant": names(&self.determinant), "dependent": names(&self.dependent)});
+        if let Some(reason) = &self.reason {
+            written["reason"] = reason.as_str().into();
+        }
+        written
+    }
+}

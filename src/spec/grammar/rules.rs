@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use super::document::{Member, MemberContext, Names, reference};
+use super::guarantee::{ThresholdsByDigest, guarantee_of_rule, guarantee_to_json};
 use super::reader::{FaultList, ObjectReader, child};
 use super::shorthand;
 use crate::problem::{Fault, Kind};
@@ -29,6 +30,43 @@ pub(in crate::spec) struct DraftRule {
     /// Whether only the combination of `sensitive`, which are several, is protected.
     pub(in crate::spec) joint: bool,
     pub(in crate::spec) guarantee: Guarantee,
+}
+
+/// The member `rules`: the rules as the document has them, and as they were read once the default guarantee is known.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct RuleList {
+    pub(in crate::spec) documents: Vec<Value>,
+    pub(in crate::spec) rules: Vec<DraftRule>,
+    /// The thresholds that guarantees name.
+    pub(in crate::spec) thresholds: ThresholdsByDigest,
+}
+
+impl Member for RuleList {
+    fn allowed() -> String {
+        "an array of rules".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(documents) = value.as_array() else { return context.refuse() };
+        Some(Self { documents: documents.clone(), ..Self::default() })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let names = |side: &BTreeSet<usize>| Names::<0>::from(side.clone()).write(columns);
+        let rule = |rule: &DraftRule| {
+            let protected = if rule.joint { "sensitive_combination" } else { "sensitive" };
+            json!({
+                "quasi_identifiers": names(&rule.known),
+                protected: names(&rule.sensitive),
+                "guarantee": guarantee_to_json(&rule.guarantee, &self.thresholds),
+            })
+        };
+        self.rules.iter().map(rule).collect()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": reference("Rule"), "maxItems": MAX_RULES})
+    }
 }
 
 /// The guarantee of rules that state none.

@@ -160,7 +160,7 @@ fn read_listed(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Siz
     let before = context.faults.len();
     let listed = List::<BucketClassMembers>::read(value, context)?;
     let mut sizes = BTreeMap::new();
-    for class in listed.items.iter().flatten() {
+    for class in listed.values() {
         if let (Some(size), Some(buckets)) = (class.size.value, class.buckets.value)
             && sizes.insert(size.0, buckets.0).is_some()
         {

@@ -1,37 +1,40 @@
-//! The method `decompose`: several sensitive attributes, one of which buckets are made by.
+//! The method `decompose`: several sensitive attributes, and buckets by one of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
-use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, published_columns};
+use crate::spec::grammar::document::{
+    ColumnName, Document, Int, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference,
+};
 use crate::spec::grammar::general::GeneralMembers;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
-use crate::spec::grammar::rules::{NAMES, columns_named};
-
-/// More rows than a table can have.
-const MAX_DECOMPOSED_ROWS: i128 = 1 << 32;
+use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::grammar::thresholds::MAX_TABLE_ROWS;
 
 const L: &str = "an integer of at least 2";
 
 const SENSITIVE: &str = "an array of names of sensitive attributes, such as [\"occupation\", \"salary\"]";
 
-/// Decompose.
+/// The method `decompose` over attributes.
 ///
-/// Persons with several rows: of the primary attribute each row has a value with at most its share of the bucket, whatever the other
-/// parts tell, so that any of a person's R rows has it with at most R times that; buckets of l times R different values keep 1/l. What is
-/// said of the other attributes is said with l times R, too: sets list so many values, a value is bounded where no more
-/// rows of a bucket can have it than 1/(l R), and forced where more are certain to. Conclusions are of rows.
+/// Persons with several rows: a row has a primary value with at most its share of the bucket, whatever the other parts reveal. One of
+/// the R rows of a person has it with at most R times that share, so buckets of l R different values bound it by 1/l. The other
+/// attributes are bounded with l R, too: sets list l R values, and a value is bounded where at most 1/(l R) of the rows of a bucket can
+/// have it, and forced where more certainly have it. Inferences are about rows.
+///
+/// # Citations
+/// [Ye et al. 2009, section 3]; `docs/spec/decompose.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecomposeSpec {
     /// One for each sensitive attribute, in the order of the document, at pointers such as `/method/sensitive/0`.
     pub rules: Vec<SubmittedRule>,
     /// The sensitive attribute that buckets are made by.
     pub primary: Attr,
-    /// Whether joint rows are left out by which a primary value would tell another one.
+    /// Whether joint rows are left out from which a primary value would reveal another value.
     pub suppress_chain: bool,
 }
 
@@ -53,117 +56,170 @@ impl DecomposeSpec {
     }
 }
 
+document! {
+    /// Several sensitive attributes: buckets by one of them, of every other one a list of values for each bucket, and a table of the
+    /// joint values of all.
+    DecomposeMembers as "DecomposeMethod" tagged "decompose" {
+        /// What stays protected.
+        required sensitive: NamesInOrder => SENSITIVE,
+        /// What may be known. When not given, every attribute that is marked with `publish`.
+        optional quasi_identifiers: Names,
+        /// The sensitive attribute that buckets are made by: no value of it takes more than 1/l of a bucket. When not given, the one
+        /// whose most frequent value is most frequent.
+        optional primary: ColumnName => "the name of a sensitive attribute, or null",
+        optional l: DiversityByAttribute,
+        /// Whether the table of joint values leaves out the rows of each primary value from which, in some bucket, another value could
+        /// be inferred. `false` when not given.
+        optional suppress_chain: bool = false,
+    }
+}
+
+/// The member `l`: diversities by the names of sensitive attributes.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct DiversityByAttribute {
+    /// As in the document; the caller judges it once the sensitive attributes are known.
+    requested: Map<String, Value>,
+    /// The diversity of every sensitive column.
+    chosen: BTreeMap<usize, u64>,
+}
+
+impl Member for DiversityByAttribute {
+    fn allowed() -> String {
+        "an object".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(requested) = value.as_object() else { return context.refuse() };
+        Some(Self { requested: requested.clone(), chosen: BTreeMap::new() })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let written = self.chosen.iter().map(|(column, l)| (columns.name(*column).to_owned(), (*l).into()));
+        written.collect::<Map<String, Value>>().into()
+    }
+
+    fn schema() -> Value {
+        reference("DiversityByAttribute")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let schema = json!({
+            "type": "object",
+            "title": "DiversityByAttribute",
+            "description": "How diverse buckets are, at least 2, by sensitive attribute. When not given, as diverse as its most frequent value allows.",
+            "additionalProperties": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TABLE_ROWS},
+        });
+        schemas.insert("DiversityByAttribute".to_owned(), schema);
+    }
+}
+
 /// The method over columns of the dataset.
 pub(in crate::spec) struct DraftDecompose {
-    known: BTreeSet<usize>,
-    /// In the order of the document, each once, with its place there.
-    sensitive: Vec<(usize, usize)>,
-    /// Columns that may have been meant where a fault hides what was.
+    /// The document, with its defaults filled in.
+    pub(in crate::spec) members: DecomposeMembers,
+    /// Columns that may have been meant where a fault hides which.
     pub(in crate::spec) guessed: BTreeSet<usize>,
-    primary: Option<usize>,
-    l: BTreeMap<usize, u64>,
-    suppress_chain: bool,
     /// Whether nothing in it is faulty.
-    sound: bool,
+    is_sound: bool,
 }
 
 /// Reads the method.
 pub(in crate::spec) fn read(
-    mut members: ObjectReader<'_>,
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
-    stated: &[AttributeOptions],
+    attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftDecompose {
     let before = faults.len();
-    let sensitive = read_sensitive(&mut members, columns, faults);
-    let is_sensitive = |column: usize| sensitive.iter().any(|(of, _)| *of == column);
-    let pointer = members.at("quasi_identifiers");
-    let list = members.list("quasi_identifiers", NAMES, faults);
-    let hidden = faults.len() > before;
-    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    let known: BTreeSet<usize> = match list {
-        Some(names) => columns_named(names, &pointer, columns, faults),
-        None => {
-            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
-            published.map(|(column, _)| column).filter(|column| !is_sensitive(*column)).collect()
-        }
-    };
-    let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    if known.is_empty() && !hidden {
-        bad(&pointer, "there is no quasi-identifier: name some, or mark attributes with publish".to_owned());
+    let mut members = DecomposeMembers::read_members(members, columns, faults);
+    if members.sensitive.value.as_ref().is_some_and(|names| names.is_empty) {
+        members.sensitive.is_faulty = true;
+        faults.range(members.at("sensitive"), SENSITIVE);
     }
-    let both: Vec<&str> =
-        known.iter().filter(|column| is_sensitive(**column)).map(|column| columns.name(*column)).collect();
-    if !both.is_empty() {
-        bad(&pointer, format!("{} is sensitive and cannot be a quasi-identifier", both.join(", ")));
-    }
-    let named = members.text("primary", "the name of a sensitive attribute, or null", faults, |_| true);
-    let pointer = members.at("primary");
-    let primary = named.and_then(|name| columns.resolve(name, &pointer, faults));
-    let unknown = primary.filter(|column| !hidden && !is_sensitive(*column));
-    if let Some(column) = unknown {
-        let detail =
-            format!("buckets are made by a sensitive attribute, and {} is not among them", columns.name(column));
-        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    }
-    // the tightest one, the first of equals
-    let feasible = |column: usize| columns.facts[column].largest_l.unwrap_or(2);
-    // rows keep as many times what is stated of persons as these may have rows
-    let largest = |column: usize| (feasible(column) / columns.per_unit.max(1)).max(2);
-    let tightest = || sensitive.iter().map(|(column, _)| *column).min_by_key(|column| feasible(*column));
-    let mut l: BTreeMap<usize, u64> = sensitive.iter().map(|&(column, _)| (column, largest(column))).collect();
-    if let Some(asked) = members.object("l", faults) {
-        read_diversities(&asked, columns, (!hidden).then_some(&is_sensitive), &mut l, faults);
-    }
-    let suppress_chain = members.flag("suppress_chain", faults).unwrap_or(false);
-    members.finish(faults);
-    let sound = faults.len() == before;
-    DraftDecompose { known, primary: primary.or_else(tightest), sensitive, guessed, l, suppress_chain, sound }
+    let is_hidden = members.sensitive.is_faulty || members.quasi_identifiers.is_hidden();
+    check_quasi_identifiers(&mut members, is_hidden, columns, attributes, faults);
+    check_primary(&mut members, is_hidden, columns, faults);
+    check_diversities(&mut members, is_hidden, columns, faults);
+    let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
+    DraftDecompose { members, guessed, is_sound: faults.len() == before }
 }
 
-/// The sensitive attributes, in the order of the document.
-fn read_sensitive(
-    members: &mut ObjectReader<'_>,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Vec<(usize, usize)> {
-    let pointer = members.at("sensitive");
-    let before = faults.len();
-    let list = members.list("sensitive", SENSITIVE, faults).unwrap_or_default();
-    if list.is_empty() && faults.len() == before {
-        faults.range(&pointer, SENSITIVE);
+impl DecomposeMembers {
+    /// The sensitive columns in the order of the document, each with its position there.
+    fn sensitive(&self) -> &[(usize, usize)] {
+        self.sensitive.value.as_ref().map_or(&[], |names| &names.columns)
     }
-    let mut read: Vec<(usize, usize)> = Vec::new();
-    for (place, name) in list.iter().enumerate() {
-        let pointer = child(&pointer, &place.to_string());
-        let Some(name) = name.as_str() else {
-            faults.range(pointer, "the name of an attribute");
-            continue;
-        };
-        match columns.resolve(name, &pointer, faults) {
-            Some(column) if read.iter().any(|(of, _)| *of == column) => {
-                faults.push(Fault::new(pointer, Kind::BadColumns, format!("{name} is named twice")));
-            }
-            Some(column) => read.push((column, place)),
-            None => {}
-        }
+
+    fn is_sensitive(&self, column: usize) -> bool {
+        self.sensitive().iter().any(|(other, _)| *other == column)
     }
-    read
 }
 
-/// The diversities that are asked for, in place of the largest that the data allows.
-fn read_diversities(
-    asked: &ObjectReader<'_>,
+/// Fills in the quasi-identifiers that the document does not name.
+fn check_quasi_identifiers(
+    members: &mut DecomposeMembers,
+    is_hidden: bool,
     columns: &DatasetColumns<'_>,
-    is_sensitive: Option<&impl Fn(usize) -> bool>,
-    l: &mut BTreeMap<usize, u64>,
+    attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) {
-    for (name, pointer, value) in asked.entries() {
+    let known: BTreeSet<usize> = match members.quasi_identifiers.value.take() {
+        Some(names) => names.columns,
+        None => published_columns(attributes).filter(|column| !members.is_sensitive(*column)).collect(),
+    };
+    let pointer = members.at("quasi_identifiers");
+    if known.is_empty() && !is_hidden {
+        let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
+        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
+    }
+    let both = known.iter().filter(|column| members.is_sensitive(**column));
+    let both: Vec<&str> = both.map(|column| columns.name(*column)).collect();
+    if !both.is_empty() {
+        let detail = format!("{} is sensitive and cannot be a quasi-identifier", both.join(", "));
+        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+    }
+    members.quasi_identifiers = Names::from(known).into();
+}
+
+/// The largest diversity that the most frequent value of a column allows.
+fn feasible_l(columns: &DatasetColumns<'_>, column: usize) -> u64 {
+    columns.facts[column].largest_l.unwrap_or(2)
+}
+
+/// Fills in the primary attribute: the one with the smallest feasible diversity, the first of equals.
+fn check_primary(
+    members: &mut DecomposeMembers,
+    is_hidden: bool,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) {
+    let primary = members.primary.column();
+    if let Some(column) = primary.filter(|column| !is_hidden && !members.is_sensitive(*column)) {
+        let detail =
+            format!("buckets are made by a sensitive attribute, and {} is not among them", columns.name(column));
+        faults.push(Fault::new(members.at("primary"), Kind::BadColumns, detail));
+    }
+    let sensitive = members.sensitive().iter().map(|(column, _)| *column);
+    let column = primary.or_else(|| sensitive.min_by_key(|column| feasible_l(columns, *column)));
+    members.primary = ColumnName { column }.into();
+}
+
+/// Fills in the diversities: those that are requested, and else the largest feasible ones.
+fn check_diversities(
+    members: &mut DecomposeMembers,
+    is_hidden: bool,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) {
+    // l of persons with several rows is so many times l of rows
+    let largest = |column: usize| (feasible_l(columns, column) / columns.per_unit.max(1)).max(2);
+    let mut chosen: BTreeMap<usize, u64> =
+        members.sensitive().iter().map(|&(column, _)| (column, largest(column))).collect();
+    let requested = members.l.value.take().unwrap_or_default().requested;
+    for (name, value) in &requested {
+        let pointer = child(&members.at("l"), name);
         let column = columns.resolve(name, &pointer, faults);
-        if let Some(column) = column
-            && is_sensitive.is_some_and(|is_sensitive| !is_sensitive(column))
-        {
+        if column.is_some_and(|column| !is_hidden && !members.is_sensitive(column)) {
             let detail = format!("{name} is not among the sensitive attributes");
             faults.push(Fault::new(pointer, Kind::BadColumns, detail));
             continue;
@@ -171,29 +227,30 @@ fn read_diversities(
         if value.is_null() {
             continue;
         }
-        match integer(value).filter(|l| (1..=MAX_DECOMPOSED_ROWS).contains(l)) {
-            None => faults.range(pointer, L),
-            Some(1) => {
+        let mut context = MemberContext { pointer: pointer.clone(), allowed: L.to_owned(), columns, faults };
+        match Int::<1, MAX_TABLE_ROWS>::read(value, &mut context) {
+            Some(Int(1)) => {
                 let detail = "every table is 1-diverse: ask for l of at least 2";
                 faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
             }
-            Some(asked) => {
-                if let (Some(column), Ok(asked)) = (column, u64::try_from(asked)) {
-                    l.insert(column, asked);
-                }
-            }
+            Some(Int(l)) => chosen.extend(column.map(|column| (column, l))),
+            None => {}
         }
     }
+    members.l = DiversityByAttribute { requested, chosen }.into();
 }
 
 impl DraftDecompose {
     /// The columns that occur in it.
     pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
-        let primary = self.primary.iter().copied();
-        self.known.iter().copied().chain(self.sensitive.iter().map(|(column, _)| *column)).chain(primary).collect()
+        let known = self.members.quasi_identifiers.columns().iter().copied();
+        known
+            .chain(self.members.sensitive().iter().map(|(column, _)| *column))
+            .chain(self.members.primary.column())
+            .collect()
     }
 
-    /// What the document asks for beside the method, and the tables cannot tell.
+    /// Reports measures that are not defined for decomposed tables.
     pub(in crate::spec) fn check(general: &GeneralMembers, faults: &mut FaultList) {
         if general.entropy == Some(true) {
             let detail = "the entropy of the model is not stated of decomposed tables; leave utility out";
@@ -205,39 +262,26 @@ impl DraftDecompose {
         }
     }
 
-    /// The method as it stands in a normalized document.
-    pub(in crate::spec) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
-        let name = |column: usize| columns.name(column);
-        let l: serde_json::Map<String, Value> =
-            self.sensitive.iter().map(|(column, _)| (name(*column).to_owned(), self.l[column].into())).collect();
-        json!({
-            "type": "decompose",
-            "quasi_identifiers": self.known.iter().map(|column| name(*column)).collect::<Vec<_>>(),
-            "sensitive": self.sensitive.iter().map(|(column, _)| name(*column)).collect::<Vec<_>>(),
-            "primary": self.primary.map(name),
-            "l": l,
-            "suppress_chain": self.suppress_chain,
-        })
-    }
-
     /// The method over attributes; `None` after faults.
     pub(in crate::spec) fn resolve(
         &self,
         columns: &DatasetColumns<'_>,
         attrs: &HashMap<usize, Attr>,
     ) -> Option<DecomposeSpec> {
-        let sensitive = || self.sensitive.iter().filter(|(column, _)| !columns.facts[*column].overflow);
+        let members = &self.members;
+        let sensitive = || members.sensitive().iter().filter(|(column, _)| !columns.facts[*column].overflow);
         let is_sensitive = |of: usize| sensitive().any(|(column, _)| *column == of);
-        let primary = self.primary.filter(|column| self.sound && is_sensitive(*column))?;
-        let known: AttrSet =
-            self.known.iter().filter(|column| !is_sensitive(**column)).map(|column| attrs[column]).collect();
-        let rule = |&(column, place): &(usize, usize)| SubmittedRule {
-            pointer: format!("/method/sensitive/{place}"),
+        let primary = members.primary.column().filter(|column| self.is_sound && is_sensitive(*column))?;
+        let known = members.quasi_identifiers.columns().iter().filter(|column| !is_sensitive(**column));
+        let known: AttrSet = known.map(|column| attrs[column]).collect();
+        let chosen = &members.l.value.as_ref()?.chosen;
+        let rule = |&(column, position): &(usize, usize)| SubmittedRule {
+            pointer: format!("/method/sensitive/{position}"),
             known,
             protects: Protected::Attribute(attrs[&column]),
-            guarantee: Guarantee::LDiversity { l: self.l[&column] },
+            guarantee: Guarantee::LDiversity { l: chosen[&column] },
         };
         let (rules, primary) = (sensitive().map(rule).collect(), attrs[&primary]);
-        Some(DecomposeSpec { rules, primary, suppress_chain: self.suppress_chain })
+        Some(DecomposeSpec { rules, primary, suppress_chain: members.suppress_chain })
     }
 }

@@ -132,7 +132,7 @@ fn check_guarantees(members: &mut GeneralizeMembers, guessed: &BTreeSet<usize>, 
         faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
     }
     let mut guarantees: Vec<ClassGuarantee> = Vec::new();
-    for (index, guarantee) in items.into_iter().enumerate().filter_map(|(index, item)| Some((index, item?))) {
+    for (index, guarantee) in items.into_iter().enumerate().filter_map(|(index, item)| Some((index, item.value?))) {
         if guarantees.iter().any(|other| other.repeats(guarantee)) {
             faults.range(child(&pointer, &index.to_string()), "a guarantee that is not asked for already");
         } else {
@@ -256,7 +256,7 @@ impl DraftGeneralize {
             protects,
             guarantee,
         };
-        let guarantees = self.members.guarantees.value.iter().flat_map(|list| list.items.iter().flatten());
+        let guarantees = self.members.guarantees.value.iter().flat_map(List::values);
         let rules = guarantees.flat_map(|&ClassGuarantee(guarantee)| match guarantee {
             Guarantee::KAnonymity { .. } => vec![rule(Protected::Rows, guarantee)],
             _ => counted.iter().map(|&attr| rule(Protected::Attribute(attr), guarantee)).collect(),

@@ -18,7 +18,7 @@ use generalize::DraftGeneralize;
 use sequential::{DraftSequential, SequentialSpec};
 use slicing::{DraftSlicing, SlicingSpec};
 use types::{Algorithm, AnatomySpec, DeclaredDependency, GeneralizeSpec, VersatileSpec};
-use versatile::{DraftVersatile, versatile};
+use versatile::DraftVersatile;
 
 use super::grammar::attributes::{AttributeOptions, DatasetColumns};
 use super::grammar::reader::{FaultList, ObjectReader, one_of};
@@ -43,7 +43,7 @@ pub(super) enum DraftMethod {
 impl DraftMethod {
     /// Whether the manifest states the entropy of the model unless something else is said: where tables are chosen by it.
     pub(super) fn states_entropy(&self) -> bool {
-        matches!(self, Self::Versatile(draft) if matches!(draft.algorithm, Algorithm::Gd | Algorithm::Auto))
+        matches!(self, Self::Versatile(draft) if matches!(draft.members.algorithm, Algorithm::Gd | Algorithm::Auto))
     }
 
     /// The columns that occur in a rule.
@@ -92,8 +92,8 @@ pub(super) fn read(
     let reads_no_rules = "stated only for versatile, and only when there are no rules";
     match type_ {
         Some("versatile") => {
-            let draft = versatile(members, columns, no_rules_reason, origin, faults);
-            if no_rules_reason.is_some() && !(draft.rules.is_empty() && draft.mentioned.is_empty()) {
+            let draft = versatile::read(members, columns, no_rules_reason, origin, faults);
+            if no_rules_reason.is_some() && !(draft.rules().is_empty() && draft.mentioned.is_empty()) {
                 faults.range(document.at("no_rules_reason"), reads_no_rules);
             }
             Some(DraftMethod::Versatile(draft))

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -13,9 +12,9 @@ use crate::publication::{
     YElement, reference_parts, reference_text,
 };
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::document::{ColumnName, Document, Member, MemberContext, Names, choice, document, reference};
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
-use crate::spec::grammar::rules::{NAMES, columns_named};
 
 /// The most earlier releases, requirements, exclusions, and values of one requirement.
 const MAX_AGAINST: usize = 16;
@@ -28,29 +27,143 @@ const RELEASE: &str = "the id of an earlier release, each once";
 
 const REFERENCE: &str = "\"new.ATTRIBUTE\", or \"RELEASE.ATTRIBUTE\" with a release of against";
 
-const TOLD: &str = "\"new.ATTRIBUTE\", \"new.#key\", or the same of a release of against";
+const Y_ELEMENT: &str = "\"new.ATTRIBUTE\", \"new.#key\", or the same of a release of against";
 
 const VALUE: &str = "a value as text, an integer, true, false or null";
 
-/// What a step down is worth.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepGain {
-    /// What it tells of the class.
-    Information,
-    /// The rows that it makes more exact.
-    Distortion,
+choice! {
+    /// What a specialization step gains: information about the class, or rows that it makes more exact. `information` where a class is
+    /// given, else `distortion`.
+    pub enum StepGain as "StepGain" {
+        /// The information about the class.
+        Information = "information",
+        /// The number of rows that it makes more exact.
+        Distortion = "distortion",
+    }
 }
 
-/// How the worth of a step is weighed against the privacy it costs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepScore {
-    /// `gain / (loss + 1)`.
-    #[default]
-    PlusOne,
-    /// `gain / loss`.
-    Ratio,
+choice! {
+    /// How the gain of a step is weighed against the privacy that it costs: `gain / (loss + 1)`, or `gain / loss`.
+    pub enum StepScore as "StepScore" {
+        /// `gain / (loss + 1)` [Wang and Fung 2006].
+        PlusOne = "plus_one",
+        /// `gain / loss`, where steps without loss come first.
+        Ratio = "ratio",
+    }
+}
+
+choice! {
+    /// The joins on which requirements must hold: of the new release and those that a requirement names, of these with any single other,
+    /// and of all; or of every set of releases that has the named ones.
+    existing JoinSelection as "JoinSubsets" {
+        Default = "default",
+        All = "all",
+    }
+}
+
+document! {
+    /// One table that is joined with earlier releases of the same rows, generalized as far as the requirements on the join need. All
+    /// attributes of `x` of the new release begin at the roots of their taxonomies, as one interval, or suppressed. They are specialized
+    /// step by step, the step with the best score first. A text without a taxonomy is published as it is, or suppressed. No other table
+    /// of the same people may share an attribute, unless it is made by this method and against this release.
+    SequentialMembers as "SequentialMethod" tagged "sequential" {
+        /// The attributes of the new release, in addition to those that are marked `publish`. An attribute in no `x` is published as it is.
+        optional publish: Names,
+        /// The published releases that it is joined with: of the same series and content, and of one table of tuples each; or external
+        /// tables of the series that were recorded with the dataset that holds their rows, by the ids of their disclosures. Labels of the
+        /// latter are placed by the taxonomy of the attribute in this document, or as intervals. Every one that shares an attribute with
+        /// the new release, or with another of these, must be among them. What they required is required again.
+        optional against: ReleaseIds,
+        /// A published attribute that the release should stay useful for predicting.
+        optional class: ColumnName => "the name of an attribute, or null",
+        optional gain: StepGain,
+        optional score: StepScore = StepScore::PlusOne,
+        optional subsets: JoinSelection = JoinSelection::Default,
+        /// What must hold on the join.
+        needed requirements: RequirementList,
+        /// Combinations of two releases that no person has, as everybody knows. Each must be true of no row.
+        optional exclusions: ExclusionList,
+    }
+}
+
+/// Ids of earlier releases, each once.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct ReleaseIds(Vec<Uuid>);
+
+impl Member for ReleaseIds {
+    fn allowed() -> String {
+        "an array of ids of earlier releases".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(list) = value.as_array() else { return context.refuse() };
+        if list.len() > MAX_AGAINST {
+            context.allowed = format!("at most {MAX_AGAINST} releases");
+            return context.refuse();
+        }
+        let mut read: Vec<Uuid> = Vec::new();
+        for (index, value) in list.iter().enumerate() {
+            // other spellings of an id, such as braces, are not ids of this service
+            let id = value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok());
+            match id.filter(|id| !read.contains(id)) {
+                Some(id) => read.push(id),
+                None => context.faults.range(child(&context.pointer, &index.to_string()), RELEASE),
+            }
+        }
+        Some(Self(read))
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.iter().map(Uuid::to_string).collect()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "maxItems": MAX_AGAINST, "items": {"type": "string", "format": "uuid"}})
+    }
+}
+
+/// The member `requirements`: as in the document, and in normal form once the references are known.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct RequirementList(Vec<Value>);
+
+impl Member for RequirementList {
+    fn allowed() -> String {
+        "an array of requirements".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        value.as_array().cloned().map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "minItems": 1, "maxItems": MAX_STATED, "items": reference("JoinRequirement")})
+    }
+}
+
+/// The member `exclusions`: as in the document, and in normal form once the references are known.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct ExclusionList(Vec<Value>);
+
+impl Member for ExclusionList {
+    fn allowed() -> String {
+        "an array of exclusions".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        value.as_array().cloned().map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "maxItems": MAX_STATED, "items": reference("JoinExclusion")})
+    }
 }
 
 /// A new release beside earlier ones.
@@ -74,56 +187,51 @@ pub struct SequentialSpec {
     pub generalized: AttrSet,
 }
 
-/// What was read; what could not be is left out.
+/// The method over columns of the dataset.
 pub(in crate::spec) struct DraftSequential {
-    publish: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
+    /// The document, with its defaults filled in.
+    pub(in crate::spec) members: SequentialMembers,
+    /// Columns that may have been meant where a fault hides which.
     pub(in crate::spec) guessed: BTreeSet<usize>,
-    against: Vec<Uuid>,
-    class: Option<usize>,
-    gain: StepGain,
-    score: StepScore,
     requirements: Vec<XyRequirement>,
     exclusions: Vec<Exclusion>,
-    subsets: JoinSelection,
 }
 
 pub(in crate::spec) fn read(
-    mut members: ObjectReader<'_>,
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
-    stated: &[AttributeOptions],
+    attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftSequential {
     let before = faults.len();
-    let publish = members.list("publish", NAMES, faults).unwrap_or_default();
-    let publish = columns_named(publish, &members.at("publish"), columns, faults);
-    let against = against(&mut members, faults);
-    let class = members.take("class").and_then(|name| match name.as_str() {
-        Some(name) => columns.resolve(name, &members.at("class"), faults),
-        None => {
-            faults.range(members.at("class"), "the name of an attribute, or null");
-            None
-        }
-    });
-    let gain = match members.choice("gain", &["information", "distortion"], faults) {
-        Some("information") => Some(StepGain::Information),
-        Some(_) => Some(StepGain::Distortion),
-        None => None,
-    };
-    let score = match members.choice("score", &["plus_one", "ratio"], faults) {
-        Some("ratio") => StepScore::Ratio,
-        _ => StepScore::PlusOne,
-    };
-    let subsets = match members.choice("subsets", &["default", "all"], faults) {
-        Some("all") => JoinSelection::All,
-        _ => JoinSelection::Default,
-    };
-    let published = |column: usize| publish.contains(&column) || (stated[column].publish && !stated[column].drop);
+    let mut members = SequentialMembers::read_members(members, columns, faults);
+    let against = members.against.value.take().unwrap_or_default();
+    let publish = members.publish.columns().clone();
+    let published =
+        |column: usize| publish.contains(&column) || (attributes[column].publish && !attributes[column].drop);
     let references =
-        AttributeNames { columns, against: against.iter().map(Uuid::to_string).collect(), published: &published };
-    let requirements = requirements(&mut members, &references, faults);
-    let exclusions = exclusions(&mut members, &references, faults);
-    let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
+        AttributeNames { columns, against: against.0.iter().map(Uuid::to_string).collect(), published: &published };
+    let requirements = requirements(&members, &references, faults);
+    let exclusions = exclusions(&members, &references, faults);
+    let guessed = if faults.len() > before { columns.all() } else { BTreeSet::new() };
+    check_class(&mut members, &published, columns, faults);
+    members.requirements.value = Some(references.write_requirements(&requirements));
+    members.exclusions.value = Some(references.write_exclusions(&exclusions));
+    members.against.value = Some(against);
+    members.publish.value = Some(publish.clone().into());
+    let draft = DraftSequential { members, guessed, requirements, exclusions };
+    draft.check_x(columns, faults);
+    draft
+}
+
+/// The class is published, and steps gain information only where there is one. Fills in the gain.
+fn check_class(
+    members: &mut SequentialMembers,
+    published: &dyn Fn(usize) -> bool,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) {
+    let class = members.class.column();
     if let Some(class) = class.filter(|class| !published(*class)) {
         let detail = format!(
             "{} is not published: what nobody sees cannot be what the release is good for",
@@ -131,46 +239,14 @@ pub(in crate::spec) fn read(
         );
         faults.push(Fault::new(members.at("class"), Kind::BadColumns, detail));
     }
-    if gain == Some(StepGain::Information) && class.is_none() {
+    if members.gain.value == Some(StepGain::Information) && class.is_none() {
         faults.range(members.at("class"), "the name of an attribute, on which information is gained");
     }
     let default = if class.is_some() { StepGain::Information } else { StepGain::Distortion };
-    let draft = DraftSequential {
-        publish,
-        guessed,
-        against,
-        class,
-        gain: gain.unwrap_or(default),
-        score,
-        requirements,
-        exclusions,
-        subsets,
-    };
-    draft.check_x(columns, &members.at("requirements"), faults);
-    members.finish(faults);
-    draft
+    members.gain.value.get_or_insert(default);
 }
 
-fn against(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Uuid> {
-    let pointer = members.at("against");
-    let list = members.list("against", "an array of ids of earlier releases", faults).unwrap_or_default();
-    if list.len() > MAX_AGAINST {
-        faults.range(pointer, &format!("at most {MAX_AGAINST} releases"));
-        return Vec::new();
-    }
-    let mut read: Vec<Uuid> = Vec::new();
-    for (at, value) in list.iter().enumerate() {
-        // other spellings of an id, such as braces, are not ids of this service
-        let id = value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok());
-        match id.filter(|id| !read.contains(id)) {
-            Some(id) => read.push(id),
-            None => faults.range(child(&pointer, &at.to_string()), RELEASE),
-        }
-    }
-    read
-}
-
-/// What references are understood by.
+/// What references to attributes of releases are resolved with.
 struct AttributeNames<'a> {
     columns: &'a DatasetColumns<'a>,
     against: Vec<String>,
@@ -193,11 +269,41 @@ impl AttributeNames<'_> {
         Some(JoinAttribute { release, attribute: name.to_owned() })
     }
 
-    fn told(&self, text: &str, pointer: &str, faults: &mut FaultList) -> Option<YElement> {
+    fn y_element(&self, text: &str, pointer: &str, faults: &mut FaultList) -> Option<YElement> {
         match reference_parts(&self.against, text) {
             Some((release, ROW_KEY)) => Some(YElement::Key(release)),
-            _ => self.attribute(text, TOLD, pointer, faults).map(YElement::Attribute),
+            _ => self.attribute(text, Y_ELEMENT, pointer, faults).map(YElement::Attribute),
         }
+    }
+
+    fn write(&self, reference: &JoinAttribute) -> String {
+        reference_text(&self.against, reference.release, &reference.attribute)
+    }
+
+    fn write_requirements(&self, requirements: &[XyRequirement]) -> RequirementList {
+        let element = |element: &YElement| match element {
+            YElement::Attribute(reference) => self.write(reference),
+            YElement::Key(release) => reference_text(&self.against, *release, ROW_KEY),
+        };
+        let requirement = |requirement: &XyRequirement| {
+            json!({
+                "x": requirement.x.iter().map(|reference| self.write(reference)).collect::<Vec<_>>(),
+                "y": requirement.y.iter().map(element).collect::<Vec<_>>(),
+                "measure": requirement.measure,
+            })
+        };
+        RequirementList(requirements.iter().map(requirement).collect())
+    }
+
+    fn write_exclusions(&self, exclusions: &[Exclusion]) -> ExclusionList {
+        let side = |side: &Conditions| -> Map<String, Value> {
+            let condition = |(name, label): &(String, Option<String>)| {
+                (reference_text(&self.against, side.release, name), json!(label))
+            };
+            side.within.iter().map(condition).collect()
+        };
+        let exclusion = |exclusion: &Exclusion| json!({"left": side(&exclusion.left), "right": side(&exclusion.right)});
+        ExclusionList(exclusions.iter().map(exclusion).collect())
     }
 }
 
@@ -231,14 +337,13 @@ fn each<T: PartialEq>(
 }
 
 fn requirements(
-    members: &mut ObjectReader<'_>,
+    members: &SequentialMembers,
     references: &AttributeNames<'_>,
     faults: &mut FaultList,
 ) -> Vec<XyRequirement> {
     let pointer = members.at("requirements");
-    let before = faults.len();
-    let list = members.list("requirements", "an array of requirements", faults).unwrap_or_default();
-    if list.is_empty() && faults.len() == before {
+    let list = members.requirements.value.as_ref().map_or(&[][..], |list| &list.0);
+    if list.is_empty() && !members.requirements.is_faulty {
         let detail = "a release that keeps nothing protects nobody: ask for a requirement, such as xy_anonymity";
         faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
     }
@@ -264,12 +369,13 @@ fn requirement(
     let x = each(&mut members, "x", REFERENCE, faults, |text, pointer, faults| {
         references.attribute(text, REFERENCE, pointer, faults)
     });
-    let y = each(&mut members, "y", TOLD, faults, |text, pointer, faults| references.told(text, pointer, faults));
+    let y =
+        each(&mut members, "y", Y_ELEMENT, faults, |text, pointer, faults| references.y_element(text, pointer, faults));
     if let Some(both) = x.iter().find(|reference| y.contains(&YElement::Attribute((*reference).clone()))) {
         let detail = format!("{} stands in x and in y", both.attribute);
         faults.push(Fault::new(pointer, Kind::RuleMalformed, detail));
     }
-    let attributes = y.iter().filter(|told| matches!(told, YElement::Attribute(_))).count();
+    let attributes = y.iter().filter(|element| matches!(element, YElement::Attribute(_))).count();
     let measure = match members.take("measure") {
         Some(value) => measure(value, &members.at("measure"), attributes, faults),
         None => {
@@ -370,13 +476,9 @@ fn value_of(value: &Value) -> Option<Option<String>> {
     }
 }
 
-fn exclusions(
-    members: &mut ObjectReader<'_>,
-    references: &AttributeNames<'_>,
-    faults: &mut FaultList,
-) -> Vec<Exclusion> {
+fn exclusions(members: &SequentialMembers, references: &AttributeNames<'_>, faults: &mut FaultList) -> Vec<Exclusion> {
     let pointer = members.at("exclusions");
-    let list = members.list("exclusions", "an array of exclusions", faults).unwrap_or_default();
+    let list = members.exclusions.value.as_ref().map_or(&[][..], |list| &list.0);
     if list.len() > MAX_STATED {
         faults.range(pointer, &format!("at most {MAX_STATED} exclusions"));
         return Vec::new();
@@ -434,7 +536,7 @@ fn conditions(
 impl DraftSequential {
     /// The columns that are named as published.
     pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
-        self.publish.clone()
+        self.members.publish.columns().clone()
     }
 
     /// The columns of the new release that stand in some X.
@@ -444,11 +546,11 @@ impl DraftSequential {
     }
 
     /// Something can be generalized.
-    fn check_x(&self, columns: &DatasetColumns<'_>, pointer: &str, faults: &mut FaultList) {
+    fn check_x(&self, columns: &DatasetColumns<'_>, faults: &mut FaultList) {
         if self.generalized(columns).is_empty() && !self.requirements.is_empty() {
             let detail =
                 "no x has an attribute of the new release: nothing could be generalized so that requirements hold";
-            faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+            faults.push(Fault::new(self.members.at("requirements"), Kind::BadColumns, detail));
         }
     }
 
@@ -485,48 +587,13 @@ impl DraftSequential {
         let generalized = self.generalized(columns);
         SequentialSpec {
             generalized: generalized.iter().filter_map(|column| attrs.get(column)).copied().collect(),
-            against: self.against,
-            class: self.class.and_then(|column| attrs.get(&column)).copied(),
-            gain: self.gain,
-            score: self.score,
+            class: self.members.class.column().and_then(|column| attrs.get(&column)).copied(),
+            gain: self.members.gain.value.unwrap_or(StepGain::Distortion),
+            against: self.members.against.value.unwrap_or_default().0,
+            score: self.members.score,
             requirements: self.requirements,
             exclusions: self.exclusions,
-            subsets: self.subsets,
+            subsets: self.members.subsets,
         }
-    }
-
-    pub(in crate::spec) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
-        let publish: Vec<&str> = self.publish.iter().map(|column| columns.name(*column)).collect();
-        let against: Vec<String> = self.against.iter().map(Uuid::to_string).collect();
-        let reference = |reference: &JoinAttribute| reference_text(&against, reference.release, &reference.attribute);
-        let told = |told: &YElement| match told {
-            YElement::Attribute(of) => reference(of),
-            YElement::Key(release) => reference_text(&against, *release, ROW_KEY),
-        };
-        let requirement = |requirement: &XyRequirement| {
-            json!({
-                "x": requirement.x.iter().map(reference).collect::<Vec<_>>(),
-                "y": requirement.y.iter().map(told).collect::<Vec<_>>(),
-                "measure": requirement.measure,
-            })
-        };
-        let side = |side: &Conditions| -> Map<String, Value> {
-            let condition =
-                |(name, label): &(String, Option<String>)| (reference_text(&against, side.release, name), json!(label));
-            side.within.iter().map(condition).collect()
-        };
-        json!({
-            "type": "sequential",
-            "publish": publish,
-            "against": against,
-            "class": self.class.map(|column| columns.name(column)),
-            "gain": self.gain,
-            "score": self.score,
-            "requirements": self.requirements.iter().map(requirement).collect::<Vec<_>>(),
-            "exclusions": self.exclusions.iter()
-                .map(|exclusion| json!({"left": side(&exclusion.left), "right": side(&exclusion.right)}))
-                .collect::<Vec<_>>(),
-            "subsets": self.subsets.as_str(),
-        })
     }
 }

@@ -8,9 +8,11 @@ use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
+use crate::spec::grammar::document::{
+    ColumnName, Document, Int, Member, MemberContext, Names, choice, document, reference,
+};
 use crate::spec::grammar::guarantee::guarantee;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
-use crate::spec::grammar::rules::NAMES;
 
 /// Slicing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,27 +78,121 @@ pub enum SlicedColumns {
     Explicit(Vec<AttrSet>),
 }
 
-/// Columns over columns of the dataset.
+document! {
+    /// One sensitive attribute, and one table in columns of attributes: in every bucket the rows of each column stand in an order of its
+    /// own.
+    SlicingMembers as "SlicingMethod" tagged "slicing" {
+        /// What stays protected from an adversary who knows all other attributes.
+        required sensitive: ColumnName => "the name of the sensitive attribute",
+        required columns: ColumnsMember,
+        optional diversity: SlicedDiversity = SlicedDiversity::default(),
+        required guarantee: GuaranteeDocument,
+        /// No bucket has fewer rows; when not given, the fewest rows that the guarantee needs.
+        optional min_bucket: Int<1, MAX_INTEGER> => "an integer of at least 1, or null",
+        /// The number of attributes that are tried before a bucket is left as it is; all of them when not given.
+        optional max_attempts: Int<1, MAX_INTEGER> => "an integer of at least 1, or null",
+        optional split: SlicingSplit = SlicingSplit::Relaxed,
+        /// Columns are generalized: the values of each column but the sensitive one are published as intervals, which together hold at
+        /// least this number of rows. With `diversity` `bucket` alone. Values are published as they are when not given.
+        optional column_k: Int<2, MAX_INTEGER> => "an integer of at least 2, or null",
+    }
+}
+
+choice! {
+    /// Where the guarantee holds. `bucket`: among the rows of every bucket that agree outside of the sensitive attribute. `mixture`: over
+    /// all buckets that a row may stand in, weighted by the share of a bucket's combinations that are the row; a small bucket may then
+    /// show more, and no other table of the same people may share an attribute. `mixture_weighted`: the same, and also with buckets
+    /// weighted by their size.
+    existing SlicedDiversity as "SlicedDiversity" {
+        Bucket = "bucket",
+        MixtureWeighted = "mixture_weighted",
+        Mixture = "mixture",
+    }
+}
+
+choice! {
+    /// How a bucket is halved at a median: `strict` leaves rows with equal values together.
+    pub(in crate::spec) enum SlicingSplit as "SlicingSplit" {
+        /// Both halves have equally many rows, but for one.
+        Relaxed = "relaxed",
+        /// Rows with equal values stay together.
+        Strict = "strict",
+    }
+}
+
+/// The member `guarantee`, which is read once the diversity is known.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct GuaranteeDocument(Value);
+
+impl Member for GuaranteeDocument {
+    fn allowed() -> String {
+        "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}".to_owned()
+    }
+
+    fn read(value: &Value, _context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        Some(Self(value.clone()))
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone()
+    }
+
+    fn schema() -> Value {
+        reference("SlicingGuarantee")
+    }
+}
+
+/// The member `columns`.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct ColumnsMember {
+    /// `None` after faults.
+    choice: Option<DraftColumns>,
+    /// The columns of the dataset that explicit columns name, also faulty ones.
+    named: BTreeSet<usize>,
+}
+
+/// Which columns of the dataset stand together.
+#[derive(Clone, Debug)]
 enum DraftColumns {
     Count(u64),
     SensitiveWidth { count: u64, width: u64 },
     Explicit(Vec<BTreeSet<usize>>),
 }
 
-/// Slicing as it was read; what could not be read is `None`.
+impl Member for ColumnsMember {
+    fn allowed() -> String {
+        COLUMNS.to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let members = ObjectReader::open(value, context.pointer.as_str(), context.faults)?;
+        let mut named = BTreeSet::new();
+        let choice = read_columns(members, context.columns, &mut named, context.faults);
+        Some(Self { choice, named })
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let names = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
+        match &self.choice {
+            None => Value::Null,
+            Some(DraftColumns::Count(count)) => json!({"count": count}),
+            Some(DraftColumns::SensitiveWidth { count, width }) => json!({"count": count, "sensitive_width": width}),
+            Some(DraftColumns::Explicit(lists)) => json!({"explicit": lists.iter().map(names).collect::<Vec<_>>()}),
+        }
+    }
+
+    fn schema() -> Value {
+        reference("SlicedColumns")
+    }
+}
+
+/// Slicing over columns of the dataset.
 pub(in crate::spec) struct DraftSlicing {
-    pub(in crate::spec) sensitive: Option<usize>,
-    columns: Option<DraftColumns>,
-    /// Columns that explicit columns name, also faulty ones.
-    named: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
+    /// The document, with its guarantee in normal form.
+    pub(in crate::spec) members: SlicingMembers,
+    /// Columns that may have been meant where a fault hides which.
     pub(in crate::spec) guessed: BTreeSet<usize>,
     bound: Option<EnforcedBound>,
-    diversity: SlicedDiversity,
-    min_bucket: Option<u64>,
-    strict: bool,
-    max_attempts: Option<u64>,
-    pub(in crate::spec) column_k: Option<u64>,
 }
 
 /// The guarantee as it is enforced, as it is written, and its l where it bounds single values.
@@ -108,7 +204,8 @@ struct EnforcedBound {
 
 const COLUMNS: &str = "an object with count, with count and sensitive_width, or with explicit";
 
-const POSITIVE_U32: std::ops::RangeInclusive<i128> = 1..=u32::MAX as i128;
+/// The largest integer that a member may be.
+const MAX_INTEGER: u64 = u32::MAX as u64;
 
 const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 
@@ -116,93 +213,65 @@ const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 const MAX_SENSITIVE_COLUMNS_STATED: usize = 4;
 
 impl DraftSlicing {
+    fn columns(&self) -> Option<&DraftColumns> {
+        self.members.columns.value.as_ref()?.choice.as_ref()
+    }
+
+    fn names(&self, column: usize) -> bool {
+        self.members.columns.value.as_ref().is_some_and(|columns| columns.named.contains(&column))
+    }
+
     /// Whether columns are stated of which some share attributes.
     pub(in crate::spec) fn overlaps(&self) -> bool {
-        let Some(DraftColumns::Explicit(lists)) = &self.columns else { return false };
-        lists.iter().map(BTreeSet::len).sum::<usize>() > self.named.len()
+        let Some(ColumnsMember { choice: Some(DraftColumns::Explicit(lists)), named }) = &self.members.columns.value
+        else {
+            return false;
+        };
+        lists.iter().map(BTreeSet::len).sum::<usize>() > named.len()
     }
 
     /// Whether the entropy of the model has a closed form: of two columns at most, of values as they are, each attribute in one.
     pub(in crate::spec) fn has_entropy(&self) -> bool {
-        let few = match &self.columns {
+        let few = match self.columns() {
             Some(DraftColumns::Count(count) | DraftColumns::SensitiveWidth { count, .. }) => *count <= 2,
             Some(DraftColumns::Explicit(lists)) => lists.len() <= 2,
             None => true,
         };
-        few && self.column_k.is_none() && !self.overlaps()
+        few && !self.generalizes_columns() && !self.overlaps()
+    }
+
+    /// Whether values of columns are published as intervals.
+    pub(in crate::spec) fn generalizes_columns(&self) -> bool {
+        self.members.column_k.value.is_some()
     }
 
     /// The columns that occur in it.
     pub(in crate::spec) fn mentioned(&self) -> BTreeSet<usize> {
-        self.named.iter().copied().chain(self.sensitive).collect()
+        let named = self.members.columns.value.iter().flat_map(|columns| columns.named.iter().copied());
+        named.chain(self.members.sensitive.column()).collect()
     }
 }
 
 /// Reads `method` of type `slicing`.
 pub(in crate::spec) fn read(
-    mut members: ObjectReader<'_>,
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
     faults: &mut FaultList,
 ) -> DraftSlicing {
-    let all = || (0..columns.facts.len()).collect::<BTreeSet<usize>>();
-    let mut guessed = BTreeSet::new();
-    let named = members.take("sensitive").and_then(Value::as_str);
-    if named.is_none() {
-        faults.range(members.at("sensitive"), "the name of the sensitive attribute");
-        guessed = all();
-    }
-    let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
-    let before = faults.len();
-    let mut explicit = BTreeSet::new();
-    let pointer = members.at("columns");
-    let read = match members.take("columns") {
-        None => {
-            faults.range(&pointer, COLUMNS);
-            None
-        }
-        Some(value) => ObjectReader::open(value, pointer, faults)
-            .and_then(|stated| read_columns(stated, columns, &mut explicit, faults)),
-    };
-    if faults.len() > before && read.is_none() {
-        guessed = all();
-    }
-    let words = SlicedDiversity::ALL.map(SlicedDiversity::as_str);
-    let chosen = members.choice("diversity", &words, faults);
-    let diversity = chosen.and_then(|word| SlicedDiversity::try_from(word).ok()).unwrap_or_default();
-    let bound = match members.take("guarantee") {
-        Some(value) => read_guarantee(value, &members.at("guarantee"), diversity, faults),
-        None => {
-            faults.range(members.at("guarantee"), "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}");
-            None
-        }
-    };
-    let mut whole = |name: &'static str| {
-        let read = members.integer(name, POSITIVE_U32, "an integer of at least 1, or null", faults);
-        read.and_then(|number| u64::try_from(number).ok())
-    };
-    let (min_bucket, max_attempts) = (whole("min_bucket"), whole("max_attempts"));
-    let strict = members.choice("split", &["relaxed", "strict"], faults) == Some("strict");
-    const COLUMN_K: std::ops::RangeInclusive<i128> = 2..=u32::MAX as i128;
-    let column_k = members.integer("column_k", COLUMN_K, "an integer of at least 2, or null", faults);
-    let column_k = column_k.and_then(|k| u64::try_from(k).ok());
-    if column_k.is_some() && diversity != SlicedDiversity::Bucket {
+    let mut members = SlicingMembers::read_members(members, columns, faults);
+    let is_unread = members.columns.value.as_ref().is_none_or(|columns| columns.choice.is_none());
+    let is_hidden = members.sensitive.value.is_none() || members.columns.is_faulty && is_unread;
+    let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
+    let diversity = members.diversity;
+    let document = members.guarantee.value.take();
+    let bound = document.and_then(|document| read_guarantee(&document.0, &members.at("guarantee"), diversity, faults));
+    members.guarantee.value = bound.as_ref().map(|bound| GuaranteeDocument(bound.written.clone()));
+    if members.column_k.value.is_some() && diversity != SlicedDiversity::Bucket {
         let detail =
             format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.as_str());
         faults.unsupported(members.at("column_k"), detail);
     }
-    members.finish(faults);
-    DraftSlicing {
-        sensitive,
-        columns: read,
-        named: explicit,
-        guessed,
-        bound,
-        diversity,
-        min_bucket,
-        strict,
-        max_attempts,
-        column_k,
-    }
+    DraftSlicing { members, guessed, bound }
 }
 
 /// Reads one of the three forms; whether the attributes suffice is judged when all are known.
@@ -253,7 +322,7 @@ fn read_explicit(
         let pointer = child(pointer, &index.to_string());
         let mut column = BTreeSet::new();
         let Some(names) = list.as_array() else {
-            faults.range(&pointer, NAMES);
+            faults.range(&pointer, &Names::<0>::allowed());
             read.push(column);
             continue;
         };
@@ -351,20 +420,20 @@ pub(in crate::spec) fn resolve(
     faults: &mut FaultList,
 ) -> Option<SlicingSpec> {
     let sound = check_columns(columns, used, draft, faults);
-    let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
+    let sensitive = draft.members.sensitive.column().filter(|column| !columns.facts[*column].overflow)?;
     let bound = draft.bound.as_ref()?;
-    let stands = match draft.columns.as_ref().filter(|_| sound)? {
+    let stands = match draft.columns().filter(|_| sound)? {
         DraftColumns::Count(count) => SlicedColumns::Count(*count),
         DraftColumns::SensitiveWidth { count, width } => SlicedColumns::SensitiveWidth { count: *count, width: *width },
         DraftColumns::Explicit(lists) => {
             let set = |list: &BTreeSet<usize>| list.iter().map(|column| attrs[column]).collect();
             let sets: Vec<AttrSet> = lists.iter().map(set).collect();
-            if draft.overlaps() && !are_judged(&sets, attrs[&sensitive], draft.diversity) {
+            if draft.overlaps() && !are_judged(&sets, attrs[&sensitive], draft.members.diversity) {
                 let detail = format!(
                     "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
                      which what a column shares with those before it stands in one of these, whichever of the columns with the \
                      sensitive attribute are left out",
-                    draft.diversity.as_str()
+                    draft.members.diversity.as_str()
                 );
                 faults.push(Fault::new("/method/columns/explicit", Kind::BadColumns, detail));
                 return None;
@@ -385,11 +454,11 @@ pub(in crate::spec) fn resolve(
         },
         columns: stands,
         l: bound.l,
-        diversity: draft.diversity,
-        min_bucket: draft.min_bucket,
-        strict: draft.strict,
-        max_attempts: draft.max_attempts,
-        column_k: draft.column_k,
+        diversity: draft.members.diversity,
+        min_bucket: draft.members.min_bucket.value.map(|rows| rows.0),
+        strict: draft.members.split == SlicingSplit::Strict,
+        max_attempts: draft.members.max_attempts.value.map(|attempts| attempts.0),
+        column_k: draft.members.column_k.value.map(|k| k.0),
         bins: bins.collect(),
     })
 }
@@ -415,7 +484,7 @@ fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlic
     let all = used.len() as u64;
     let before = faults.len();
     let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    match &draft.columns {
+    match draft.columns() {
         None => return false,
         Some(_) if all < 2 => {
             bad("/method/columns", "nothing is published beside the sensitive attribute".to_owned());
@@ -443,25 +512,25 @@ fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlic
         }
         Some(DraftColumns::Explicit(lists)) => {
             let pointer = "/method/columns/explicit";
-            let with = lists.iter().filter(|list| draft.sensitive.is_some_and(|column| list.contains(&column))).count();
+            let with = lists
+                .iter()
+                .filter(|list| draft.members.sensitive.column().is_some_and(|column| list.contains(&column)))
+                .count();
             if with > MAX_SENSITIVE_COLUMNS_STATED {
                 bad(
                     pointer,
                     format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS_STATED} may"),
                 );
             }
-            let missing: Vec<&str> = used
-                .iter()
-                .filter(|column| !draft.named.contains(column))
-                .map(|column| columns.name(*column))
-                .collect();
+            let missing: Vec<&str> =
+                used.iter().filter(|column| !draft.names(**column)).map(|column| columns.name(*column)).collect();
             if !missing.is_empty() {
                 bad(pointer, format!("every published attribute stands in a column; none has {}", missing.join(", ")));
             }
         }
     }
     if draft.overlaps() {
-        if draft.column_k.is_some() {
+        if draft.generalizes_columns() {
             let detail =
                 "columns that share attributes are judged by values as they are; let each attribute stand in one";
             faults.unsupported("/method/column_k", detail);
@@ -472,25 +541,4 @@ fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlic
         }
     }
     faults.len() == before
-}
-
-/// As it stands in a normalized document.
-pub(in crate::spec) fn normal_form(columns: &DatasetColumns<'_>, draft: &DraftSlicing) -> Value {
-    let named = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
-    json!({
-        "type": "slicing",
-        "sensitive": draft.sensitive.map(|column| columns.name(column)),
-        "columns": match &draft.columns {
-            None => Value::Null,
-            Some(DraftColumns::Count(count)) => json!({"count": count}),
-            Some(DraftColumns::SensitiveWidth { count, width }) => json!({"count": count, "sensitive_width": width}),
-            Some(DraftColumns::Explicit(lists)) => json!({"explicit": lists.iter().map(named).collect::<Vec<_>>()}),
-        },
-        "guarantee": draft.bound.as_ref().map(|bound| &bound.written),
-        "diversity": draft.diversity.as_str(),
-        "min_bucket": draft.min_bucket,
-        "split": if draft.strict { "strict" } else { "relaxed" },
-        "max_attempts": draft.max_attempts,
-        "column_k": draft.column_k,
-    })
 }

@@ -1,5 +1,3 @@
-use serde::{Deserialize, Serialize};
-
 use crate::microdata::AttrSet;
 pub use crate::publication::Algorithm;
 use crate::publication::SubmittedRule;
@@ -55,26 +53,42 @@ impl VersatileSpec {
     }
 }
 
-/// What estimates of the original are compared by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecompositionScore {
-    /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
-    #[default]
-    Entropy,
-    /// Kullback and Leibler's divergence of the original from the estimate: tells of the original, so for reproductions only.
-    Kl,
+choice! {
+    /// How the tables are found. `uad` (when not given) and `single_attribute`, one table an attribute, look at the rules alone. `gd`,
+    /// `uad` with `addback`, and `auto`, the better of the two within a budget of work, look at the data: they score by the entropy of
+    /// the reader's estimate, in which no row of a bucket is tied to a sensitive value. `multi_sa`, one table bucketized on all
+    /// sensitive attributes together, looks at them too. What they choose may yet reveal something of the data to an adversary who knows
+    /// the code: the manifest calls an adversary who does not use that `without minimality`.
+    existing Algorithm as "VersatileAlgorithm" {
+        Uad = "uad",
+        Gd = "gd",
+        SingleAttribute = "single_attribute",
+        MultiSa = "multi_sa",
+        Auto = "auto",
+    }
 }
 
-/// What becomes of sensitive attributes that tell each other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CorrelatedPolicy {
-    /// They share one table and its buckets.
-    #[default]
-    Together,
-    /// They are protected in tables of their own.
-    Separate,
+choice! {
+    /// What decides between decompositions: the entropy of the reader's estimate.
+    pub enum DecompositionScore as "DecompositionScore" {
+        /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
+        Entropy = "entropy",
+        /// Kullback-Leibler divergence of the original from the estimate: reveals the original, so for reproductions only.
+        Kl = "kl",
+    }
+}
+
+choice! {
+    /// What becomes of sensitive attributes that predict each other, by a dependency or mostly (lambda of at least 1/2). `together` (when
+    /// not given): where an algorithm that looks at the data protects them in tables that share an attribute, these become one table,
+    /// with a sensitive part for each behind the same buckets; a rule that knows one and protects another is then impossible.
+    /// `separate`: tables of their own; what a dependency links is then impossible.
+    pub enum CorrelatedPolicy as "CorrelatedRules" {
+        /// They share one table and its buckets.
+        Together = "together",
+        /// They are protected in tables of their own.
+        Separate = "separate",
+    }
 }
 
 /// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].

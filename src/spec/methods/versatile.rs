@@ -1,106 +1,181 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use super::types::{Algorithm, CorrelatedPolicy, DecompositionScore};
+use serde_json::Value;
+
+use super::types::{Algorithm, CorrelatedPolicy, DeclaredDependency, DecompositionScore, VersatileSpec};
+use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
+use crate::publication::{Protected, SubmittedRule};
 use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::dependencies;
-use crate::spec::grammar::dependencies::DraftDependency;
-use crate::spec::grammar::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use crate::spec::grammar::dependencies::{Dependencies, DraftDependency};
+use crate::spec::grammar::document::{Document, Member, document};
+use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
 use crate::spec::grammar::reader::{FaultList, ObjectReader};
-use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleList, RuleReader};
 use crate::spec::grammar::schema::DocumentSource;
 
-/// Versatile publishing.
-pub(in crate::spec) struct DraftVersatile {
-    pub(in crate::spec) rules: Vec<DraftRule>,
-    pub(in crate::spec) mentioned: BTreeSet<usize>,
-    /// Columns that may have been meant where a fault hides what was.
-    pub(in crate::spec) guessed: BTreeSet<usize>,
-    pub(in crate::spec) declared: Vec<DraftDependency>,
-    pub(in crate::spec) assumed_unknown: Vec<DraftDependency>,
-    pub(in crate::spec) algorithm: Algorithm,
-    pub(in crate::spec) saturate: bool,
-    pub(in crate::spec) addback: bool,
-    pub(in crate::spec) try_all: bool,
-    pub(in crate::spec) fill: bool,
-    pub(in crate::spec) score: DecompositionScore,
-    pub(in crate::spec) correlated: CorrelatedPolicy,
-    pub(in crate::spec) no_rules_reason: Option<String>,
-    /// The thresholds that guarantees name.
-    pub(in crate::spec) thresholds: ThresholdsByDigest,
+document! {
+    /// Versatile publishing: many rules at once, and as many tables as they need.
+    VersatileMembers as "VersatileMethod" tagged "versatile" {
+        optional algorithm: Algorithm = Algorithm::Uad,
+        /// The guarantee of rules that state none.
+        optional default_guarantee: RuleGuarantee,
+        /// What the adversary knows to determine what: whatever determines a protected attribute is protected too.
+        optional functional_dependencies: Dependencies<false>,
+        /// Dependencies that hold in the data and that the adversary is assumed not to know; the manifest has the reasons.
+        optional assume_unknown: Dependencies<true>,
+        optional correlated: CorrelatedPolicy = CorrelatedPolicy::Together,
+        optional uad: UadMembers = UadMembers::absent("/method/uad"),
+        optional gd: GdMembers = GdMembers::absent("/method/gd"),
+        optional score: DecompositionScore = DecompositionScore::Entropy,
+        /// What must stay protected. Without a rule, `no_rules_reason` says why.
+        optional rules: RuleList,
+    }
 }
 
-pub(in crate::spec) fn versatile(
-    mut members: ObjectReader<'_>,
+document! {
+    /// Options of the algorithm `uad`.
+    UadMembers as "UadOptions" {
+        /// Whether sub-tables take up attributes that break no rule.
+        optional saturate: bool = false,
+        /// Whether attributes are added to other tables where that breaks no rule and adds information. Looks at the data.
+        optional addback: bool = false,
+    }
+}
+
+document! {
+    /// Options of the algorithm `gd`.
+    GdMembers as "GdOptions" {
+        /// Whether it begins once with each protected attribute and keeps the best, in place of beginning with the first.
+        optional try_all: bool = false,
+        /// Whether it goes on adding attributes to tables where that adds no information.
+        optional fill: bool = false,
+    }
+}
+
+/// Versatile publishing over columns of the dataset.
+pub(in crate::spec) struct DraftVersatile {
+    /// The document, with its rules read.
+    pub(in crate::spec) members: VersatileMembers,
+    pub(in crate::spec) mentioned: BTreeSet<usize>,
+    /// Columns that may have been meant where a fault hides which.
+    pub(in crate::spec) guessed: BTreeSet<usize>,
+    pub(in crate::spec) no_rules_reason: Option<String>,
+}
+
+pub(in crate::spec) fn read(
+    members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
     no_rules_reason: Option<&str>,
     origin: DocumentSource,
     faults: &mut FaultList,
 ) -> DraftVersatile {
-    let algorithm = match members.choice("algorithm", &["uad", "gd", "single_attribute", "multi_sa", "auto"], faults) {
-        Some("gd") => Algorithm::Gd,
-        Some("single_attribute") => Algorithm::SingleAttribute,
-        Some("auto") => Algorithm::Auto,
-        Some("multi_sa") => Algorithm::MultiSa,
-        _ => Algorithm::Uad,
-    };
-    let mut thresholds = ThresholdsByDigest::new();
-    let default = match members.take("default_guarantee") {
-        None => DefaultGuarantee::Absent,
-        Some(value) => guarantee_of_rule(value, &members.at("default_guarantee"), &mut thresholds, faults)
-            .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
-    };
-    let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
-    let assumed_unknown = dependencies::read(&mut members, "assume_unknown", true, columns, faults);
-    let correlated = match members.choice("correlated", &["together", "separate"], faults) {
-        Some("separate") => CorrelatedPolicy::Separate,
-        _ => CorrelatedPolicy::Together,
-    };
-    let (saturate, addback) = members.object("uad", faults).map_or((None, None), |mut uad| {
-        let flags = (uad.flag("saturate", faults), uad.flag("addback", faults));
-        uad.finish(faults);
-        flags
-    });
-    let (try_all, fill) = members.object("gd", faults).map_or((None, None), |mut gd| {
-        let flags = (gd.flag("try_all", faults), gd.flag("fill", faults));
-        gd.finish(faults);
-        flags
-    });
-    let score = match members.choice("score", &["entropy", "kl"], faults) {
-        Some("kl") => DecompositionScore::Kl,
-        _ => DecompositionScore::Entropy,
-    };
-    if score == DecompositionScore::Kl && origin != DocumentSource::Reproduction {
+    let mut members = VersatileMembers::read_members(members, columns, faults);
+    if members.score == DecompositionScore::Kl && origin != DocumentSource::Reproduction {
         let detail = "a choice by the divergence from the original tells of the original: it is made by \
                       guardian publish --reproduce alone; use entropy";
         faults.unsupported(members.at("score"), detail);
     }
-
-    let before = faults.len();
-    let rules = members.list("rules", "an array of rules", faults);
-    let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    if rules.unwrap_or_default().is_empty() && no_rules_reason.is_none() && faults.len() == before {
+    let mut list = members.rules.value.take().unwrap_or_default();
+    if list.documents.is_empty() && no_rules_reason.is_none() && !members.rules.is_faulty {
         let detail = "without a rule nothing is protected: state one, or why there is none in no_rules_reason";
         faults.push(Fault::new(members.at("rules"), Kind::VacuousGuarantee, detail));
     }
-    let pointer = members.at("rules");
-    members.finish(faults);
+    let (default, thresholds) = match &members.default_guarantee.value {
+        Some(RuleGuarantee { guarantee, thresholds }) => (DefaultGuarantee::Given(*guarantee), thresholds.clone()),
+        None if members.default_guarantee.is_faulty => (DefaultGuarantee::Faulty, ThresholdsByDigest::new()),
+        None => (DefaultGuarantee::Absent, ThresholdsByDigest::new()),
+    };
+    let guessed = if members.rules.is_faulty { columns.all() } else { BTreeSet::new() };
     let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed, thresholds };
-    let rules = reader.read_all(rules.unwrap_or_default(), &pointer);
-    DraftVersatile {
-        rules,
-        mentioned: reader.mentioned,
-        guessed: reader.guessed,
-        thresholds: reader.thresholds,
-        declared,
-        assumed_unknown,
-        algorithm,
-        saturate: saturate.unwrap_or(false),
-        addback: addback.unwrap_or(false),
-        try_all: try_all.unwrap_or(false),
-        fill: fill.unwrap_or(false),
-        score,
-        correlated,
-        no_rules_reason: no_rules_reason.map(str::to_owned),
+    list.rules = reader.read_all(&list.documents, &members.at("rules"));
+    list.thresholds = reader.thresholds;
+    let (mentioned, guessed) = (reader.mentioned, reader.guessed);
+    members.rules = list.into();
+    DraftVersatile { members, mentioned, guessed, no_rules_reason: no_rules_reason.map(str::to_owned) }
+}
+
+impl DraftVersatile {
+    pub(in crate::spec) fn rules(&self) -> &[DraftRule] {
+        self.members.rules.value.as_ref().map_or(&[], |list| &list.rules)
+    }
+
+    /// The thresholds that guarantees name.
+    pub(in crate::spec) fn thresholds(&self) -> ThresholdsByDigest {
+        self.members.rules.value.as_ref().map(|list| list.thresholds.clone()).unwrap_or_default()
+    }
+
+    /// The dependencies that the adversary knows.
+    fn declared(&self) -> &[DraftDependency] {
+        self.members.functional_dependencies.value.as_ref().map_or(&[], |list| &list.0)
+    }
+
+    /// The dependencies that the adversary is assumed not to know.
+    fn assumed_unknown(&self) -> &[DraftDependency] {
+        self.members.assume_unknown.value.as_ref().map_or(&[], |list| &list.0)
+    }
+
+    /// The columns that dependencies name and that are not published, in the order of the dataset.
+    pub(in crate::spec) fn unpublished(&self, used: &[usize]) -> Vec<usize> {
+        let dependencies = self.declared().iter().chain(self.assumed_unknown());
+        let named: BTreeSet<usize> =
+            dependencies.flat_map(|dependency| dependency.determinant.union(&dependency.dependent)).copied().collect();
+        named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
+    }
+
+    /// The normal form: each rule has its guarantee, so that there is no default.
+    pub(in crate::spec) fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let mut members = self.members.clone();
+        members.functional_dependencies.value.get_or_insert_default();
+        members.assume_unknown.value.get_or_insert_default();
+        let mut written = members.write(columns);
+        written.as_object_mut().map(|written| written.remove("default_guarantee"));
+        written
+    }
+
+    /// The method over attributes.
+    pub(in crate::spec) fn resolve(self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> VersatileSpec {
+        let dependency = |draft: &DraftDependency| DeclaredDependency {
+            determinant: attributes_of(&draft.determinant, attrs),
+            dependent: attributes_of(&draft.dependent, attrs),
+        };
+        let assumed = |draft: &DraftDependency| (dependency(draft), draft.reason.clone().unwrap_or_default());
+        VersatileSpec {
+            rules: self.rules().iter().flat_map(|rule| submitted(rule, columns, attrs)).collect(),
+            declared: self.declared().iter().map(dependency).collect(),
+            assumed_unknown: self.assumed_unknown().iter().map(assumed).collect(),
+            algorithm: self.members.algorithm,
+            saturate: self.members.uad.saturate,
+            addback: self.members.uad.addback,
+            try_all: self.members.gd.try_all,
+            fill: self.members.gd.fill,
+            score: self.members.score,
+            correlated: self.members.correlated,
+            no_rules_reason: self.no_rules_reason,
+        }
+    }
+}
+
+fn attributes_of(columns: &BTreeSet<usize>, attrs: &HashMap<usize, Attr>) -> AttrSet {
+    columns.iter().map(|column| attrs[column]).collect()
+}
+
+/// The rules over attributes that a rule of the document gives: one for each sensitive attribute, or one for all of them together.
+fn submitted(rule: &DraftRule, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> Vec<SubmittedRule> {
+    let submitted = |protects: Protected| SubmittedRule {
+        pointer: rule.pointer.clone(),
+        known: attributes_of(&rule.known, attrs),
+        protects,
+        guarantee: rule.guarantee,
+    };
+    // the counts of a column that overflows are not there to be judged
+    let is_counted = |column: &usize| !columns.facts[*column].overflow;
+    if !rule.joint {
+        let sensitive = rule.sensitive.iter().filter(|column| is_counted(column));
+        return sensitive.map(|column| submitted(Protected::Attribute(attrs[column]))).collect();
+    }
+    match rule.sensitive.iter().all(is_counted) {
+        true => vec![submitted(Protected::Joint(attributes_of(&rule.sensitive, attrs)))],
+        false => Vec::new(),
     }
 }

@@ -14,12 +14,14 @@ use crate::publication::{
 };
 use crate::spec::check::stated_thresholds;
 use crate::spec::grammar::attributes::DatasetColumns;
+use crate::spec::grammar::dependencies::Dependencies;
+use crate::spec::grammar::document::{Given, Presence, read_member};
 use crate::spec::grammar::guarantee::{ThresholdsByDigest, guarantee_of_rule};
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer, one_of};
 use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema};
+use crate::spec::grammar::shorthand;
 use crate::spec::grammar::taxonomy::taxonomy;
-use crate::spec::grammar::{dependencies, shorthand};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -329,7 +331,9 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
     let all = DatasetColumns::from_schema(&DatasetSchema { columns: &facts, record_key: &[], unit: &Unit::Row });
-    let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
+    let declared = ("functional_dependencies", Presence::optional, None);
+    let declared: Given<Dependencies<false>> = read_member(members, declared, &all, faults);
+    let dependencies = declared.value.unwrap_or_default().0;
     let published = DatasetColumns::from_schema(&DatasetSchema {
         columns: &facts[..given.len()],
         record_key: &[],
@@ -396,7 +400,10 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
         rules,
         thresholds,
         taxonomies,
-        dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
+        dependencies: dependencies
+            .iter()
+            .map(|declared| (set(&declared.determinant), set(&declared.dependent)))
+            .collect(),
         attacks,
         names,
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::super::attributes::DatasetColumns;
-use super::super::reader::{child, integer};
+use super::super::reader::{child, integer, is_reason};
 use super::{Given, Member, MemberContext, SchemaMap};
 use crate::problem::{Fault, Kind};
 
@@ -102,7 +102,7 @@ impl Member for NamesInOrder {
         let names = List::<String>::read_items(items, context, &ColumnName::allowed());
         let mut columns: Vec<(usize, usize)> = Vec::new();
         for (position, name) in names.iter().enumerate() {
-            let Some(name) = name else { continue };
+            let Some(name) = &name.value else { continue };
             let pointer = child(&context.pointer, &position.to_string());
             match context.columns.resolve(name, &pointer, context.faults) {
                 Some(column) if columns.iter().any(|(other, _)| *other == column) => {
@@ -120,19 +120,20 @@ impl Member for NamesInOrder {
     }
 
     fn schema() -> Value {
-        json!({"type": "array", "minItems": 1, "items": {"type": "string"}})
+        List::<String, 1>::schema()
     }
 }
 
-/// Names of attributes, each once; the normal form has them in the order of the dataset.
+/// At least `MIN` names of attributes, each once; the normal form has them in the order of the dataset. The caller reports an array
+/// that is too short.
 #[derive(Clone, Default, Debug)]
-pub(in crate::spec) struct Names {
+pub(in crate::spec) struct Names<const MIN: usize = 0> {
     pub(in crate::spec) columns: BTreeSet<usize>,
     /// Whether the array itself has no element.
     pub(in crate::spec) is_empty: bool,
 }
 
-impl Member for Names {
+impl<const MIN: usize> Member for Names<MIN> {
     fn allowed() -> String {
         NamesInOrder::allowed()
     }
@@ -147,21 +148,44 @@ impl Member for Names {
     }
 
     fn schema() -> Value {
-        json!({"type": "array", "items": {"type": "string"}})
+        List::<String, MIN>::schema()
     }
 }
 
-impl From<BTreeSet<usize>> for Names {
+impl<const MIN: usize> From<BTreeSet<usize>> for Names<MIN> {
     fn from(columns: BTreeSet<usize>) -> Self {
         Self { is_empty: columns.is_empty(), columns }
     }
 }
 
-impl Given<Names> {
+impl<const MIN: usize> Given<Names<MIN>> {
     /// The columns that are named.
     pub(in crate::spec) fn columns(&self) -> &BTreeSet<usize> {
         static NONE: BTreeSet<usize> = BTreeSet::new();
         self.value.as_ref().map_or(&NONE, |names| &names.columns)
+    }
+}
+
+/// A text of 1 to 500 characters that is not blank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::spec) struct Reason(pub(in crate::spec) String);
+
+impl Member for Reason {
+    fn allowed() -> String {
+        "a reason of 1 to 500 characters".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let text = value.as_str().filter(|text| is_reason(text));
+        text.map(|text| Self(text.to_owned())).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.as_str().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "minLength": 1, "maxLength": 500})
     }
 }
 
@@ -187,16 +211,24 @@ impl Member for String {
 /// that is too long are not read.
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct List<T, const MIN: usize = 0, const MAX: usize = { usize::MAX }> {
-    /// The elements; `None` after a fault.
-    pub(in crate::spec) items: Vec<Option<T>>,
+    pub(in crate::spec) items: Vec<Given<T>>,
     /// The length of the array in the document.
     pub(in crate::spec) length: usize,
 }
 
 impl<T: Member, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
+    /// The elements that could be read.
+    pub(in crate::spec) fn values(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().filter_map(|item| item.value.as_ref())
+    }
+
     /// Reads the elements, each of which may be what `allowed` says.
-    fn read_items(items: &[Value], context: &mut MemberContext<'_, '_>, allowed: &str) -> Vec<Option<T>> {
-        let read = |(index, item)| T::read(item, &mut context.item(index, allowed.to_owned()));
+    fn read_items(items: &[Value], context: &mut MemberContext<'_, '_>, allowed: &str) -> Vec<Given<T>> {
+        let read = |(index, item)| {
+            let before = context.faults.len();
+            let value = T::read(item, &mut context.item(index, allowed.to_owned()));
+            Given { value, is_faulty: context.faults.len() > before }
+        };
         items.iter().enumerate().map(read).collect()
     }
 }
@@ -213,7 +245,7 @@ impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX>
     }
 
     fn write(&self, columns: &DatasetColumns<'_>) -> Value {
-        self.items.iter().flatten().map(|item| item.write(columns)).collect()
+        self.values().map(|item| item.write(columns)).collect()
     }
 
     fn schema() -> Value {
@@ -234,6 +266,6 @@ impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX>
 
 impl<T, const MIN: usize, const MAX: usize> From<Vec<T>> for List<T, MIN, MAX> {
     fn from(items: Vec<T>) -> Self {
-        Self { length: items.len(), items: items.into_iter().map(Some).collect() }
+        Self { length: items.len(), items: items.into_iter().map(Given::from).collect() }
     }
 }

@@ -25,7 +25,7 @@ mod macros;
 mod members;
 
 pub(in crate::spec) use macros::{choice, document};
-pub(in crate::spec) use members::{ColumnName, Int, List, Names};
+pub(in crate::spec) use members::{ColumnName, Int, List, Names, NamesInOrder, Reason};
 use serde_json::{Map, Value, json};
 
 use super::attributes::DatasetColumns;
