@@ -20,8 +20,9 @@ pub struct PartContents {
     pub columns: Vec<Column>,
 }
 
-/// Bucket labels, one per row, each in `1..=B`, in rising order. Made from a secret permutation only, in one place
-/// (`publish::assign::labels`); a test holds that.
+/// Bucket labels, one per row, each in `1..=B`, ascending.
+///
+/// Only `publish::assign::labels` makes them, from a secret permutation; a test checks that.
 #[derive(Debug)]
 pub struct BucketColumn(Vec<u32>);
 

@@ -1,21 +1,26 @@
-//! Guarantees: how much an adversary may learn of a sensitive value.
+//! Guarantees: bounds on what an adversary may infer about sensitive values.
+//!
+//! # Citations
+//! [Jin et al. 2010]; [Xiao and Tao 2006]; [Machanavajjhala et al. 2006]; [Wong et al. 2006]; [Li, Li and Venkatasubramanian
+//! 2007]; [Evfimievski et al. 2003]; [Sweeney 2002]
 
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
 use super::thresholds_name::ThresholdsDigest;
 
-/// The bound a rule puts on the posterior of a sensitive attribute. The predicates stand in `privacy`, and again, literally,
-/// in `audit`.
+/// The bound of a rule on the posterior of a sensitive attribute.
+///
+/// `privacy` holds the predicates; the verifier has its own copy of each definition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Guarantee {
-    /// Every class has at least k rows: nobody is singled out by what is known. Says nothing of sensitive values.
+    /// Every class has at least k rows [Sweeney 2002]; sensitive values are not bounded.
     KAnonymity {
         /// The rows.
         k: u64,
     },
-    /// No value takes more than 1/l of a bucket (the measure of versatile publishing, section 2; of anatomy, definition 3).
+    /// The share of each value in a bucket is at most 1/l [Jin et al. 2010, section 2], [Xiao and Tao 2006, Definition 3].
     LDiversity {
         /// The diversity, at least 2 in a specification.
         l: u64,
@@ -48,37 +53,37 @@ pub enum Guarantee {
     TCloseness {
         /// The distance.
         t: Ratio,
-        /// How far values are from each other.
+        /// The distance between values.
         #[serde(default)]
         distance: ValueDistance,
     },
     /// No event that is at most `rho1` likely in the table is more than `rho2` likely in a bucket.
     Rho {
-        /// What counts as unlikely beforehand.
+        /// The largest prior of an unlikely event.
         rho1: Ratio,
-        /// What must not be exceeded afterwards.
+        /// The largest posterior of an unlikely event.
         rho2: Ratio,
-        /// Which events.
+        /// The events that the bound covers.
         #[serde(default)]
         mode: RhoMode,
     },
-    /// The distribution of a bucket is within b of that of the table (versatile publishing, Definition 1).
+    /// The distribution of a bucket is within b of that of the table [Jin et al. 2010, Definition 1].
     Delta {
         /// The distance of distributions.
         distance: Divergence,
         /// The bound.
         b: Ratio,
-        /// Against what.
+        /// The distribution to compare with.
         #[serde(default)]
         prior: PriorDistribution,
     },
-    /// No value takes more of a bucket than its threshold. The thresholds are kept beside the guarantee, which names them.
+    /// The share of each value in a bucket is at most its threshold. The guarantee names the digest of the thresholds.
     Thresholds {
-        /// The name of the thresholds as they are stated.
+        /// The digest of the declared thresholds.
         stated: ThresholdsDigest,
-        /// No value has a threshold below this.
+        /// The least threshold of any value.
         least: Ratio,
-        /// Nor one above this.
+        /// The largest threshold of any value.
         most: Ratio,
     },
 }
@@ -101,8 +106,9 @@ impl Guarantee {
         }
     }
 
-    /// Whether, kept for one attribute, it bounds every combination that holds the attribute (versatile publishing, Corollary
-    /// 3.1.1). Distances do not: a joint distribution is at least as far as those of its attributes.
+    /// Whether a guarantee on one attribute bounds every combination with it [Jin et al. 2010, Corollary 3.1.1].
+    ///
+    /// Distances do not: a joint distribution is at least as far as the distributions of its attributes.
     #[must_use]
     pub const fn covers_combinations(self) -> bool {
         match self {
@@ -111,7 +117,7 @@ impl Guarantee {
             | Self::EntropyLDiversity { .. }
             | Self::RecursiveLDiversity { .. }
             | Self::AlphaK { .. } => true,
-            // thresholds are of values, and a combination has others
+            // thresholds belong to values, and a combination has other values
             Self::KAnonymity { .. }
             | Self::TCloseness { .. }
             | Self::Rho { .. }
@@ -121,34 +127,34 @@ impl Guarantee {
     }
 }
 
-/// How far two values are from each other.
+/// The distance between two values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueDistance {
-    /// All values are equally far.
+    /// All values are equally distant.
     #[default]
     Equal,
-    /// By the number of values between, in the order of values.
+    /// The number of values between them, in the order of values.
     Ordered,
-    /// By how high the lowest node above both is in the taxonomy of the attribute, as a part of the height of the whole tree.
+    /// The height of their lowest common node in the taxonomy, divided by the height of the tree.
     Hierarchical,
 }
 
-/// Which events a bound on posteriors covers.
+/// The events that a bound on posteriors covers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RhoMode {
     /// Single values.
     Single,
-    /// Every set of values; for at most [`RhoMode::EXACT_VALUES`] of them.
+    /// Every set of values, for at most [`RhoMode::EXACT_VALUES`] values.
     Exact,
-    /// Every set of values, by bounding how much likelier any value becomes by rho2/rho1: sufficient.
+    /// Every set of values, by the sufficient bound rho2/rho1 on the gain of any value.
     #[default]
     Amplification,
 }
 
 impl RhoMode {
-    /// The most values whose sets are looked at one by one.
+    /// The most values whose sets are enumerated.
     pub const EXACT_VALUES: usize = 16;
 }
 
@@ -156,13 +162,13 @@ impl RhoMode {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Divergence {
-    /// Half the sum of the differences.
+    /// Half the sum of the absolute differences.
     TotalVariation,
     /// The largest difference.
     Max,
-    /// Kullback and Leibler's, of the bucket from the table, in nats.
+    /// Kullback-Leibler divergence of the bucket from the table, in nats.
     Kl,
-    /// The earth mover's, over the order of values.
+    /// Earth mover's distance over the order of values.
     Emd,
     /// The largest absolute logarithm of a quotient, in nats; infinite when a value is missing from a bucket.
     LogRatio,
@@ -176,7 +182,7 @@ impl Divergence {
     }
 }
 
-/// What a posterior is held against.
+/// The prior that a posterior is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PriorDistribution {

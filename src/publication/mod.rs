@@ -1,7 +1,7 @@
-//! What is published, as data: the one shape that every method returns. No functions of methods.
+//! A publication as data: the shape that every method returns.
 //!
-//! A [`Publication`] describes the tables and their parts; the cells stand in [`PublicationCells`] until they are written. So the
-//! same description serves the method that makes a release, the verifier that re-reads it, and a manifest read back.
+//! A [`Publication`] describes tables and parts; [`PublicationCells`] holds the cells until they are written. The same
+//! description serves methods, the verifier and manifests that are read back.
 
 mod contents;
 mod guarantee;
@@ -41,14 +41,14 @@ pub use vocabulary::{
 };
 pub use witness::{TableWitness, Witness};
 
-/// The outcome of a method: the published tables and how each rule stands.
+/// The outcome of a method: the published tables and the reason each rule holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
     /// The published tables, in the order of their names.
     pub tables: Vec<PublishedTable>,
-    /// How each rule stands, the submitted ones in their order.
+    /// The enforced rules, the submitted ones in their order.
     pub rules: Vec<EnforcedRule>,
-    /// What only some methods have to say.
+    /// Details of the method.
     pub method_details: MethodDetails,
     /// Rows that appear in no table. Internal: never in a manifest.
     pub suppressed: u64,

@@ -1,4 +1,4 @@
-//! How privacy rules stand in a publication.
+//! Privacy rules as submitted, and as a publication enforces them.
 
 use std::sync::Arc;
 
@@ -9,30 +9,29 @@ use super::unit::Unit;
 use super::vocabulary::RuleOrigin;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 
-/// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
+/// A submitted rule: an adversary who knows `known` must not infer `protects` in excess of `guarantee`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubmittedRule {
-    /// Where the specification states it, as a JSON pointer.
+    /// Its JSON pointer in the specification.
     pub pointer: String,
     /// The quasi-identifiers.
     pub known: AttrSet,
     /// The sensitive side.
     pub protects: Protected,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
 }
 
-/// Values of an attribute that an insider can rule out, as the caller states them: what is protected is protected from whoever does
-/// so, too.
+/// Values of an attribute that an insider can exclude, as the caller declares them; guarantees hold against insiders too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExcludedValues {
     /// The attribute.
     pub attribute: Attr,
-    /// The values, in the order of the document; `None` is the missing one.
+    /// The values, in the order of the document; `None` is the missing value.
     pub values: Vec<Option<String>>,
 }
 
-/// The taxonomy of an attribute, as the caller states it.
+/// The taxonomy of an attribute, as the caller declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeclaredTaxonomy {
     /// The attribute.
@@ -41,12 +40,12 @@ pub struct DeclaredTaxonomy {
     pub tree: Arc<Taxonomy>,
 }
 
-/// The thresholds that a rule puts on the values of an attribute, as the caller states them: its guarantee names them.
+/// The thresholds that a rule puts on the values of an attribute; the guarantee of the rule names their digest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeclaredThresholds {
     /// The attribute.
     pub attribute: Attr,
-    /// How much of a bucket each of its values may take.
+    /// The largest share of a bucket for each value.
     pub thresholds: DigestedThresholds,
 }
 
@@ -63,12 +62,12 @@ pub struct DeclaredInputs<'a> {
     pub unit: &'a Unit,
 }
 
-/// What made a rule implied or added.
+/// The rule or dependency that implies or adds a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RuleDerivation {
-    /// The rule, by its pointer, that implies it.
+    /// The pointer of the rule that implies it.
     Rule(String),
-    /// The dependency it follows from.
+    /// The dependency from which it follows.
     Dependency {
         /// The determining attributes.
         determinant: AttrSet,
@@ -77,37 +76,37 @@ pub enum RuleDerivation {
     },
 }
 
-/// Why a rule holds.
+/// The reason a rule holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EnforcedBy {
-    /// No known attribute reaches the sensitive one (versatile publishing, Lemma 1).
+    /// No path of tables leads from known attributes to the sensitive one [Jin et al. 2010, Lemma 1].
     Unreachable,
-    /// A guardian table stands between (Definition 4).
+    /// Every path passes a guarding table [Jin et al. 2010, Definition 4].
     Guardian {
-        /// The guardian.
+        /// The guarding table.
         table: TableName,
-        /// The attributes of the guardian that the adversary may know or reach (`W` of the definition).
+        /// The attributes of that table that the adversary may know or reach: `W` of the definition.
         known: AttrSet,
     },
-    /// The one table of a single-table method holds it.
+    /// The only table of the method enforces it.
     Table(TableName),
 }
 
-/// A rule and how it stands.
+/// A rule, with the reason it holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnforcedRule {
-    /// Where the specification states it; `None` for rules that follow from a dependency.
+    /// Its JSON pointer in the specification; `None` for rules that follow from a dependency.
     pub pointer: Option<String>,
-    /// Why it is listed.
+    /// The reason it is listed.
     pub origin: RuleOrigin,
-    /// What made it implied or added.
+    /// The rule or dependency that implies or adds it.
     pub because: Option<RuleDerivation>,
     /// The quasi-identifiers.
     pub known: AttrSet,
     /// The sensitive side.
     pub protects: Protected,
-    /// The bound that was asked for.
+    /// The guarantee for rows.
     pub guarantee: Guarantee,
-    /// Why it holds.
+    /// The reason it holds.
     pub enforced_by: EnforcedBy,
 }

@@ -1,5 +1,7 @@
-//! What a sequential release says: requirements over its join with earlier releases, and what they come to. And earlier releases,
-//! as they are read back for that. Data only.
+//! Details of sequential releases as data: requirements on joins, their results, and the earlier releases of the joins.
+//!
+//! # Citations
+//! [Wang and Fung 2006]; `docs/spec/sequential.md`
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +12,16 @@ use super::ratio::Ratio;
 use super::vocabulary::JoinSelection;
 use crate::microdata::{AttributeType, CellShape, Column, Table, Taxonomy};
 
-/// An attribute of a release of a sequence, by the dataset's name.
+/// An attribute of one release of a join, by its name in the dataset.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct JoinAttribute {
-    /// 0 is the new release; the others are counted from 1, as `against` lists them.
+    /// Index of the release: 0 is the new one, `i` is `against[i - 1]`.
     pub release: usize,
     /// The attribute.
     pub attribute: String,
 }
 
-/// An element of Y.
+/// An element of Y, the side of a requirement that is counted.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum YElement {
     /// An attribute of a release.
@@ -28,46 +30,46 @@ pub enum YElement {
     Key(usize),
 }
 
-/// A value on the attributes of Y, in their order; `None` is the missing one.
+/// A value on the attributes of Y, in their order; `None` is the missing value.
 pub type SensitiveValue = Vec<Option<String>>;
 
-/// What groups are measured by.
+/// The measure of a requirement on groups.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum XyMeasure {
-    /// Every group has so many different values on Y.
+    /// Every group has at least k distinct values on Y.
     #[serde(rename = "xy_anonymity")]
     Anonymity {
-        /// The number.
+        /// The least number of values.
         k: u64,
     },
     /// No value on Y takes more than this share of a group.
     #[serde(rename = "xy_linkability")]
     Linkability {
-        /// The share.
+        /// The largest share.
         h: Ratio,
-        /// The values that are held to it; all of them where none are stated.
+        /// The values that the bound covers; `None` for all values.
         #[serde(rename = "sensitive_values")]
         sensitive: Option<Vec<SensitiveValue>>,
     },
 }
 
-/// (X,Y)-anonymity or (X,Y)-linkability.
+/// A requirement of (X,Y)-anonymity or (X,Y)-linkability [Wang and Fung 2006].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct XyRequirement {
-    /// Where the specification states it: that of the new release, or of the one that promised it.
+    /// Its pointer in the specification of the release that promised it.
     pub pointer: String,
-    /// The release that promised it, by its number; 0 is the new one.
+    /// Index of the release that promised it; 0 is the new one.
     pub of: usize,
-    /// What makes groups.
+    /// The attributes whose equal labels make a group.
     pub x: Vec<JoinAttribute>,
-    /// What is counted in them.
+    /// The elements that are counted in a group.
     pub y: Vec<YElement>,
-    /// How.
+    /// The bound on the counts.
     pub measure: XyMeasure,
 }
 
-/// Conditions on one release: attributes, and the node or value that each lies within.
+/// Conditions on one release: attributes with the node or value that contains them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conditions {
     /// The release.
@@ -76,20 +78,20 @@ pub struct Conditions {
     pub within: Vec<(String, Option<String>)>,
 }
 
-/// What nobody is.
+/// Conditions on two releases that no data subject satisfies together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exclusion {
-    /// Where the specification states it, as of a requirement.
+    /// Its pointer in the specification of the release that declares it.
     pub pointer: String,
-    /// The release that stated it, by its number.
+    /// Index of the release that declares it.
     pub of: usize,
-    /// In one release.
+    /// The conditions on one release.
     pub left: Conditions,
-    /// And in another.
+    /// The conditions on the other release.
     pub right: Conditions,
 }
 
-/// An attribute, or `#key`, of a release as documents have it: `new.` before that of the new one, the id before others'.
+/// Text of an attribute or `#key` of a release: `new.` or the id of an earlier release, then the name.
 #[must_use]
 pub fn reference_text(against: &[String], release: usize, name: &str) -> String {
     match release.checked_sub(1).and_then(|earlier| against.get(earlier)) {
@@ -98,7 +100,7 @@ pub fn reference_text(against: &[String], release: usize, name: &str) -> String 
     }
 }
 
-/// The release of a reference and what stands behind its point; `None` where it is of no release of the sequence.
+/// The release index and the name in a reference; `None` for an unknown release.
 #[must_use]
 pub fn reference_parts<'t>(against: &[String], text: &'t str) -> Option<(usize, &'t str)> {
     let (release, name) = text.split_once('.')?;
@@ -108,39 +110,40 @@ pub fn reference_parts<'t>(against: &[String], text: &'t str) -> Option<(usize, 
     Some((against.iter().position(|id| id == release)? + 1, name))
 }
 
-/// What stands before the point in a reference to the new release.
+/// Prefix of a reference to the new release.
 const NEW: &str = "new";
-/// What stands behind it in a reference to the rows of a release.
+/// Name in a reference to the rows of a release.
 pub const KEY: &str = "#key";
 
-/// What a requirement comes to on some joins.
+/// The result of a requirement on one join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinResult {
-    /// The releases of the join, rising.
+    /// Indexes of the joined releases, ascending.
     pub releases: Vec<usize>,
-    /// Of anonymity the number and 1, of linkability a share in its lowest terms.
+    /// For anonymity the number and 1; for linkability a share in lowest terms.
     pub achieved: (u64, u64),
 }
 
-/// A sequential release beside its table.
+/// Details of a sequential release.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SequentialDetails {
     /// The earlier releases, by id.
     pub against: Vec<String>,
-    /// The joins that count.
+    /// The joins on which requirements are checked.
     pub subsets: JoinSelection,
-    /// What was asked for, and what earlier releases asked for, each with what it comes to.
+    /// Requirements of this and of earlier releases, each with its results.
     pub requirements: Vec<(XyRequirement, Vec<JoinResult>)>,
-    /// What nobody is.
+    /// Conditions that no data subject satisfies together.
     pub exclusions: Vec<Exclusion>,
-    /// The labels of each generalized attribute, as cells have them; also those that no row has. What is published as it is has none.
+    /// The labels of each generalized attribute, with those that no row has; exact attributes have no entry.
     pub cuts: Vec<(String, Vec<Option<String>>)>,
-    /// Those of the earlier releases that were published elsewhere and entered, by id.
+    /// The external tables among the earlier releases, by id.
     pub entered: Vec<String>,
-    /// Whether the rows of some release are not known to be those of this one. Then no requirement is reduced to one release, and each
-    /// holds in this one alone, too: rows that match nothing are in no join.
+    /// Whether some release may have rows other than those of this one.
+    ///
+    /// Then each requirement must hold on this release by itself too: rows without a match are in no join.
     pub other_rows: bool,
-    /// By release, the attributes that it publishes under another name than the dataset's, each with that.
+    /// For each release index, the published names that differ from the names in the dataset.
     pub renamed: BTreeMap<usize, BTreeMap<String, String>>,
 }
 
@@ -152,14 +155,14 @@ impl SequentialDetails {
         renamed.into_iter().find(|(_, name)| *name == published).map_or(published, |(attribute, _)| attribute)
     }
 
-    /// The same with other names of attributes.
+    /// The details with renamed attributes.
     #[must_use]
     pub fn named_by(mut self, name: &dyn Fn(&str) -> String) -> Self {
         let rename = |attribute: &mut String| *attribute = name(attribute);
         for (requirement, _) in &mut self.requirements {
             requirement.x.iter_mut().for_each(|x| rename(&mut x.attribute));
-            for told in &mut requirement.y {
-                if let YElement::Attribute(of) = told {
+            for element in &mut requirement.y {
+                if let YElement::Attribute(of) = element {
                     rename(&mut of.attribute);
                 }
             }
@@ -182,47 +185,47 @@ pub struct EarlierRelease {
     pub release: String,
     /// The columns of its table, by the dataset's names.
     pub columns: Vec<EarlierColumn>,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: usize,
-    /// What it says of its own joins, where it is sequential.
+    /// The details of its own joins, where it is sequential.
     pub sequence: Option<SequentialDetails>,
-    /// Whether it keeps what it keeps only as long as nothing stands beside it.
+    /// Whether its table is exclusive.
     pub alone: bool,
     /// The taxonomies of its attributes.
     pub taxonomies: BTreeMap<String, Arc<Taxonomy>>,
-    /// Whether it was published elsewhere, and entered.
+    /// Whether it is an external table.
     pub entered: bool,
-    /// Whose rows it has.
+    /// The correspondence of its rows with those of the new release.
     pub rows_of: RowCorrespondence,
 }
 
-/// How the rows of an earlier release stand to those of the table behind the new one.
+/// The correspondence of the rows of an earlier release with those of the new table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum RowCorrespondence {
-    /// They are the same ones: it was made of the same content.
+    /// The same rows: both were made from the same content.
     #[default]
     Content,
-    /// Record keys tell which are the same.
+    /// Record keys identify the common rows.
     Records(RecordMatches),
-    /// Nobody knows.
+    /// The correspondence is not known.
     Unknown,
 }
 
-/// Rows of an earlier release and of the table behind the new one that have one record key.
+/// Rows of an earlier release and of the new table with equal record keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordMatches {
-    /// Rows of the release, each once.
+    /// Row indexes of the release, each once.
     pub rows: Vec<u32>,
-    /// What the table has in the same records, in the same order: of attributes by which the release is joined.
+    /// The values of the new table in the same records and order, for the attributes of the join.
     pub values: Arc<Table>,
 }
 
-/// What a sequential release is made beside.
+/// The earlier releases that a sequential release is joined with.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EarlierReleases {
     /// The earlier releases.
     pub releases: Vec<EarlierRelease>,
-    /// The columns of the original that exclusions name, by their names.
+    /// The columns of the original that exclusions name.
     pub excluded: Option<Arc<Table>>,
 }
 
@@ -233,18 +236,18 @@ pub struct EarlierColumn {
     pub name: String,
     /// The name under which it was published.
     pub published: String,
-    /// What stands in its cells, as they are written.
+    /// The shape of its written cells.
     pub shape: CellShape,
     /// Whether cells are nodes of a taxonomy.
     pub nodes: bool,
-    /// The type of the values behind the cells.
+    /// The type of the original values.
     pub kind: AttributeType,
-    /// The cells: text, where they stand for several values.
+    /// The cells; text where they hold several values.
     pub cells: Column,
 }
 
 impl EarlierRelease {
-    /// Whether its rows are known to be those of a table of so many.
+    /// Whether its rows are known to be the rows of a table with `rows` rows.
     #[must_use]
     pub fn has_rows_of(&self, rows: usize) -> bool {
         self.rows == rows

@@ -27,14 +27,14 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Attributes in one or more parts; several parts are tied by `bucket`.
+/// Attributes in one or more parts; only bucket labels link several parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PublishedTable {
     /// Unique in the publication.
     pub name: TableName,
     /// At least one.
     pub parts: Vec<Part>,
-    /// What the table is worth beside others.
+    /// The protection that the table gives when other tables are published.
     pub protection: TableProtection,
 }
 
@@ -45,7 +45,7 @@ impl PublishedTable {
         self.parts.iter().flat_map(|part| part.columns.iter().map(|column| column.attribute)).collect()
     }
 
-    /// Whether some cells stand for several values.
+    /// Whether some cells hold several values.
     #[must_use]
     pub fn is_generalized(&self) -> bool {
         self.parts.iter().any(Part::is_generalized)
@@ -87,14 +87,14 @@ pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[Tabl
     if whole > 1 || mixed { TableKind::Sliced } else { TableKind::Bucketized }
 }
 
-/// What a published table is worth when other tables are published beside it.
+/// The protection that a table gives when other tables about the same data subjects are published.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TableProtection {
-    /// Exact tuples: enters the Guardian Normal Form check as a table without a guard.
+    /// Exact tuples: a table without guards in the check of Guardian Normal Form.
     Plain,
-    /// Guarantees by itself, whatever else is published; all guards hold.
+    /// The table keeps all of its guards, whatever else is published.
     Guarding(Vec<TableGuard>),
-    /// Neither.
+    /// The table keeps its guarantee only if no other table shares an attribute.
     Exclusive,
 }
 
@@ -119,12 +119,12 @@ impl TableProtection {
     }
 }
 
-/// What every bucket or class of a table holds alone.
+/// Guarantees that every bucket or class of a table keeps by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableGuard {
-    /// The attributes an adversary may know.
+    /// The attributes that the adversary may know.
     pub known: AttrSet,
-    /// What stays protected.
+    /// The protected side.
     pub protects: Protected,
     /// The guarantees; all of them hold.
     pub guarantees: Vec<Guarantee>,
@@ -137,7 +137,7 @@ pub enum Protected {
     Attribute(Attr),
     /// The joint value of several; weaker than protecting any one of them.
     Joint(AttrSet),
-    /// No attribute: that a row is not told from others.
+    /// No attribute: the guarantee hides a row among others.
     Rows,
 }
 
@@ -160,21 +160,21 @@ pub struct Part {
     pub name: String,
     /// The attributes, in the dataset's column order.
     pub columns: Vec<PublishedColumn>,
-    /// What a row stands for.
+    /// The meaning of a row.
     pub rows: RowMeaning,
-    /// Whether the rows carry a bucket label, as their first column.
+    /// Whether the first column holds bucket labels.
     pub bucketed: bool,
-    /// How many rows there are.
+    /// The number of rows.
     pub len: u64,
-    /// In a one-column part, the text that stands for a missing value, where one occurs.
+    /// The text of a missing value, in a part of one column with missing values.
     pub null: Option<String>,
 }
 
 impl Part {
-    /// The name of the part whose values the buckets of a decomposed table are made by.
+    /// The name of the part with the values that make the buckets of a decomposed table.
     pub const PRIMARY: &str = "primary";
 
-    /// Whether some cells stand for several values.
+    /// Whether some cells hold several values.
     #[must_use]
     pub fn is_generalized(&self) -> bool {
         self.columns.iter().any(|column| column.cells != CellContent::Exact)
@@ -194,11 +194,11 @@ pub struct PublishedColumn {
     pub attribute: Attr,
     /// The published name.
     pub name: String,
-    /// What a cell holds.
+    /// The content of its cells.
     pub cells: CellContent,
 }
 
-/// What a row of a part stands for.
+/// The meaning of a row of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowMeaning {
     /// A tuple of the original.
@@ -232,7 +232,7 @@ impl RowMeaning {
         }
     }
 
-    /// The meaning of rows of a kind; `None` where only one of both speaks of counterfeits.
+    /// The meaning of rows of a kind; `None` where kind and number of counterfeits contradict each other.
     #[must_use]
     pub const fn from_kind(kind: RowKind, counterfeits_per_bucket: Option<u32>) -> Option<Self> {
         match (kind, counterfeits_per_bucket) {
@@ -244,7 +244,7 @@ impl RowMeaning {
     }
 }
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellContent {
     /// A value of the original.
@@ -260,12 +260,12 @@ pub enum CellContent {
     },
     /// A set of values.
     Set,
-    /// Any value: the same in every row.
+    /// Any value; the cell is the same in every row.
     Suppressed,
 }
 
 impl CellContent {
-    /// What a cell holds, as it is written.
+    /// The shape of a written cell.
     #[must_use]
     pub const fn shape(&self) -> CellShape {
         match self {
@@ -278,7 +278,7 @@ impl CellContent {
     }
 }
 
-/// What only some methods have to say of their publication.
+/// Details that some methods add to their publication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum MethodDetails {
     /// Nothing: versatile publishing, anatomy, generalization.
@@ -286,63 +286,62 @@ pub enum MethodDetails {
     None,
     /// The buckets of variable-sensitivity bucketing.
     Bucketize {
-        /// What every bucket keeps.
+        /// The thresholds that every bucket satisfies.
         thresholds: Thresholds,
         /// `(size, buckets)` of each kind of bucket.
         setting: Vec<(u64, u64)>,
         /// The sum over buckets of (size - 1)^2.
         loss: u64,
-        /// No buckets lose less, where that was asked for and proved.
+        /// A proved lower bound of the loss, where the caller asked for one.
         lower_bound: Option<u64>,
     },
     /// The columns of slicing.
     Slicing {
         /// The attributes of each column, the sensitive one last.
         columns: Vec<AttrSet>,
-        /// Where the guarantee holds.
+        /// The scope of the guarantee.
         diversity: SlicedDiversity,
-        /// Columns are generalized: every box of a column holds so many rows.
+        /// The least number of rows in a box of a column, where columns are generalized.
         column_k: Option<u64>,
     },
-    /// What Decompose reports of several sensitive attributes.
+    /// The sensitive attributes of a decomposition.
     Decompose(DecompositionDetails),
-    /// What a sequential release keeps on its joins with earlier ones.
+    /// The requirements of a sequential release and their results on joins.
     Sequential(Box<SequentialDetails>),
 }
 
-/// What is to be said of a decomposed table beside its rules; all but the choices of the caller, and where there is noise, follows from
-/// the parts.
+/// Details of a decomposed table. All but the choices of the caller and the noise follow from the parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecompositionDetails {
-    /// The sensitive attribute that buckets are made by.
+    /// The sensitive attribute that makes the buckets.
     pub primary: Attr,
-    /// Per sensitive attribute: so many values are published of each bucket at least, and no primary value takes more than such a
-    /// share of a bucket.
+    /// The diversity l of each sensitive attribute: a bucket lists at least l values, and the share of a primary value is at most
+    /// 1/l.
     pub l: BTreeMap<Attr, u64>,
-    /// The attributes of which buckets may list values that none of their rows has.
+    /// The attributes whose lists may hold values that no row of the bucket has.
     pub noisy: AttrSet,
-    /// The attributes of which no value has more than the share 1/l of a bucket, whatever is concluded from the tables.
+    /// The attributes whose posteriors are at most 1/l, given both tables.
     pub bounded: AttrSet,
-    /// Per further sensitive attribute: the buckets in which no two rows can have the same value, of all buckets.
+    /// The share of buckets in which all rows have distinct values, for each sensitive attribute but the primary one.
     pub repeat_free: BTreeMap<Attr, (u64, u64)>,
-    /// How many conclusions of each kind can be drawn.
-    pub tellable: BTreeMap<BreachKind, u64>,
-    /// The first of them, in their order.
+    /// The number of breaches of each kind.
+    pub breach_counts: BTreeMap<BreachKind, u64>,
+    /// The first breaches, at most [`Self::LISTED`].
     pub first: Vec<InferableBucket>,
 }
 
 impl DecompositionDetails {
-    /// So many conclusions are listed.
+    /// The most breaches that a manifest lists.
     pub const LISTED: usize = 100;
 }
 
-/// A bucket of which a value of an attribute can be concluded.
+/// A bucket for which a reader may infer a value of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct InferableBucket {
-    /// Its label.
+    /// The label of the bucket.
     pub bucket: u32,
-    /// The attribute.
+    /// The attribute whose value is inferred.
     pub attribute: Attr,
-    /// How.
+    /// How the value is inferred.
     pub kind: BreachKind,
 }

@@ -1,4 +1,7 @@
-//! Thresholds: how much of a bucket each value of a sensitive attribute may take at most.
+//! Thresholds: the largest share of a bucket that each value of a sensitive attribute may take.
+//!
+//! # Citations
+//! [Wang et al. 2012]; `docs/spec/bucketize.md`
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use super::guarantee::Guarantee;
 use super::ratio::Ratio;
 use super::thresholds_name::ThresholdsDigest;
 
-/// The thresholds of an attribute's values, as they are stated.
+/// The thresholds of the values of an attribute, as the caller declares them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "ThresholdsForm", into = "ThresholdsForm")]
 pub enum Thresholds {
@@ -19,26 +22,26 @@ pub enum Thresholds {
         /// At least 1.
         l: u64,
     },
-    /// `theta` times the value's share of the table, plus `c`; at most 1. Values of `overrides` have what stands there.
+    /// `theta` times the share of the value in the table, plus `c`, at most 1; `overrides` replace it for single values.
     Linear {
-        /// How much more frequent than in the table a value may be in a bucket.
+        /// The factor on the share of a value in the table.
         theta: Ratio,
-        /// What every value is allowed beside.
+        /// The share that every value may take in addition.
         c: Ratio,
         /// Thresholds of single values.
         overrides: BTreeMap<String, Ratio>,
     },
-    /// One for each value that is named.
+    /// One threshold for each named value.
     Explicit {
         /// Thresholds of single values.
         values: BTreeMap<String, Ratio>,
-        /// That of all others, and of the missing value.
+        /// The threshold of all other values, and of the missing value.
         otherwise: Option<Ratio>,
     },
 }
 
 impl Thresholds {
-    /// The thresholds that are stated of single values.
+    /// The thresholds of single values, where there are any.
     #[must_use]
     pub fn of_values(&self) -> Option<&BTreeMap<String, Ratio>> {
         match self {
@@ -47,15 +50,15 @@ impl Thresholds {
         }
     }
 
-    /// What they are called where a guarantee speaks of them: SHA-256 of what is stated.
+    /// The digest by which a guarantee names them: SHA-256 of their JSON.
     #[must_use]
     pub fn name(&self) -> ThresholdsDigest {
-        // what is written has sorted members and fractions in lowest terms; nothing of it can fail to be written
+        // the JSON has sorted members and fractions in lowest terms; writing it cannot fail
         let written = serde_json::to_vec(self).unwrap_or_default();
         ThresholdsDigest(Sha256::digest(&written).into())
     }
 
-    /// What a table keeps whose buckets keep these thresholds. One for all values is l-diversity.
+    /// The guarantee of a table whose buckets satisfy the thresholds; uniform thresholds are l-diversity.
     #[must_use]
     pub fn guarantee(&self) -> Guarantee {
         let values = || self.of_values().into_iter().flatten().map(|(_, ratio)| *ratio);
@@ -73,7 +76,7 @@ impl Thresholds {
     }
 }
 
-/// Stated thresholds with what guarantees say of them. That is a digest of all values, and is made once.
+/// Thresholds with their digest and guarantee, which are computed once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DigestedThresholds {
     stated: Arc<Thresholds>,
@@ -93,19 +96,19 @@ impl From<Thresholds> for DigestedThresholds {
 }
 
 impl DigestedThresholds {
-    /// What is stated.
+    /// The declared thresholds.
     #[must_use]
     pub fn stated(&self) -> &Thresholds {
         &self.stated
     }
 
-    /// What guarantees call it.
+    /// The digest by which guarantees name them.
     #[must_use]
     pub const fn name(&self) -> ThresholdsDigest {
         self.name
     }
 
-    /// What a table keeps whose buckets keep these thresholds.
+    /// The guarantee of a table whose buckets satisfy them.
     #[must_use]
     pub const fn guarantee(&self) -> Guarantee {
         self.guarantee

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name of stated thresholds: a guarantee is a small value that is compared and kept everywhere, and names them.
+/// The digest by which a guarantee names declared thresholds, so that guarantees stay small values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThresholdsDigest(pub(super) [u8; 32]);
 
@@ -56,7 +56,7 @@ impl utoipa::PartialSchema for ThresholdsDigest {
         utoipa::openapi::schema::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
             .pattern(Some("^[0-9a-f]{64}$"))
-            .description(Some("SHA-256 of stated thresholds"))
+            .description(Some("SHA-256 of declared thresholds"))
             .into()
     }
 }

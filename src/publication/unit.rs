@@ -1,4 +1,4 @@
-//! What one unit of protection is: a row, or a person of whom a table has several.
+//! The unit of protection: a row, or a data subject with several rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,24 +12,24 @@ use super::ratio::Ratio;
 use super::thresholds::{DigestedThresholds, Thresholds};
 use super::thresholds_name::ThresholdsDigest;
 
-/// What units are promised where rows keep thresholds of a name.
+/// The guarantees of units behind the thresholds of rows, by the digest of the latter.
 pub type UnitGuarantees = BTreeMap<ThresholdsDigest, Guarantee>;
 
-/// What one unit of protection is (`PRIVACY`, the adversary).
+/// The unit of protection (`docs/security/threat-model.md#adversary`).
 ///
-/// Of a person with at most R rows somebody may look for any one of these, so that rows keep a stricter guarantee than is promised
-/// to persons: l times R, a threshold divided by R, and where k persons are asked for, one row more than k - 1 of them can have.
+/// An adversary may look for any of the at most R rows of a data subject. Rows therefore satisfy a stricter guarantee than data
+/// subjects: l times R, a threshold divided by R, and R(k - 1) + 1 rows for k data subjects.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "UnitForm", into = "UnitForm")]
 pub enum Unit {
     /// A row.
     #[default]
     Row,
-    /// All rows of one person.
+    /// All rows of one data subject.
     Subject {
-        /// The name of the column that tells persons apart.
+        /// The name of the column that identifies data subjects.
         attribute: String,
-        /// No person has more rows.
+        /// The most rows of one data subject.
         max_rows: u64,
     },
 }
@@ -44,27 +44,27 @@ impl Unit {
         }
     }
 
-    /// So many rows are of at least `k` units: one more than `k` - 1 of them can have. `None` where the number grows too large.
+    /// The least number of rows that belong to at least `k` units; `None` on overflow.
     #[must_use]
     pub fn rows_of(&self, k: u64) -> Option<u64> {
         k.saturating_sub(1).checked_mul(self.rows())?.checked_add(1)
     }
 
-    /// The share of rows that keeps any one unit at `share` or below, whichever of its rows is looked for; `None` where the numbers grow
-    /// too large.
+    /// The largest share of rows that bounds the share of each unit by `share`; `None` on overflow.
     #[must_use]
     pub fn share_of(&self, share: Ratio) -> Option<Ratio> {
         divided(share, self.rows())
     }
 
-    /// The l that rows must keep so that units keep `l`, a share of 1/l; `None` where the numbers grow too large.
+    /// The l of rows that gives units the diversity `l`; `None` on overflow.
     #[must_use]
     pub fn l_of(&self, l: Ratio) -> Option<Ratio> {
         times(l, self.rows())
     }
 
-    /// What rows must keep so that `guarantee` holds of each unit; `None` where nobody has said what that is, or where the numbers grow
-    /// too large. Of stated thresholds only the name is known here: see [`Thresholds::divided`].
+    /// The guarantee of rows that gives each unit `guarantee`; `None` where none is defined, or on overflow.
+    ///
+    /// A guarantee names only the digest of its thresholds: see [`Thresholds::divided`].
     #[must_use]
     pub fn enforced(&self, guarantee: Guarantee) -> Option<Guarantee> {
         let of = self.rows();
@@ -79,7 +79,7 @@ impl Unit {
         })
     }
 
-    /// What each unit is promised where rows keep one of these.
+    /// The guarantee of units behind each of the `known` thresholds of rows.
     #[must_use]
     pub fn promised<'t>(&self, known: impl IntoIterator<Item = &'t DigestedThresholds>) -> UnitGuarantees {
         let of = self.rows();
@@ -90,7 +90,7 @@ impl Unit {
         known.into_iter().filter_map(promised).collect()
     }
 
-    /// What holds of each unit where rows keep `enforced`, that some guarantee came to; thresholds that it names are among `promised`.
+    /// The guarantee of units behind the guarantee `enforced` of rows; `promised` holds those behind thresholds.
     #[must_use]
     pub fn stated(&self, enforced: Guarantee, promised: &UnitGuarantees) -> Guarantee {
         let of = self.rows();
@@ -118,7 +118,7 @@ fn times(ratio: Ratio, by: u64) -> Option<Ratio> {
 }
 
 impl Thresholds {
-    /// Each threshold divided by `by`; `None` where the numbers grow too large.
+    /// Each threshold divided by `by`; `None` on overflow.
     #[must_use]
     pub fn divided(&self, by: u64) -> Option<Self> {
         self.scaled(|ratio| divided(ratio, by), |l| l.checked_mul(by))
@@ -158,7 +158,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A unit as JSON has it.
+/// The JSON form of a unit.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum UnitForm {
@@ -185,7 +185,7 @@ impl From<UnitForm> for Unit {
     fn from(written: UnitForm) -> Self {
         match written {
             UnitForm::Word(UnitTag::Row) => Self::Row,
-            // of nobody with no rows anything holds: a manifest that says so is read as one of rows
+            // every guarantee holds for a unit without rows: such a manifest is read as one with single rows
             UnitForm::Subject { subject, max_rows } => Self::Subject { attribute: subject, max_rows: max_rows.max(1) },
         }
     }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_keep_what_persons_are_promised() {
+    fn guarantees_of_rows_restore_those_of_subjects() {
         let unit: Unit = serde_json::from_value(json!({"subject": "patient", "max_rows": 3})).unwrap();
         let cases = [
             (Guarantee::LDiversity { l: 4 }, Guarantee::LDiversity { l: 12 }),
@@ -230,14 +230,14 @@ mod tests {
         }
         for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
             assert_eq!(unit.enforced(other), None);
-            // of whom there is one row each, rows are persons
+            // with one row each, rows are data subjects
             assert_eq!(Unit::Subject { attribute: "p".into(), max_rows: 1 }.enforced(other), Some(other));
         }
         assert_eq!(unit.enforced(Guarantee::LDiversity { l: u64::MAX / 2 }), None);
     }
 
     #[test]
-    fn thresholds_are_divided_and_told_as_they_were() {
+    fn divided_thresholds_restore_the_declared_ones() {
         let unit = Unit::Subject { attribute: "patient".into(), max_rows: 7 };
         for stated in [
             json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),

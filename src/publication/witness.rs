@@ -2,28 +2,29 @@
 
 use zeroize::Zeroize;
 
-/// Which row of the original went where. Secret: it has no `Serialize` and no `Debug`, is never stored, and is wiped when
-/// dropped.
+/// The secret assignment of original rows to buckets and classes.
+///
+/// It has no `Serialize` and no `Debug`, is never stored, and is wiped when dropped.
 pub struct Witness {
     /// Per published table.
     pub tables: Vec<TableWitness>,
 }
 
-/// Which row went where in one table.
+/// The assignment of rows in one table.
 pub enum TableWitness {
     /// Exact tuples: nothing is assigned.
     Plain,
     /// The bucket label of each row of the original, by row index; 0 for a row that is in no part.
     Buckets(Vec<u32>),
-    /// The same, and for each part the box of each row of the original in which its values are published there; none where they are
-    /// published as they are. Boxes are numbered anyhow.
+    /// Bucket labels, and for each part the box of each row; parts with exact cells have no boxes. The numbers of boxes have no
+    /// meaning.
     Boxes {
         /// The bucket label of each row.
         labels: Vec<u32>,
         /// Per part, the box of each row.
         boxes: Vec<Vec<u32>>,
     },
-    /// Where each row of the original stands in the one part of the table, counted from 0.
+    /// The position of each original row in the only part of the table, counted from 0.
     Rows(Vec<u32>),
 }
 

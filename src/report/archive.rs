@@ -26,7 +26,7 @@ impl Archive {
     /// Never in practice.
     pub fn begin(manifest: &Manifest, report: &PublicReport) -> io::Result<Self> {
         let pieces = PendingBytes::default();
-        // sizes are told behind each file, in 64 bits where they need it
+        // the size follows each file, in 64 bits where it needs them
         let zip = ZipWriter::new_stream(pieces.clone()).set_auto_large_file();
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
@@ -107,11 +107,11 @@ fn pretty(value: &impl serde::Serialize) -> io::Result<Vec<u8>> {
 /// A time as zip files hold it, in UTC; the earliest one for what they cannot hold.
 fn moment(rfc3339: &str) -> zip::DateTime {
     let number = |from: usize, to: usize| rfc3339.get(from..to)?.parse::<u16>().ok();
-    let told = || {
+    let parsed = || {
         let small = |from: usize| number(from, from + 2).map(|number| number as u8);
         zip::DateTime::from_date_and_time(number(0, 4)?, small(5)?, small(8)?, small(11)?, small(14)?, small(17)?).ok()
     };
-    told().unwrap_or_default()
+    parsed().unwrap_or_default()
 }
 
 /// The parts of a release as a Frictionless Tabular Data Package.

@@ -91,7 +91,7 @@ pub struct CountsPage {
     limit: u64,
     /// The row that the next look begins with.
     row: u64,
-    /// Where the page begins; the row before it is looked at too, to tell that the page begins where a run does.
+    /// The first row of the page; the row before it shows whether a run of equal rows begins there.
     first: u64,
     out: Vec<u8>,
     /// Where the next page begins.

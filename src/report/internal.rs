@@ -1,4 +1,4 @@
-//! The internal report: what the original says of a release. For its holder alone: nothing of it stands in any other document.
+//! The internal report: utility figures that need the original, for the holder of the original alone.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,68 +6,72 @@ use utoipa::ToSchema;
 use super::manifest::SpecificationNotice;
 use crate::publication::ModelKind;
 
-/// What only the original can say of a release.
+/// Utility figures of a release that need the original.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct InternalReport {
     /// Rows of the original.
     pub rows: u64,
-    /// Rows that stand in no table.
+    /// Rows that no table holds.
     pub suppressed_rows: u64,
-    /// How far the readers' model is from the original; where the specification asks for it.
+    /// The divergence of the original from the model of readers, where the specification asks for it.
     pub kl: Option<KlReport>,
-    /// How wrong estimates of COUNT queries are; where the specification asks for it.
+    /// The errors of COUNT estimates, where the specification asks for them.
     pub count_queries: Option<CountReport>,
-    /// How far attributes are generalized, in a sequential release.
+    /// The amount of generalization in a sequential release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generalization: Option<Generalization>,
-    /// How well its class can be told from a sequential release, where it has one.
+    /// The accuracy of a classifier on a sequential release with a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
-    /// What the plan pointed out.
+    /// Notices of the plan.
     pub warnings: Vec<SpecificationNotice>,
 }
 
-/// How much less is published than the original has.
+/// The amount of generalization of a release.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Generalization {
-    /// Steps up taxonomies, over all generalized attributes, for each row; an interval of several values is one step.
+    /// Steps up the taxonomies for each row, over all generalized attributes; an interval of several values is one step.
     pub levels_per_row: f64,
-    /// Cells that are not published as they are, for each row.
+    /// Generalized cells for each row.
     pub values_per_row: f64,
 }
 
-/// How often a decision tree (C4.5), learnt from two thirds of the rows as they are published, tells the class of the others wrongly. A
-/// value or label is to it as far from one as from any other, also among numbers.
+/// The errors of a decision tree that is trained on two thirds of the published rows and tested on the others.
+///
+/// The tree treats all values and labels as unordered, also numbers.
+///
+/// # Citations
+/// [Quinlan 1993]
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Classification {
-    /// The class.
+    /// The class attribute.
     pub class: String,
-    /// Rows it was learnt from.
+    /// Rows that the tree is trained on.
     pub trained_rows: u64,
-    /// Rows it was held against.
+    /// Rows that the tree is tested on.
     pub tested_rows: u64,
-    /// The share of these whose class is told wrongly.
+    /// The share of tested rows with a wrong class.
     pub error: f64,
-    /// The same of a tree that was learnt from the same attributes ungeneralized.
+    /// The same share for a tree on the original attributes.
     pub error_of_original: f64,
-    /// The same of whoever always says the most frequent class.
+    /// The same share for a constant guess of the most frequent class.
     pub error_of_most_frequent: f64,
 }
 
-/// Kullback and Leibler's divergence of the original from the readers' model.
+/// Kullback-Leibler divergence of the original from the model of readers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct KlReport {
     /// In nats; null when it is infinite, because some row of the original cannot occur in the model.
     pub nats: Option<f64>,
     /// In bits.
     pub bits: Option<f64>,
-    /// How the model is made: `closed_form` of all tables; where some form no tree, `ipf` of all, by iterative proportional fitting;
-    /// or `acyclic_subset`, of some that form one, when they have too many combinations of values to be fitted.
+    /// How the model is made: `closed_form` of all tables; `ipf` by iterative proportional fitting where some form no join tree;
+    /// `acyclic_subset` of some tables where fitting is too large.
     pub kl_method: ModelKind,
 }
 
 impl KlReport {
-    /// So many nats of a model that is made like this.
+    /// A divergence in nats, and the kind of its model.
     #[must_use]
     pub fn new(nats: f64, kl_method: ModelKind) -> Self {
         let nats = Some(nats).filter(|nats| nats.is_finite());
@@ -78,9 +82,9 @@ impl KlReport {
 /// Errors of random COUNT queries, relative to the true counts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CountReport {
-    /// Queries that were compared; fewer than were asked for when hardly any query has a row.
+    /// Queries that were compared; fewer than requested when few queries match a row.
     pub queries: u64,
-    /// Queries that were drawn again because no row has them.
+    /// Queries that were drawn again because no row matches them.
     pub redrawn: u64,
     /// The mean of the relative errors.
     pub mean: Option<f64>,
@@ -95,7 +99,7 @@ pub struct CountReport {
 }
 
 impl CountReport {
-    /// What relative errors amount to; `rising` are they in their order.
+    /// The summary of ascending relative errors.
     #[must_use]
     pub fn new(rising: &[f64], redrawn: u64) -> Self {
         let queries = rising.len();
@@ -120,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_summed_up() {
+    fn count_report_summarizes_errors() {
         let report = CountReport::new(&[0.0, 0.0, 0.5, 1.5], 3);
         assert_eq!((report.queries, report.redrawn, report.mean), (4, 3, Some(0.5)));
         assert_eq!((report.median, report.percentile_95, report.largest), (Some(0.0), Some(1.5), Some(1.5)));

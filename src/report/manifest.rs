@@ -1,6 +1,6 @@
-//! The manifest: what a release is, why its rules hold, and figures that anyone can recompute from the parts.
+//! The manifest of a release: its tables, the reason each rule holds, and figures that follow from the parts.
 //!
-//! Nothing here depends on the original beyond what the parts show. Attributes appear under their published names.
+//! The parts determine every figure of the original in a manifest. Attributes have their published names.
 
 use std::collections::BTreeMap;
 
@@ -25,57 +25,55 @@ use crate::publication::{
 pub struct Manifest {
     /// The release; null when it was made without a server.
     pub id: Option<Uuid>,
-    /// All that speaks of the same people; null when it was made without a server.
+    /// The series of datasets about the same people; null when it was made without a server.
     pub series: Option<String>,
     /// When it was made, RFC 3339 UTC.
     pub created_at: String,
-    /// What made it.
+    /// The software and its version.
     pub software: String,
     /// The version of the contract.
     pub contract: u32,
-    /// What one unit of protection is.
+    /// The unit of protection.
     pub unit: Unit,
-    /// How it was made.
+    /// The method that made the tables.
     pub method: MethodName,
     /// The earlier releases it was checked against.
     pub composition: CompositionMode,
     /// The state of the release.
     pub status: ReleaseStatus,
-    /// True when the caller chose the key of the release: its secrets are then the caller's to keep.
+    /// Whether the caller chose the key of the release, and so holds its secrets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reproducible: bool,
-    /// Every submitted rule and how it stands.
+    /// Every rule, and the reason it holds.
     pub rules: Vec<ManifestRule>,
     /// The published tables.
     pub tables: Vec<ManifestTable>,
-    /// What the verifier of the written parts found.
+    /// The results of the verifier on the written parts.
     pub verification: VerificationSummary,
-    /// What only some methods have to say.
+    /// Details of the method; null for methods without details.
     #[serde(serialize_with = "with_sorted_members")]
     #[schema(value_type = Option<Object>)]
     pub method_details: Option<MethodDetailsForm>,
-    /// Public utility.
+    /// Utility figures that follow from the parts.
     pub utility: Utility,
-    /// Dependencies that the adversary is taken to know.
+    /// Dependencies that the adversary is assumed to know.
     pub dependencies: ManifestDependencies,
-    /// Values that an insider can rule out, per attribute: what is protected is protected from whoever does so, too. Null is the missing
-    /// value.
+    /// Values of each attribute that an insider can exclude; the rules hold against insiders too. Null is the missing value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excludable: BTreeMap<String, Vec<Option<String>>>,
-    /// The taxonomies of attributes, as trees over their values: distances go by them, and cells that are nodes stand for the
-    /// leaves below them.
+    /// The taxonomies of attributes, as trees over their values. Distances use them; a cell with a node stands for its leaves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Object>)]
     pub taxonomies: BTreeMap<String, Value>,
-    /// The thresholds that guarantees of rules name, per attribute on whose values they are put.
+    /// The thresholds that guarantees of rules name, by attribute.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thresholds: BTreeMap<String, Vec<Thresholds>>,
-    /// What a reader should know about the choices of the specification.
+    /// Notices on the choices of the specification.
     pub warnings: Vec<SpecificationNotice>,
 }
 
 impl ManifestRule {
-    /// What rows keep.
+    /// The guarantee of rows, also where the unit of protection has several.
     #[must_use]
     pub fn of_rows(&self) -> Guarantee {
         self.enforced.unwrap_or(self.guarantee)
@@ -106,7 +104,7 @@ impl Manifest {
     }
 }
 
-/// How a release was made.
+/// The method of a release and its limits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MethodName {
     /// The method.
@@ -119,34 +117,33 @@ pub struct MethodName {
     pub adversary: Option<AdversaryModel>,
 }
 
-/// A rule and how it stands.
+/// A rule, and the reason it holds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ManifestRule {
-    /// Where the specification states it.
+    /// Its pointer in the specification.
     pub pointer: Option<String>,
     /// Why it is listed.
     pub origin: RuleOrigin,
-    /// What the adversary may know.
+    /// The attributes that the adversary may know.
     pub quasi_identifiers: Vec<String>,
-    /// What stays protected.
+    /// The protected attributes.
     pub sensitive: Vec<String>,
     /// Whether only the joint value of `sensitive` is protected.
     pub combination: bool,
-    /// The guarantee that was asked for, of each unit of protection.
+    /// The declared guarantee, for each unit of protection.
     pub guarantee: Guarantee,
-    /// What rows keep so that it holds, where a unit may have several.
+    /// The stricter guarantee of rows, where a unit may have several rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Guarantee>,
-    /// Of a decomposition: whether no value can have more than the share 1/l of a bucket, whatever is concluded from the release.
-    /// Where it is false, at least l values are listed of each bucket, and no more is promised.
+    /// In a decomposition: whether the posterior of each value is at most 1/l. If false, each bucket only lists at least l values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounded: Option<bool>,
-    /// What made it implied or added.
+    /// The rule that implies it, or the dependency that adds it.
     #[schema(value_type = Option<Object>)]
     pub because: Option<RuleDerivationForm>,
     /// Why it holds.
     pub enforced_by: ManifestEnforcedBy,
-    /// What the buckets of its guardian achieve, from the parts.
+    /// The figures of the table that enforces it, from the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub achieved: Option<ManifestAchieved>,
 }
@@ -155,27 +152,29 @@ pub struct ManifestRule {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum ManifestEnforcedBy {
-    /// No published path leads from what is known to what is sensitive.
+    /// No path of tables leads from known attributes to the sensitive ones.
     Unreachable {
-        /// Always true.
+        /// True in every document.
         unreachable: bool,
     },
-    /// A guardian table stands between.
+    /// Every path passes a guarding table.
     Guardian {
         /// The table.
         guardian: String,
         /// Its attributes that the adversary may know or reach.
         known: Vec<String>,
     },
-    /// The one table of the method.
+    /// The only table of the method enforces it.
     Table {
         /// The table.
         table: String,
     },
 }
 
-/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `excludable`, it is
-/// what the guarantee bounds: the largest share of another value in the rows that are left without them, or of such a value in all rows.
+/// Figures of the buckets that enforce a rule.
+///
+/// The posterior of a bucket is the share of its most frequent sensitive value. Where values are `excludable`, it is the larger
+/// of two shares: of another value among the rows without them, and of such a value among all rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ManifestAchieved {
     /// The largest posterior of any bucket; absent where no attribute is protected.
@@ -217,22 +216,22 @@ pub struct ManifestTable {
     pub attributes: Vec<String>,
     /// Its protection beside other tables.
     pub protection: ProtectionKind,
-    /// What the table guarantees by itself.
+    /// The guarantees that the table keeps by itself.
     pub guards: Vec<ManifestGuard>,
-    /// Its parts; several are tied by `bucket`.
+    /// Its parts; only `bucket` links several parts.
     pub parts: Vec<ManifestPart>,
 }
 
-/// What a guarding table guarantees by itself.
+/// A guarantee that a guarding table keeps by itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ManifestGuard {
-    /// What may be known.
+    /// The attributes that the adversary may know.
     pub quasi_identifiers: Vec<String>,
-    /// What stays protected.
+    /// The protected attributes.
     pub sensitive: Vec<String>,
     /// Whether only the joint value is protected.
     pub joint: bool,
-    /// What holds in every bucket.
+    /// The guarantees of every bucket.
     pub guarantees: Vec<Guarantee>,
 }
 
@@ -241,31 +240,31 @@ pub struct ManifestGuard {
 pub struct ManifestPart {
     /// `qi`, `sa`, `rows`, ...
     pub name: String,
-    /// The columns behind `bucket`.
+    /// The columns after `bucket`.
     pub attributes: Vec<String>,
-    /// The types of the attributes, as typed formats give them.
+    /// The types of the attributes in typed formats.
     pub types: BTreeMap<String, AttributeType>,
     /// Whether the first column is `bucket`.
     pub bucketed: bool,
-    /// What a row stands for.
+    /// The kind of its rows.
     pub row_meaning: RowKind,
-    /// How many rows of each bucket are counterfeits, where there are some.
+    /// The number of counterfeits in each bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfeits_per_bucket: Option<u32>,
     /// The columns whose cells are not exact values.
     pub cells: BTreeMap<String, CellShape>,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// The name of the CSV file.
     pub file: String,
     /// SHA-256 of the CSV file, in hexadecimal.
     pub sha256: String,
-    /// The text of a missing value, in a one-column part that has some.
+    /// The text of a missing value in a part of one column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null: Option<String>,
 }
 
-/// What the verifier found.
+/// The results of the verifier.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VerificationSummary {
     /// Whether every check passed.
@@ -283,7 +282,7 @@ pub struct CheckResult {
     pub check: CheckName,
     /// Whether it passed.
     pub passed: bool,
-    /// What did not hold.
+    /// The first failure that the check found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -291,9 +290,9 @@ pub struct CheckResult {
 /// Public utility of a release.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Utility {
-    /// How many buckets of each size each bucketized table has.
+    /// The number of buckets of each size in each bucketized table.
     pub bucket_sizes: Vec<BucketSizes>,
-    /// The entropy of the model that the parts allow, in nats: how much they leave open. Where the specification asks for it.
+    /// The entropy of the model of the parts, in nats; where the specification asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_entropy_nats: Option<f64>,
     /// How the model is made: `closed_form` of all tables, or `acyclic_subset` of some where they form no join tree.
@@ -308,7 +307,7 @@ pub struct BucketSizes {
     pub table: String,
     /// Rows in each bucket.
     pub size: u64,
-    /// How many there are.
+    /// The number of such buckets.
     pub buckets: u64,
 }
 
@@ -361,18 +360,18 @@ pub enum RuleDerivationForm {
     Dependency(DependencyForm),
 }
 
-/// A remark on a choice of the specification.
+/// A notice on a choice of the specification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SpecificationNotice {
     /// Its subject.
     pub r#type: NoticeKind,
-    /// Where the specification makes the choice.
+    /// The pointer of the choice in the specification.
     pub pointer: Option<String>,
-    /// The remark.
+    /// The notice in a sentence.
     pub detail: String,
 }
 
-/// Who made a release, when and under what name.
+/// The identity and time of a release.
 #[derive(Clone, Debug)]
 pub struct Provenance {
     /// The release.
@@ -387,7 +386,7 @@ pub struct Provenance {
     pub reproducible: bool,
 }
 
-/// What is known of a part once it is written.
+/// The digest and types of a written part.
 #[derive(Clone, Debug)]
 pub struct WrittenPart {
     /// SHA-256 in hexadecimal.

@@ -175,7 +175,7 @@ impl DecomposeForm {
             noise: details.noisy.iter().map(name).collect(),
             repeat_free_groups: details.repeat_free.iter().map(|(attr, free)| (name(*attr), ratio(free))).collect(),
             breaches: details.first.iter().map(breach).collect(),
-            breaches_total: details.tellable.clone(),
+            breaches_total: details.breach_counts.clone(),
         }
     }
 
@@ -193,7 +193,7 @@ impl DecomposeForm {
             noisy: self.noise.iter().map(|name| attr_of(name, names)).collect::<Option<_>>()?,
             bounded: AttrSet::EMPTY,
             repeat_free: self.repeat_free_groups.iter().map(free).collect::<Option<_>>()?,
-            tellable: self.breaches_total.clone(),
+            breach_counts: self.breaches_total.clone(),
             first: self.breaches.iter().map(inferred).collect::<Option<_>>()?,
         })
     }

@@ -1,4 +1,4 @@
-//! The manifest and the public report of a release; parts in every format; the archive.
+//! Documents of a release: manifest, reports, archive, and parts in every format.
 
 mod archive;
 mod counts;

@@ -1,5 +1,7 @@
-//! The public report as a page of HTML: its sentences, and how many buckets of each size every table has, as pictures. Without script and
-//! style, so that it is shown under a policy that allows nothing; whatever comes from a specification or a dataset is escaped.
+//! The public report as a page of HTML: its sentences, and a chart of bucket sizes for each table.
+//!
+//! The page has no script and no style, so that a browser shows it under a policy that allows nothing. Every text from a
+//! specification or a dataset is escaped.
 
 use std::fmt::Write;
 
@@ -7,9 +9,9 @@ use super::manifest::{BucketSizes, Manifest};
 use super::public::{Certainty, PublicReport};
 use crate::publication::{AdversaryModel, Algorithm};
 
-/// A picture has at most so many bars: sizes beyond are put together.
+/// The most bars of a chart; the last bar counts all larger sizes.
 const MAX_BARS: u64 = 40;
-/// The place of a bar and the height of the highest.
+/// The width of a bar with its gap, and the height of the tallest bar.
 const BAR_STEP_PX: u64 = 16;
 const BAR_HEIGHT_PX: u64 = 120;
 
@@ -47,7 +49,7 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> String {
             manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name).collect();
         picture(&mut page, &table.name, &sizes);
     }
-    let _ = writeln!(page, "<h2>Audit</h2>\n<p>{}</p>", escaped(&report.verification));
+    let _ = writeln!(page, "<h2>Verification</h2>\n<p>{}</p>", escaped(&report.verification));
     let _ = writeln!(page, "<h2>How to read it</h2>\n<p>{}</p>", escaped(&report.reading));
     certainties(&mut page, &report.certainty);
     list(&mut page, "Warnings", manifest.warnings.iter().map(|warning| &warning.detail));
@@ -80,7 +82,7 @@ fn picture(page: &mut String, table: &str, sizes: &[&BucketSizes]) {
         *bar = bar.saturating_add(sizes.buckets);
     }
     let highest = bars.iter().copied().max().unwrap_or(0).max(1);
-    let caption = format!("{}: rows of a bucket, and how many buckets have so many", escaped(table));
+    let caption = format!("{}: number of buckets by their number of rows", escaped(table));
     let (across, down) = (bars.len() as u64 * BAR_STEP_PX, BAR_HEIGHT_PX + 2 * BAR_STEP_PX);
     let _ = writeln!(page, "<figure>\n<figcaption>{caption}</figcaption>");
     let _ = writeln!(page, "<svg role=\"img\" aria-label=\"{caption}\" width=\"{across}\" height=\"{down}\">");

@@ -1,4 +1,4 @@
-//! The public report: the manifest in sentences, for whoever files or reads a release. A function of the manifest alone.
+//! The public report: the manifest of a release in sentences. A function of the manifest alone.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,33 +12,33 @@ use crate::publication::{Guarantee, RowKind, TableKind};
 pub struct PublicReport {
     /// The release, in one sentence.
     pub summary: String,
-    /// Per rule: what is promised, why it holds and what was achieved.
+    /// For each rule its promise, the reason it holds, and the worst bucket.
     pub rules: Vec<String>,
-    /// Per table: what it holds.
+    /// The content of each table.
     pub tables: Vec<String>,
     /// What the verifier checked.
     pub verification: String,
-    /// How to read buckets, and what must not be concluded.
+    /// How to read buckets, and which conclusions are wrong.
     pub reading: String,
-    /// With counterfeits: what whoever finds out the values of some rows of a bucket can be sure of.
+    /// With counterfeits: the posteriors of an adversary who knows the values of some rows of a bucket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certainty: Vec<Certainty>,
 }
 
-/// What is certain of a bucket of different values of which some rows are known.
+/// The posterior in a bucket of distinct values when the adversary knows some of its rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Certainty {
     /// Rows of the bucket.
     pub size: u64,
-    /// How many of them are known.
+    /// Rows whose values the adversary knows.
     pub known: u64,
-    /// The share of the values left that are of somebody.
+    /// The share of the remaining values that belong to rows.
     pub real: ManifestRatio,
-    /// How probable it is that one of the other rows has one of the values left.
+    /// The probability that another row has a given one of the remaining values.
     pub posterior: ManifestRatio,
 }
 
-/// The table of certainties lists so many lines for a size of bucket.
+/// The most lines in the table of certainties for one size of buckets.
 const MAX_CERTAINTY_LINES: u64 = 100;
 
 /// Puts a manifest into words.
@@ -50,10 +50,9 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         let classes: u64 =
             manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
         if table.kind == TableKind::Generalized {
-            let shared: Vec<&str> =
-                table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
+            let shared: Vec<&str> = table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
             return format!(
-                "{} holds {attributes}; what stands in the cells of {} is shared by the rows of a class, of which there are {classes}",
+                "{} holds {attributes} in {classes} classes; the rows of a class share the cells of {}",
                 table.name,
                 shared.join(", ")
             );
@@ -61,15 +60,19 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         if table.kind == TableKind::Decomposed {
             let of_values = table.parts.iter().filter(|part| part.row_meaning == RowKind::Values);
             let listed: Vec<&str> = of_values.flat_map(|part| &part.attributes).map(String::as_str).collect();
-            let listed = if listed.is_empty() { String::new() } else { format!("; of {} each lists values", listed.join(", ")) };
+            let listed = if listed.is_empty() {
+                String::new()
+            } else {
+                format!("; each bucket lists the values of {}", listed.join(", "))
+            };
             return format!("{} holds {attributes} in {classes} buckets{listed}", table.name);
         }
         if table.kind == TableKind::Sensitive {
-            return format!("{} holds the joint values of {attributes}, of nobody in particular", table.name);
+            return format!("{} holds the joint values of {attributes}, without a link to rows", table.name);
         }
         match table.guards.first() {
             _ if table.kind == TableKind::Sliced => format!(
-                "{} holds {attributes} in {} parts, tied to each other by {} buckets",
+                "{} holds {attributes} in {} parts, linked only by {} buckets",
                 table.name,
                 table.parts.len(),
                 classes
@@ -77,7 +80,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             None => format!("{} holds the exact tuples of {attributes}", table.name),
             Some(guard) => {
                 format!(
-                    "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {classes} buckets",
+                    "{} holds {attributes}; {} is in a part of its own, linked to the rest only by {classes} buckets",
                     table.name,
                     guard.sensitive.join(", ")
                 )
@@ -95,19 +98,19 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         rules: manifest.rules.iter().map(sentence).collect(),
         tables: tables.collect(),
         verification: format!(
-            "the written parts were read back and re-checked: {}; linkage {}",
+            "the verifier read the written parts back and checked {}; linkage {}",
             passed.collect::<Vec<_>>().join(", "),
             manifest.verification.linkage.in_words()
         ),
-        reading: "in a bucket every row of one part may belong to every row of the other; rows of different tables \
-                  must not be matched by their position or by bucket"
+        reading: "within a bucket, any row of one part may belong to any row of the other; never match rows of \
+                  different tables by position or by bucket label"
             .to_owned(),
         certainty: certainties(manifest),
     }
 }
 
-/// Of buckets with counterfeits: of s rows of which q are known, s - q values of those left are real, and with c counterfeits there are
-/// s + c - q of them.
+/// Certainties of buckets with counterfeits: the adversary who knows q of s rows is left with s - q values of rows and c
+/// counterfeits.
 fn certainties(manifest: &Manifest) -> Vec<Certainty> {
     let mut all = Vec::new();
     for table in &manifest.tables {
@@ -131,15 +134,15 @@ fn sentence(rule: &ManifestRule) -> String {
     let promise = match (rule.bounded, rule.guarantee) {
         (Some(false), Guarantee::LDiversity { l }) => {
             format!(
-                "whoever knows {known} of a person sees at least {l} values of {sensitive}, with no bound on how likely each of them is"
+                "an adversary who knows {known} of a person sees at least {l} values of {sensitive}, with no bound on the probability of each"
             )
         }
-        _ => format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
+        _ => format!("an adversary who knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
     };
     let reason = match &rule.enforced_by {
-        ManifestEnforcedBy::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
-        ManifestEnforcedBy::Guardian { guardian, .. } => format!("table {guardian} stands between"),
-        ManifestEnforcedBy::Table { table } => format!("table {table} holds it"),
+        ManifestEnforcedBy::Unreachable { .. } => format!("no path of published tables leads to {sensitive}"),
+        ManifestEnforcedBy::Guardian { guardian, .. } => format!("every path passes the guarding table {guardian}"),
+        ManifestEnforcedBy::Table { table } => format!("table {table} enforces it"),
     };
     match rule.achieved {
         None => format!("{promise}: {reason}"),
@@ -150,17 +153,17 @@ fn sentence(rule: &ManifestRule) -> String {
     }
 }
 
-/// What a guarantee promises of an attribute.
+/// The promise of a guarantee for a sensitive attribute, as the object of "learns".
 fn promised(guarantee: Guarantee, sensitive: &str) -> String {
     match guarantee {
         Guarantee::KAnonymity { k } => format!("no more than that the person is one of at least {k}"),
         Guarantee::LDiversity { l } => format!("each value of {sensitive} with probability at most 1/{l}"),
-        Guarantee::DistinctLDiversity { l } => format!("of {sensitive} no more than that it is one of {l} values"),
+        Guarantee::DistinctLDiversity { l } => format!("no more of {sensitive} than that it is one of {l} values"),
         Guarantee::EntropyLDiversity { l } => {
-            format!("no more of {sensitive} than leaves the uncertainty of {l} equally likely values")
+            format!("so little of {sensitive} that the uncertainty of {l} equally likely values remains")
         }
         Guarantee::RecursiveLDiversity { c, l } => format!(
-            "{sensitive} so that the likeliest value is less than {c} times as likely as all from the {l}th likeliest on"
+            "a distribution of {sensitive} whose likeliest value is less than {c} times as likely as all from number {l} on together"
         ),
         Guarantee::AlphaK { alpha, k } => {
             format!("each value of {sensitive} with probability at most {alpha}, among at least {k} rows")
@@ -169,13 +172,15 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
             format!("a distribution of {sensitive} that is within {t} of that of the whole table")
         }
         Guarantee::Rho { rho1, rho2, .. } => {
-            format!("nothing of {sensitive} with probability above {rho2} that has at most {rho1} in the whole table")
+            format!(
+                "no fact about {sensitive} with probability above {rho2} whose probability in the whole table is at most {rho1}"
+            )
         }
         Guarantee::Thresholds { least, most, .. } if least == most => {
             format!("each value of {sensitive} with probability at most {most}")
         }
         Guarantee::Thresholds { .. } => {
-            format!("each value of {sensitive} with a probability of at most the threshold that is stated for it")
+            format!("each value of {sensitive} with probability at most the declared threshold of the value")
         }
         Guarantee::Delta { b, distance, .. } => format!(
             "a distribution of {sensitive} that is within {b} of that of the whole table ({})",

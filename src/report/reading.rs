@@ -1,4 +1,4 @@
-//! Manifests read back.
+//! Publications read back from manifests.
 
 use super::manifest::{
     Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable, RuleDerivationForm,
@@ -9,10 +9,10 @@ use crate::publication::{
     PublishedColumn, PublishedTable, RowMeaning, RuleDerivation, TableGuard, TableName, TableProtection,
 };
 
-/// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
+/// The publication that a manifest describes; `names` are the published names of its attributes.
 ///
 /// # Errors
-/// What in the manifest cannot be understood, in words.
+/// A sentence on the first contradiction in the manifest.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = ManifestReader { names };
     let mut method_details =
@@ -38,7 +38,7 @@ struct ManifestReader<'a> {
 impl ManifestReader<'_> {
     fn attr(&self, name: &str) -> Result<Attr, String> {
         let index = self.names.iter().position(|known| known == name);
-        index.map(Attr::from).ok_or_else(|| format!("attribute {name:?} stands in no column"))
+        index.map(Attr::from).ok_or_else(|| format!("no column holds attribute {name:?}"))
     }
 
     fn set(&self, names: &[String]) -> Result<AttrSet, String> {

@@ -10,7 +10,7 @@ use crate::microdata::formats::parquet::ParquetWriter;
 use crate::microdata::formats::{DecimalScales, TypedColumn, TypedKind, TypedRows};
 use crate::microdata::{AttributeType, CellShape};
 
-/// Distinct rows are given on in pieces of so many, as the rows of a part are.
+/// The number of distinct rows in a piece of output, as for the rows of a part.
 const PIECE_ROWS: u64 = 1 << 16;
 const PIECE_BYTES: usize = 16 << 20;
 

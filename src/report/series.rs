@@ -1,4 +1,4 @@
-//! A series as people read it: what was disclosed, what was promised, and what that leaves no room for.
+//! A series for readers: its disclosures, its active rules, and the pairs of attributes that it refuses.
 
 use std::collections::BTreeMap;
 
@@ -9,71 +9,71 @@ use uuid::Uuid;
 use super::manifest::ManifestGuard;
 use crate::publication::{DisclosureStatus, Guarantee, ProtectionKind};
 
-/// All that speaks of the same people, and what was published of it.
+/// The datasets about one set of data subjects, and everything published of them.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// When its first dataset was uploaded, or its first disclosure entered.
+    /// The time of its first dataset or disclosure.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// Its datasets, oldest first; also purged ones.
+    /// Its datasets with the purged ones, oldest first.
     pub datasets: Vec<Uuid>,
-    /// All attributes that were disclosed.
+    /// All disclosed attributes.
     pub attributes: Vec<SeriesAttribute>,
-    /// The published tables, oldest first. Entries are never removed, but for those of a rejected release that nobody read.
+    /// The published tables, oldest first. Only a rejected release that was never read leaves the list.
     pub disclosures: Vec<SeriesDisclosure>,
-    /// The rules that every further release of the same content is held to.
+    /// The active rules: every later release of the same content must satisfy them.
     pub active_rules: Vec<SeriesRule>,
-    /// Which disclosures of the same content share attributes.
+    /// Disclosures of the same content that share attributes.
     pub graph: Vec<SharedAttributes>,
-    /// Pairs of disclosed attributes whose exact values cannot be published side by side any more; of the first 64 attributes of a
-    /// content, by name. What follows from dependencies in the data is not looked at: a plan does that.
+    /// Pairs of disclosed attributes whose exact values cannot be published in one table; of the first 64 attributes of a content,
+    /// by name. Only a plan considers dependencies in the data.
     #[schema(value_type = Vec<Vec<String>>)]
     pub refused_pairs: Vec<[String; 2]>,
 }
 
-/// An attribute that stays the same through the datasets of a series.
+/// An attribute with one meaning in all datasets of a series.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct SeriesAttribute {
     /// Its name.
     pub name: String,
-    /// Other names that it has.
+    /// Its other names.
     pub aliases: Vec<String>,
-    /// The attributes that it is computed from.
+    /// The attributes that determine it.
     pub function_of: Option<Vec<String>>,
 }
 
-/// A published table, for ever.
+/// A published table, as the ledger records it.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct SeriesDisclosure {
-    /// Its own.
+    /// The identifier of the disclosure.
     pub id: Uuid,
-    /// The release; null for what was published elsewhere.
+    /// The release; null for an external table.
     pub release: Option<Uuid>,
     /// The name of the table in the release.
     pub table: String,
-    /// By the names of the dataset.
+    /// The attributes, by their names in the dataset.
     pub attributes: Vec<String>,
-    /// `plain`: exact tuples; `guarding`: it keeps its guards whatever else is published; `exclusive`: neither.
+    /// The protection of the table.
     pub protection: ProtectionKind,
-    /// What every bucket or class holds alone.
+    /// The guarantees that every bucket or class keeps by itself.
     pub guards: Vec<ManifestGuard>,
     /// The published cut of each generalized attribute.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
-    /// `reserved` while the release is held, `published`, or `withdrawn`: it counts all the same.
+    /// The state of the disclosure; it counts in every state.
     pub status: DisclosureStatus,
-    /// When it was entered.
+    /// The time of its record.
     #[schema(format = DateTime)]
     pub recorded_at: String,
-    /// Why it was published without proof.
+    /// The reason for publishing it without proof.
     pub unproven: Option<Unproven>,
 }
 
-/// A statement of who publishes without proof.
+/// The declaration of a caller who publishes without proof.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct Unproven {
-    /// The statement.
+    /// The reason that the caller gives.
     pub reason: String,
 }
 
@@ -82,13 +82,13 @@ pub struct Unproven {
 pub struct SeriesRule {
     /// The release.
     pub release: Uuid,
-    /// Where the specification stated it; null for one that follows from a dependency.
+    /// Its pointer in the specification; null for a rule that follows from a dependency.
     pub pointer: Option<String>,
-    /// What may be known.
+    /// The attributes that the adversary may know.
     pub quasi_identifiers: Vec<String>,
-    /// What stays protected; of several attributes, the joint value.
+    /// The protected attributes; of several, the joint value.
     pub sensitive: Vec<String>,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
 }
 
@@ -99,6 +99,6 @@ pub struct SharedAttributes {
     pub a: Uuid,
     /// The later one.
     pub b: Uuid,
-    /// Through these attributes.
+    /// The shared attributes.
     pub shared: Vec<String>,
 }

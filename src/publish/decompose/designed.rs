@@ -89,7 +89,7 @@ impl DecomposedTable {
             noisy: drawn.noisy,
             bounded: drawn.bounded,
             repeat_free: drawn.repeat_free.iter().map(|(attr, free)| (*attr, (*free, buckets))).collect(),
-            tellable: BreachKind::ALL.into_iter().map(count).collect(),
+            breach_counts: BreachKind::ALL.into_iter().map(count).collect(),
             first: all.into_iter().take(DecompositionDetails::LISTED).collect(),
         }
     }

@@ -247,11 +247,11 @@ fn figures(
         noisy: claim.said.noisy,
         bounded: AttrSet::one(claim.said.primary),
         repeat_free: BTreeMap::new(),
-        tellable: BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect(),
+        breach_counts: BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect(),
         first: all.iter().take(DecompositionDetails::LISTED).copied().collect(),
     };
     for told in &all {
-        *found.tellable.entry(told.kind).or_default() += 1;
+        *found.breach_counts.entry(told.kind).or_default() += 1;
     }
     let buckets = shown.primary.len();
     for (at, &attr) in others.iter().enumerate() {

@@ -58,7 +58,7 @@ fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]
         noisy: noisy.iter().copied().collect(),
         bounded: bounded.iter().copied().collect(),
         repeat_free: BTreeMap::from([(SALARY, (free, 2))]),
-        tellable: BreachKind::ALL.into_iter().map(|kind| (kind, count(kind))).collect(),
+        breach_counts: BreachKind::ALL.into_iter().map(|kind| (kind, count(kind))).collect(),
         first,
     }
 }
@@ -208,7 +208,7 @@ const EXACT: &[Fault] = &[
     (
         "chains miscounted",
         |w| {
-            method_details(w).tellable.insert(Chain, 1);
+            method_details(w).breach_counts.insert(Chain, 1);
         },
         &[Kept],
     ),
@@ -262,7 +262,7 @@ const NOISY: &[Fault] = &[
         "what is forced kept back",
         |w| {
             method_details(w).first.pop();
-            method_details(w).tellable.insert(Forced, 0);
+            method_details(w).breach_counts.insert(Forced, 0);
         },
         &[Kept],
     ),
@@ -305,7 +305,7 @@ fn all_rows_of_a_primary_value_may_be_left_out() {
         drop_joint(&mut world, occ);
     }
     let said = method_details(&mut world);
-    (said.first, said.tellable) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
+    (said.first, said.breach_counts) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
     for (original, witness) in [(true, true), (true, false), (false, false)] {
         let audit = world.audit_with(original, witness);
         assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);

@@ -303,7 +303,7 @@ async fn the_table_of_the_paper_is_sliced() {
         .ok(200);
     assert_eq!(judged["verified"], true, "{judged:#}");
     let report = server.get(&format!("/v1/releases/{}/report", text(&manifest["id"]))).await.ok(200);
-    assert!(text(&report["tables"][0]).contains("in 2 parts, tied to each other by"), "{report:#}");
+    assert!(text(&report["tables"][0]).contains("in 2 parts, linked only by"), "{report:#}");
     server.stop().await;
 }
 

@@ -400,7 +400,7 @@ async fn the_archive_holds_the_release() {
         resource["schema"]["fields"].as_array().unwrap().iter().map(|field| &field["type"]).collect();
     assert_eq!(fields, ["integer", "integer", "number", "string"]);
     let readme = file("README.txt");
-    for expected in ["t1.qi.csv", "must not be concluded", "`bucket`", "missing value"] {
+    for expected in ["t1.qi.csv", "Conclusions to avoid", "`bucket`", "missing value"] {
         assert!(readme.contains(expected), "{expected} is missing in\n{readme}");
     }
     assert!(readme.lines().all(|line| line.chars().count() <= 80), "{readme}");
