@@ -1,4 +1,4 @@
-//! What is accepted at most, and how much may be under way. Bytes may be written as 512MiB or 2GB.
+//! Limits of requests and jobs. Sizes accept units such as 512MiB or 2GB.
 
 use std::time::Duration;
 
@@ -9,49 +9,49 @@ use serde::Serialize;
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 #[command(next_help_heading = "Limits")]
 pub struct RequestLimits {
-    /// The most rows of a table
+    /// Maximum number of rows of a table
     #[arg(long, env = "GUARDIAN_MAX_ROWS", default_value_t = Self::DEFAULT.max_rows, value_parser = clap::value_parser!(u64).range(1..=4_294_967_294))]
     pub max_rows: u64,
-    /// The most bytes of one cell of a table
-    #[arg(long, env = "GUARDIAN_MAX_CELL_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_cell_bytes, value_parser = piece)]
+    /// Maximum size of a cell of a table
+    #[arg(long, env = "GUARDIAN_MAX_CELL_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_cell_bytes, value_parser = chunk_bytes)]
     pub max_cell_bytes: u64,
-    /// The most bytes of one row of a table, as CSV or NDJSON
-    #[arg(long, env = "GUARDIAN_MAX_ROW_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_row_bytes, value_parser = piece)]
+    /// Maximum size of a row of a CSV or NDJSON table
+    #[arg(long, env = "GUARDIAN_MAX_ROW_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_row_bytes, value_parser = chunk_bytes)]
     pub max_row_bytes: u64,
-    /// The most bytes of one record batch of an Arrow stream or one page of a Parquet file, which are held as a whole
+    /// Maximum size of a record batch of an Arrow stream or a page of a Parquet file
     #[arg(long, env = "GUARDIAN_MAX_BATCH_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_batch_bytes, value_parser = bytes)]
     pub max_batch_bytes: u64,
-    /// The most bytes that an upload may decompress to
+    /// Maximum decompressed size of an upload
     #[arg(long, env = "GUARDIAN_MAX_DECOMPRESSED_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_decompressed_bytes, value_parser = bytes)]
     pub max_decompressed_bytes: u64,
-    /// The most decompressed bytes for each compressed one, after the first 64 MiB
+    /// Maximum decompression ratio after the first 64 MiB
     #[arg(long, env = "GUARDIAN_MAX_DECOMPRESSION_RATIO", value_name = "RATIO", default_value_t = Self::DEFAULT.max_decompression_ratio, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_decompression_ratio: u64,
-    /// The most bytes of a JSON document, such as a job
+    /// Maximum size of a JSON document, such as a job
     #[arg(long, env = "GUARDIAN_MAX_DOCUMENT_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_document_bytes, value_parser = bytes)]
     pub max_document_bytes: u64,
-    /// Seconds in which at least 16 KiB of a body must arrive, or its end; else it is answered 408
+    /// Seconds within which the next 16 KiB of a body or its end must arrive; otherwise the answer is 408
     #[arg(long, env = "GUARDIAN_UPLOAD_IDLE_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.upload_idle_seconds, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub upload_idle_seconds: u64,
-    /// Seconds in which a whole upload must arrive; else it is answered 408
+    /// Seconds within which a whole upload must arrive; otherwise the answer is 408
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.max_upload_seconds, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_upload_seconds: u64,
-    /// Requests under way at the same time, of every kind; beyond, they are answered 429
+    /// Maximum number of concurrent requests; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_REQUESTS", default_value_t = Self::DEFAULT.max_requests, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_requests: u32,
-    /// Callers that wait for jobs at the same time, by wait= or by events; beyond, they are answered 429
+    /// Maximum number of callers that wait for jobs, by wait= or events; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_WAITING", default_value_t = Self::DEFAULT.max_waiting, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_waiting: u32,
-    /// Downloads of parts and archives at the same time; beyond, they are answered 429
+    /// Maximum number of concurrent downloads of parts and archives; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_DOWNLOADS", default_value_t = Self::DEFAULT.max_downloads, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_downloads: u32,
-    /// Connections at the same time; others wait until one ends
+    /// Maximum number of concurrent connections; others wait
     #[arg(long, env = "GUARDIAN_MAX_CONNECTIONS", default_value_t = Self::DEFAULT.max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
 }
 
 impl RequestLimits {
-    /// What holds unless stated.
+    /// The defaults of the command line.
     pub const DEFAULT: Self = Self {
         max_rows: 4_294_967_294,
         max_cell_bytes: 64 << 10,
@@ -75,31 +75,31 @@ impl Default for RequestLimits {
     }
 }
 
-/// The limits of whoever judges and runs jobs.
+/// The limits of processes that plan and run jobs.
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 #[command(next_help_heading = "Limits")]
 pub struct JobLimits {
-    /// Memory that the jobs and plans of this process may take together, as estimated beforehand; 0 for no bound. Default: half of
-    /// the memory of the machine, or of the control group where that has less
+    /// Memory budget of the jobs and plans of this process; 0 for no bound. Default: half of the memory of the machine or of the
+    /// control group, whichever is smaller
     #[arg(long, env = "GUARDIAN_MEMORY_BUDGET", value_name = "BYTES", value_parser = bytes)]
     pub memory_budget: Option<u64>,
-    /// Seconds that one attempt of a job may run; it then ends as failed, with deadline. Without a bound unless given
+    /// Seconds that one attempt of a job may run; it then fails with deadline. Default: no bound
     #[arg(long, env = "GUARDIAN_MAX_JOB_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_job_seconds: Option<u64>,
-    /// The most distinct values of a column that a job uses; a column with more can only be dropped
+    /// Maximum number of distinct values of a column; a column with more can only be dropped
     #[arg(long, env = "GUARDIAN_MAX_DISTINCT", default_value_t = Self::DEFAULT.max_distinct, value_parser = clap::value_parser!(u64).range(1..=4_294_967_294))]
     pub max_distinct: u64,
-    /// The most bytes that the distinct values of such a column take together
+    /// Maximum total size of the distinct values of a column
     #[arg(long, env = "GUARDIAN_MAX_DICTIONARY_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_dictionary_bytes, value_parser = bytes)]
     pub max_dictionary_bytes: u64,
 }
 
 impl JobLimits {
-    /// What holds unless stated.
+    /// The defaults of the command line.
     pub const DEFAULT: Self =
         Self { memory_budget: None, max_job_seconds: None, max_distinct: 1 << 22, max_dictionary_bytes: 512 << 20 };
 
-    /// How long an attempt may run.
+    /// The longest duration of an attempt.
     #[must_use]
     pub fn max_job(&self) -> Option<Duration> {
         self.max_job_seconds.map(Duration::from_secs)
@@ -112,7 +112,7 @@ impl Default for JobLimits {
     }
 }
 
-/// A number of bytes, with or without a unit.
+/// Parses a number of bytes, with or without a unit.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let unit = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
@@ -125,17 +125,18 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         "mb" => 1_000_000,
         "gb" => 1_000_000_000,
         "tb" => 1_000_000_000_000,
-        _ => return Err("the unit may be KiB, MiB, GiB, TiB, kB, MB, GB or TB".to_owned()),
+        _ => return Err("the unit must be KiB, MiB, GiB, TiB, kB, MB, GB or TB".to_owned()),
     };
-    let number: u64 = digits.trim().parse().map_err(|_| "write a whole number of bytes, such as 512MiB".to_owned())?;
-    number.checked_mul(unit).ok_or_else(|| "more bytes than can be counted".to_owned())
+    let number: u64 =
+        digits.trim().parse().map_err(|_| "the size must be an integer number of bytes, such as 512MiB".to_owned())?;
+    number.checked_mul(unit).ok_or_else(|| "the size is too large".to_owned())
 }
 
-/// Bytes of something that is held in memory as a whole, and that a stored piece of a column must hold.
-fn piece(text: &str) -> Result<u64, String> {
-    const MOST: u64 = 16 << 20;
+/// Parses the size of a cell or row, which must fit into a chunk of a column.
+fn chunk_bytes(text: &str) -> Result<u64, String> {
+    const MAX_CHUNK_BYTES: u64 = 16 << 20;
     let found = bytes(text)?;
-    if found <= MOST { Ok(found) } else { Err("at most 16MiB".to_owned()) }
+    if found <= MAX_CHUNK_BYTES { Ok(found) } else { Err("at most 16MiB".to_owned()) }
 }
 
 #[cfg(test)]
@@ -153,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_command_line() {
+    fn defaults_equal_those_of_the_command_line() {
         let line = Line::try_parse_from(["guardian"]).unwrap();
         assert_eq!((line.requests, line.jobs), (RequestLimits::default(), JobLimits::default()));
     }
 
     #[test]
-    fn bytes_have_units() {
+    fn bytes_accept_units() {
         for (text, expected) in [
             ("0", 0),
             ("512MiB", 512 << 20),

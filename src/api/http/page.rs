@@ -1,4 +1,4 @@
-//! Pages of lists with cursors.
+//! Query parameters of lists and named documents, and pages of lists with cursors.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -29,6 +29,16 @@ pub(in crate::api) struct PageQuery {
     pub(in crate::api) limit: Option<u32>,
     /// `next` of the previous page.
     pub(in crate::api) cursor: Option<String>,
+}
+
+/// The requested version of a named document.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct VersionQuery {
+    /// The version; by default the latest.
+    #[param(minimum = 1)]
+    pub(in crate::api) version: Option<u32>,
 }
 
 /// The requested number of items, 1 to 1000.

@@ -1,4 +1,4 @@
-//! A release as one file.
+//! Download of a release as a zip file.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -15,14 +15,14 @@ use crate::api::http::limits::hold_permit;
 use crate::ports::{StoreError, problem_of};
 use crate::problem::Problem;
 
-/// A release as one zip file
+/// Downloads a release as a zip file
 ///
-/// Every part as CSV, `manifest.json`, `report.json`, `README.txt` for the reader, and `datapackage.json` (Frictionless).
+/// The archive contains each part as CSV, `manifest.json`, `report.json`, `README.txt` and `datapackage.json` (Frictionless).
 #[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", 
-    params(("id" = Uuid, Path), ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
+    params(("id" = Uuid, Path), ("If-None-Match" = Option<String>, Header, description = "ETags of the client; an unchanged archive is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String)), content((Vec<u8> = "application/zip"))),
-        (status = 304, description = "the archive has the ETag that If-None-Match names")))]
+        (status = 304, description = "the archive has an ETag of If-None-Match")))]
 pub(in crate::api) async fn get(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
@@ -34,23 +34,23 @@ pub(in crate::api) async fn get(
     hash.update(release.manifest.to_string());
     hash.update(release.report.to_string());
     let digest = hash.finalize();
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    // another version may pack the same files in other bytes
+    let digest = hex::encode(digest);
+    // another version may pack the files into other bytes
     let etag = format!("\"{digest}-zip-{}\"", env!("CARGO_PKG_VERSION"));
     if etag_matches(&headers, &etag) {
         return Ok(not_modified(etag));
     }
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
-    served::open(&app, &caller, &release).await?;
-    let place = app.bounds.downloads.try_acquire()?;
+    served::record_read(&app, &caller, &release).await?;
+    let permit = app.bounds.downloads.try_acquire()?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(part_stream::archive(app, release, manifest, report).await?));
-    let stated = [
+    let fields = [
         (header::CONTENT_TYPE, "application/zip"),
         (header::ETAG, etag.as_str()),
         (header::CONTENT_DISPOSITION, attachment.as_str()),
     ];
-    set_etag(&mut response, stated);
-    Ok(hold_permit(response, place))
+    set_etag(&mut response, fields);
+    Ok(hold_permit(response, permit))
 }

@@ -1,5 +1,4 @@
-//! Attacks on releases, played as audits. Reaches parts and manifests only, never a dataset: what needs the original is played by
-//! `originals`.
+//! Attacks on releases that need only parts and manifests. `attacks_on_original` handles the others.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +15,7 @@ use crate::problem::Problem;
 use crate::spec::Attack;
 use crate::{engine, spec};
 
-/// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
+/// The attack and its parameters. A hand-written reader reports all faults in one answer.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
 pub(in crate::api) struct AttackRequest {
@@ -24,53 +23,50 @@ pub(in crate::api) struct AttackRequest {
     rule: Option<String>,
 }
 
-/// Plays an attack on a release
+/// Runs an attack against a release
 ///
-/// `exact_posteriors` counts every world that the published parts allow, one by one, for releases of at most 16 rows: a world gives
-/// each person one row of every table, no row twice, so that tables which share an attribute agree on it, and all worlds are
-/// equally probable. It learns more than a rule allows when the share of worlds in which a person of known attributes has a
-/// sensitive value exceeds the rule's bound. More rows, or too many worlds, are `work-limit`. What an adversary knows of
-/// dependencies is not in it.
+/// `exact_posteriors` enumerates the possible worlds of a release of at most 16 rows. A possible world gives each person one row of
+/// every table, no row twice, so that tables agree on shared attributes; all worlds are equally probable. A finding is a person whose
+/// sensitive value has a larger share of the worlds than the rule allows. More rows or too many worlds are `work-limit`. The attack
+/// ignores functional dependencies.
 ///
-/// `join` is played on releases by `sequential`, with those that they were made against: rows that match are put together, and for
-/// every requirement, or the one whose pointer is given as `rule`, `joins` tells what it comes to on each join that counts, and in which
-/// group. There is a breach where that is not what was asked for. A join of too many tuples is `work-limit`; an earlier release that is
-/// withdrawn is `gone`. Against a table that was published elsewhere and entered it reads the dataset that holds its rows, and needs
-/// the scope `releases:internal`; it is in the audit log then, and `gone` when that dataset was purged.
+/// `join` joins a release by `sequential` with the releases that it was checked against. For each requirement, or the one with the
+/// pointer `rule`, `joins` contains the measure of every join and its worst group. A finding is a measure that breaks the
+/// requirement. A join with too many tuples is `work-limit`; a withdrawn earlier release is `gone`. With an external table the attack
+/// reads the dataset of its rows: this needs the scope `releases:internal`, adds an entry to the audit log, and is `gone` after a
+/// purge of that dataset.
 ///
-/// `chain`, `exclusion`, `excludable` and `forced` are played on the parts of decomposed releases. A joint row is possible at a place
-/// of its primary value when some assignment of all joint rows puts it there with values that each bucket lists. `chain`: whoever
-/// knows somebody's primary value is left with fewer than `lambda` values (2 where nothing is said) of another sensitive attribute.
-/// `exclusion`: the same for whoever knows of up to `excluded` (1) primary values that they are not somebody's; what fewer exclusions
-/// tell is not listed again. The posterior of such a finding is what one of the values left has at least. `forced`: a value is certain
-/// of more of a bucket's rows than 1/l. `excludable`: a listed value that no assignment has, which is noise that protects nobody.
+/// `chain`, `exclusion`, `excludable` and `forced` use the parts of decomposed releases. A joint row is possible at a position of its
+/// primary value if some assignment of all joint rows puts it there and each bucket lists its values. `chain`: an adversary who knows
+/// a person's primary value excludes all but fewer than `lambda` (default 2) values of another sensitive attribute. `exclusion`: the
+/// same for an adversary who excludes up to `excluded` (default 1) primary values; findings of fewer exclusions are not repeated. The
+/// posterior of such a finding is the lower bound for one of the remaining values. `forced`: a value is certain for more than 1/l of
+/// the rows of a bucket. `excludable`: no assignment contains a listed value, so that this noise protects nothing.
 ///
-/// `corruption` is played on the parts of bucketized tables, also of those with counterfeits: whoever knows the sensitive values of
-/// `corrupted` (1) rows of a bucket, those that tell most, removes them from the bucket's. A value that is left more than once is
-/// real; one that is left once may be a counterfeit. A finding is a bucket in which a value of another row is then more probable than
-/// the rule allows.
+/// `corruption` uses the parts of bucketized tables, with or without counterfeits. The adversary knows the sensitive values of
+/// `corrupted` (default 1) rows of a bucket, the most informative ones, and removes them from the bucket. A value that remains more
+/// than once is real; a value that remains once may be a counterfeit. A finding is a bucket in which a value of another row exceeds
+/// the bound of the rule.
 ///
-/// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
-/// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
-/// published attribute go with the values of the sensitive one. For the targets, at most 20,000 rows of the other half, what the
-/// tables leave possible of both is held against these counts, for every rule that protects one attribute. A finding is an attribute
-/// by which the true value is given, on average over the targets, a higher probability than the rule allows to any value, beyond
-/// what chance explains.
+/// `proxy` needs the original: the scope `releases:internal` and an entry in the audit log. A fixed secret half of the original
+/// represents the adversary's knowledge of similar people: how often the values of each published attribute occur with the sensitive
+/// values. For at most 20,000 target rows of the other half, the attack combines the candidates that the tables leave with these
+/// counts, for each rule that protects one attribute. A finding is an attribute that gives the true value, on average over the
+/// targets, a significantly higher probability than the rule allows.
 ///
-/// `negative_association` needs the original, and so the scope `releases:internal`; it is in the audit log. It is played on
-/// bucketized tables of exact values, also with counterfeits, against rules that bound the share of each value. A value of a
-/// quasi-identifier that 30 rows of the original have or more excludes a sensitive value that is ten times rarer among them than in the whole, or does not
-/// occur there. Whoever knows that crosses out of somebody's bucket what the person's values exclude; in a bucket with
-/// counterfeits, a value that occurs once and that all of its rows exclude is taken for one of them. A finding is a bucket and a
-/// row, by what is known of it, for which a value that is left is then more probable than the rule allows; rows that are alike are
-/// one. `worst` is over those for whom something is crossed out. Nothing is told of a row that excludes all values of its bucket. Too
-/// many different rows in buckets of too many values are `work-limit`.
+/// `negative_association` needs the original: the scope `releases:internal` and an entry in the audit log. It attacks bucketized
+/// tables of exact values, with or without counterfeits, under rules that bound the share of each value. A value of a
+/// quasi-identifier with at least 30 rows excludes a sensitive value that does not occur among them, or that is ten times rarer there
+/// than in the whole table. The adversary removes the excluded values from a person's bucket. In a bucket with counterfeits, a value
+/// that occurs once and that all rows exclude counts as a counterfeit. A finding is a bucket and a row, given by its known values,
+/// with a remaining value that is more probable than the rule allows; equal rows are one finding. `worst` covers rows with excluded
+/// values only. A row that excludes all values of its bucket has no finding. Too many distinct rows in buckets of too many values are
+/// `work-limit`.
 ///
-/// `membership` needs the original, and so the scope `releases:internal`; it is in the audit log. Of every table that is tied by
-/// bucket it tells how many tuples match some bucket in all parts and are no row of the original (`fake_full`; `fake_qi` without
-/// protected attributes), and by how many buckets rows and other tuples are matched; where parts share attributes, they agree on
-/// these. Where there are too many tuples to be counted, numbers are estimated from a sample, with their standard error. No rule
-/// bounds it: there is no breach.
+/// `membership` needs the original: the scope `releases:internal` and an entry in the audit log. For each bucketized table it counts
+/// the tuples that match a bucket in all parts and are not rows of the original (`fake_full`; `fake_qi` without protected
+/// attributes), and the buckets that rows and other tuples match. Parts agree on shared attributes. Large numbers are estimates from
+/// a sample, with their standard error. No rule bounds membership, so the attack has no findings.
 #[utoipa::path(post, path = "/v1/releases/{id}/attacks", tag = "releases", params(("id" = Uuid, Path)),
     request_body = AttackRequest, responses((status = 200, body = AttackReport)))]
 pub(in crate::api) async fn create(

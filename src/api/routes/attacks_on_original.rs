@@ -1,4 +1,4 @@
-//! Attacks on releases that need the original: for those alone who may know what it says.
+//! Attacks on releases that need the original, and therefore the scope `releases:internal`.
 
 use uuid::Uuid;
 
@@ -11,28 +11,28 @@ use crate::identity::{Caller, Scope};
 use crate::problem::{Kind, Problem};
 use crate::spec::Attack;
 
-/// Plays an attack on a release, beside what it was made from.
+/// Runs an attack against a release and its original.
 ///
 /// # Errors
-/// `forbidden` without the scope, `gone` without the original, or what stops the attack.
+/// `forbidden` without the scope, `gone` without the original, or the problem of the attack.
 pub(in crate::api) async fn attack_on_original(
     app: &App,
     caller: &Caller,
     id: Uuid,
     (attack, rule): (Attack, Option<String>),
 ) -> Result<AttackReport, Problem> {
-    must_see(caller, "the original")?;
+    check_internal_scope(caller, "the original")?;
     let (release, _) = served::read(app, caller, id).await?;
     let original = app.service.original(caller, &release).await?;
     let (manifest, storage) = open_stored_parts(app, caller, id).await?;
     let attacked = run_blocking(move |control| {
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
-        let stated = match attack {
+        let tables_of = match attack {
             Attack::NegativeAssociation => engine::stated_with_counterfeits,
             _ => engine::stated_by,
         };
-        let (material, _room) = storage.read_as(stated, control)?;
+        let (material, _room) = storage.read_as(tables_of, control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         let material = material.beside(file);
         match attack {
@@ -44,17 +44,17 @@ pub(in crate::api) async fn attack_on_original(
     attacked.await
 }
 
-/// Joins a sequential release with all that it was made against, tables that were entered among them.
+/// Joins a sequential release with the earlier releases and external tables that it was checked against.
 ///
 /// # Errors
-/// `forbidden` without the scope, `gone` where a release or the rows of a table are, or what stops the attack.
+/// `forbidden` without the scope, `gone` without a release or the rows of a table, or the problem of the attack.
 pub(in crate::api) async fn join_attack(
     app: &App,
     caller: &Caller,
     id: Uuid,
     rule: Option<String>,
 ) -> Result<AttackReport, Problem> {
-    must_see(caller, "the rows of tables that were entered")?;
+    check_internal_scope(caller, "the rows of external tables")?;
     let (release, manifest) = served::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
     let entered = ids(engine::entered(&manifest));
@@ -72,12 +72,12 @@ pub(in crate::api) async fn join_attack(
     attacked.await
 }
 
-/// Only who may see the original may have it used.
-fn must_see(caller: &Caller, what: &str) -> Result<(), Problem> {
+/// Rejects callers who may not read the original.
+fn check_internal_scope(caller: &Caller, what: &str) -> Result<(), Problem> {
     if caller.has_scope(Scope::ReleasesInternal) {
         return Ok(());
     }
     let scope = Scope::ReleasesInternal.name();
-    let detail = format!("the attack needs {what}, and so a key with the scope {scope}");
+    let detail = format!("the attack needs {what}, which requires the scope {scope}");
     Err(Problem::new(Kind::Forbidden, detail).with("scope", scope))
 }

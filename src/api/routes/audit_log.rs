@@ -1,4 +1,4 @@
-//! The audit log, for those who run the service and those who answer for its releases.
+//! The audit log, for operators and approvers.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,26 +14,26 @@ use crate::api::http::page::ListPage;
 use crate::ports::{AuditAction, AuditEntry, AuditFilter, problem_of};
 use crate::problem::{Kind, Problem};
 
-/// Which lines to list.
+/// Filters of the audit log.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct AuditQuery {
-    /// Only what was done at this time or later.
+    /// Only entries of this time or later.
     since: Option<DateTime<Utc>>,
-    /// Only this action, such as `release.approve`.
+    /// Only entries of this action, such as `release.approve`.
     action: Option<String>,
-    /// The most items, 1 to 1000.
+    /// The maximum number of items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// Who did what, newest first
+/// Lists the audit log, newest first
 ///
-/// The log only grows. It holds ids and names of actions, never a value of the data. `key` is null without authentication, from
-/// the command line and for what the service does by itself.
+/// The log is append-only. It contains ids and names of actions, but no value of the data. `key` is null without authentication,
+/// for the command line and for actions of the service itself.
 #[utoipa::path(get, path = "/v1/audit-log", tag = "operation", params(AuditQuery),
     responses((status = 200, body = ListPage<AuditEntry>)))]
 pub(in crate::api) async fn list(
@@ -47,7 +47,7 @@ pub(in crate::api) async fn list(
         Problem::new(Kind::MalformedRequest, format!("action must be one of {names}"))
     };
     let action = query.action.as_deref().map(|name| named(name).ok_or_else(unknown)).transpose()?;
-    // times are kept in whole microseconds
+    // the store keeps microseconds
     let filter = AuditFilter { since: query.since.map(|since| since.trunc_subsecs(6)), action };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.audit(&caller.tenant, filter, cursor, page::limit(query.limit)?).await;

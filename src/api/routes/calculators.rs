@@ -1,4 +1,4 @@
-//! Calculators. They are told numbers and know of no data.
+//! Calculators on numbers of the request; they read no data.
 
 use axum::Json;
 use serde::Serialize;
@@ -10,67 +10,64 @@ use crate::model::NoisyRatio;
 use crate::problem::Problem;
 use crate::spec::{DifferentialInference, read_differential_inference};
 
-/// With at least this probability an adversary counts as sure.
+/// The probability from which an inference counts as certain.
 const CERTAINTY_THRESHOLD: f64 = 0.9;
 
-/// Two counts that are answered with Laplace noise.
+/// Two counts answered with Laplace noise.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
-)]
+#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
 pub(in crate::api) struct DifferentialInferenceDocument {
-    /// How many rows have what is known of a person: above 0.
+    /// The number of rows with the known attributes; above 0.
     #[schema(example = "1000")]
     x: String,
-    /// How many of them have the sensitive value too: at most `x`.
+    /// The number of these rows with the sensitive value; at most `x`.
     #[schema(example = "800")]
     y: String,
-    /// The scale of the noise of each answer: its sensitivity divided by its budget.
+    /// The scale of the noise of each answer: sensitivity divided by budget.
     #[schema(example = "10")]
     scale: String,
-    /// The share of the sensitive value that must not be inferred: above 0 and at most 1.
+    /// The largest share that an adversary may infer; above 0 and at most 1.
     #[schema(example = "0.6")]
     threshold: String,
-    /// How near an inference is to be, as a part of the ratio: above 0 and at most 1. 0.1 when not given.
+    /// The relative error of an inference; above 0 and at most 1, by default 0.1.
     #[schema(example = "0.1")]
     within: Option<String>,
 }
 
-/// What the ratio of the answers tells.
+/// The inference from the ratio of two noisy answers.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct InferredRatio {
     /// The share of the sensitive value, `y/x`.
     ratio: f64,
-    /// By what the mean of the ratio of the answers exceeds it, to second order.
+    /// The bias of the ratio of the answers, to second order.
     factor: f64,
     /// The mean of the ratio of the answers, to second order.
     taylor_mean: f64,
-    /// Its variance, to second order.
+    /// The variance of the ratio of the answers, to second order.
     taylor_variance: f64,
-    /// How probable it is that the answer to `x` is not above 0.
+    /// The probability that the answer to `x` is at most 0.
     p_nonpositive: f64,
-    /// How probable it is that the ratio of the answers is as near to the share as `within` asks.
+    /// The probability that the ratio of the answers is within `within` of the share.
     prob_within: f64,
-    /// Whether the share is above the threshold and inferred with a probability of at least 0.9.
+    /// Whether the share exceeds the threshold and is inferred with probability at least 0.9.
     breach: bool,
-    /// `moments-do-not-exist`: the answer to `x` can be next to 0, so that mean and variance are formal. `budget-is-shared`: the scale
-    /// must be that which both queries get out of one budget.
+    /// `moments-do-not-exist`: the answer to `x` can be close to 0, so that mean and variance are formal. `budget-is-shared`: both
+    /// queries must share one budget, and the scale must reflect this.
     caveats: Vec<&'static str>,
 }
 
-/// What two noisy counts tell of a share
+/// Infers a share from two noisy counts
 ///
-/// Noise that hides one person in each of two counts does not hide their ratio where the counts are large: whoever divides them learns
-/// the share of a sensitive value among those who have what is known. Nothing is looked at but the numbers that are sent.
+/// Noise that hides one person in each of two counts does not hide the ratio of large counts. The ratio reveals the share of a
+/// sensitive value among the people with the known attributes. The calculation uses only the numbers of the request.
 #[utoipa::path(post, path = "/v1/analyses/differential-inference", tag = "analyses",
     request_body = DifferentialInferenceDocument, responses((status = 200, body = InferredRatio)))]
 pub(in crate::api) async fn differential_inference(
     Authenticated(_caller): Authenticated,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<InferredRatio>, Problem> {
-    let asked = read_differential_inference(&document).map_err(Problem::of_faults)?;
-    let DifferentialInference { x, y, scale, within, .. } = asked;
+    let request = read_differential_inference(&document).map_err(Problem::of_faults)?;
+    let DifferentialInference { x, y, scale, within, .. } = &request;
     let noisy = NoisyRatio { x: x.to_f64(), y: y.to_f64(), scale: scale.to_f64() };
     let prob_within = noisy.within(within.to_f64());
     Ok(Json(InferredRatio {
@@ -80,7 +77,7 @@ pub(in crate::api) async fn differential_inference(
         taylor_variance: noisy.variance(),
         p_nonpositive: noisy.nonpositive(),
         prob_within,
-        breach: asked.exceeds() && prob_within >= CERTAINTY_THRESHOLD,
+        breach: request.exceeds() && prob_within >= CERTAINTY_THRESHOLD,
         caveats: vec!["moments-do-not-exist", "budget-is-shared"],
     }))
 }

@@ -1,4 +1,4 @@
-//! Datasets: lists, descriptions, purge.
+//! Listing, describing and purging datasets.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,12 +18,12 @@ use crate::ports::{DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap, p
 use crate::problem::Problem;
 use crate::report::{ManifestRatio, SpecificationNotice};
 
-/// An uploaded table.
+/// An uploaded microdata table.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct Dataset {
     id: Uuid,
     name: Option<String>,
-    /// All that speaks of the same people; the dataset's own id unless named.
+    /// The series of all datasets and releases of the same people; by default the dataset's own id.
     series: String,
     same_people: Option<bool>,
     record_key: Option<Vec<String>>,
@@ -31,47 +31,47 @@ pub(in crate::api) struct Dataset {
     max_rows_per_subject: Option<u64>,
     created_at: DateTime<Utc>,
     rows: u64,
-    /// Bytes of the uploaded body.
+    /// Size of the uploaded body in bytes.
     bytes: u64,
     /// The media type of the upload.
     format: String,
     purged_at: Option<DateTime<Utc>>,
-    /// None once the dataset is purged.
+    /// Empty after a purge.
     columns: Vec<DatasetColumn>,
-    /// Earlier uploads of other series that share people with it, by series. Where they share more than one in a hundred, jobs need
-    /// the dataset in that series, or `same_people=false` with a reason.
+    /// Other series with the same people. Above an overlap of 1%, jobs need the dataset in that series, or `same_people=false` with
+    /// a reason.
     overlaps: Vec<SeriesOverlap>,
-    /// What cannot be told of its people; in the answer to the upload alone, where there is something. Plans repeat it.
+    /// Undecidable overlaps with other series; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
 }
 
-/// People that another series speaks of too. Of several of its datasets the figures are those of the one that shares most.
+/// The overlap with another series; for several datasets the one with the largest overlap.
 #[derive(Serialize, ToSchema)]
 struct SeriesOverlap {
     series: String,
-    /// Its datasets that share some.
+    /// Datasets of the series with some overlap.
     datasets: Vec<Uuid>,
-    /// Rows of this dataset that the other has too, of those that were compared: of long tables a sample, of rows that differ from
-    /// every other one in two attributes. Null where there are fewer than 1,000 such rows and the tables are not equal.
+    /// The share of compared rows that the other dataset also contains. Only rows that differ from every other row in two attributes
+    /// are compared, in long tables a sample. Null below 1,000 such rows, unless the tables are equal.
     rows: Option<ManifestRatio>,
-    /// Record keys of this dataset that the other has too, of those that were compared: of long tables the lowest hashes. Null unless
-    /// both have record keys.
+    /// The share of compared record keys that the other dataset also contains; in long tables the lowest hashes are compared. Null
+    /// unless both datasets have record keys.
     record_keys: Option<ManifestRatio>,
 }
 
-/// A column of an uploaded table.
+/// A column of a dataset with its counts.
 #[derive(Serialize, ToSchema)]
 struct DatasetColumn {
     name: String,
-    /// `integer`, `decimal` or `text`, and from typed formats `boolean`, `date` or `timestamp`
+    /// `integer`, `decimal` or `text`; from typed formats also `boolean`, `date` or `timestamp`
     r#type: crate::microdata::AttributeType,
-    /// Distinct values, a missing one not counted; null above the limit, and the column can then only be dropped.
+    /// The number of distinct values without missing ones; null above the limit, where the column can only be dropped.
     distinct: Option<u64>,
     missing: u64,
     /// The share of the most frequent value.
     top_share: ManifestRatio,
-    /// Whether nearly every row has a value of its own.
+    /// Whether nearly every row has a distinct value.
     identifier: bool,
 }
 
@@ -112,7 +112,7 @@ impl Dataset {
         })
     }
 
-    /// A new one, with what cannot be told of its people.
+    /// A new dataset with its warnings.
     pub(in crate::api) fn warned(
         service: &AppService,
         record: DatasetRecord,
@@ -122,9 +122,9 @@ impl Dataset {
     }
 }
 
-/// The datasets
+/// Lists the datasets, newest first
 ///
-/// Newest first, in pages. Purged ones are listed too, with the time when they were purged.
+/// The list includes purged datasets, with the time of the purge.
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
     responses((status = 200, body = ListPage<Dataset>)))]
 pub(in crate::api) async fn list(
@@ -137,9 +137,9 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |record| Dataset::new(&app.service, record))?))
 }
 
-/// One dataset, with the counts of its columns
+/// Describes a dataset with the counts of its columns
 ///
-/// The counts are of single columns: they are kept when the table is uploaded. A purged dataset is answered 410.
+/// The upload computes the counts of single columns. A purged dataset is answered 410.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = Dataset)))]
 pub(in crate::api) async fn get(
@@ -155,18 +155,17 @@ pub(in crate::api) async fn get(
 pub(in crate::api) struct PurgeReceipt {
     dataset: Uuid,
     purged_at: Option<DateTime<Utc>>,
-    /// The rows that were destroyed.
+    /// The number of destroyed rows.
     rows: u64,
-    /// That the key under which the dataset was encrypted is destroyed: whatever is left of its bytes anywhere in the store cannot
-    /// be read.
+    /// Whether the data key of the dataset is destroyed, so that no copy of its bytes in the store is readable.
     key_destroyed: bool,
-    /// Releases of the dataset that stay, with their place in the ledger.
+    /// The number of releases that remain, with their disclosures in the ledger.
     releases_kept: Vec<Uuid>,
 }
 
-/// Destroys the rows of a dataset; its releases and the ledger stay
+/// Destroys the rows of a dataset
 ///
-/// Nothing more can be published from it. What was published stays, and keeps counting in the ledger.
+/// A purged dataset cannot be published again. Its releases remain, and their disclosures still count in the ledger.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = PurgeReceipt)))]
 pub(in crate::api) async fn purge(

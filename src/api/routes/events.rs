@@ -1,7 +1,7 @@
-//! A job's events, as server-sent events.
+//! Server-sent events of a job.
 //!
-//! An event's id is made from the state it tells of, so that ids rise without anything being stored: whoever comes back with
-//! the last id it saw, to this process or another, goes on from there.
+//! The id of an event encodes the state of the job, so that ids increase without storage. A client resumes from its last id at any
+//! process.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,15 +23,15 @@ use crate::identity::Caller;
 use crate::ports::{JobRecord, JobStatus};
 use crate::problem::{Kind, Problem};
 
-/// Progress is not signalled: a listener looks again after so long.
+/// The store signals no progress, so a listener polls at this interval.
 const PROGRESS_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A job's events
+/// Streams the events of a job
 ///
-/// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
-/// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
+/// `event: status` reports a new status, `event: progress` new progress; `data` is the job. The stream ends after a terminal status
+/// or when the caller's key expires or is revoked. `Last-Event-ID` resumes a stream.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
-    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
+    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last received id; the stream resumes after it.")),
     responses(
         (status = 200, description = "events", body = String, content_type = "text/event-stream")))]
 pub(in crate::api) async fn stream_events(
@@ -43,21 +43,21 @@ pub(in crate::api) async fn stream_events(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let seen = match headers.get("last-event-id") {
         None => None,
-        Some(stated) => {
-            let number = stated.to_str().ok().and_then(|text| text.parse::<u64>().ok());
-            let foreign = || Problem::new(Kind::MalformedRequest, "Last-Event-ID is none that this service gives");
+        Some(value) => {
+            let number = value.to_str().ok().and_then(|text| text.parse::<u64>().ok());
+            let foreign = || Problem::new(Kind::MalformedRequest, "Last-Event-ID is not an id of this service");
             Some(number.ok_or_else(foreign)?)
         }
     };
     let changes = app.service.signals.changes();
     read(&app, &caller, id).await?;
-    let place = app.bounds.waiting.try_acquire()?;
-    let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
+    let permit = app.bounds.waiting.try_acquire()?;
+    let listener = Listener { _permit: permit, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
     app: App,
     caller: Caller,
     base: LinkBase,
@@ -74,9 +74,9 @@ impl Listener {
             if self.ended {
                 return None;
             }
-            // whoever may no more is told by the answer to coming back
+            // a caller without access learns the reason when it reconnects
             self.app.service.check_still_valid(&self.caller).await.ok()?;
-            // a store that cannot answer ends the stream; the client comes back with the last id
+            // a failing store ends the stream; the client resumes with its last id
             let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);
             let status = job.status;
@@ -96,16 +96,16 @@ impl Listener {
                 return None;
             }
             self.status = Some(status);
-            // told or not told: the job is read again
+            // with or without a signal, read the job again
             let _ = tokio::time::timeout(PROGRESS_POLL_INTERVAL, self.changes.changed()).await;
         }
     }
 }
 
-/// Rises with attempt, then status, then phase, then the share done.
+/// Increases with the attempt, then the status, then the phase, then the progress.
 fn event_number(job: &JobRecord) -> u64 {
     let within = match (job.status, job.progress) {
-        // put back: after everything that its attempt reported
+        // returned to the queue: after all reports of its attempt
         (JobStatus::Queued, _) if job.attempt > 0 => 98_000,
         (JobStatus::Queued | JobStatus::Running, None) => 1,
         (JobStatus::Queued, Some(_)) => 1,

@@ -1,4 +1,4 @@
-//! Whether the service lives and can serve.
+//! Liveness and readiness.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::api::http::app::App;
 use crate::problem::Problem;
 
-/// How the service is.
+/// The state of the service.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct Health {
     /// `ok`
@@ -19,17 +19,17 @@ impl Health {
     pub(in crate::api) const OK: Self = Self { status: "ok" };
 }
 
-/// Whether the process lives
+/// Checks liveness
 ///
-/// Answers as long as the process can answer at all: for a supervisor that restarts it otherwise.
+/// Succeeds whenever the process can answer. A supervisor restarts the process otherwise.
 #[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = Health)))]
 pub(in crate::api) async fn healthz() -> Json<Health> {
     Json(Health::OK)
 }
 
-/// Whether requests can be served
+/// Checks readiness
 ///
-/// The store answers, its tables are of the version that this process opened, and the process was not told to stop.
+/// Succeeds if the store answers with the schema that this process opened and the process is not stopping.
 #[utoipa::path(get, path = "/readyz", tag = "operation",
     responses((status = 200, body = Health)))]
 pub(in crate::api) async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {

@@ -1,4 +1,4 @@
-//! What the original says of a release, for those alone who may know it.
+//! The internal report of a release, for callers with the scope `releases:internal`.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,11 +10,11 @@ use crate::api::http::extract::IdPath;
 use crate::problem::Problem;
 use crate::report::InternalReport;
 
-/// What the original says of a release
+/// Returns the internal report of a release
 ///
-/// How far the readers' model is from the original and how wrong their counts are, as the specification's `internal` asks for it.
-/// Each figure tells of the original: none of it stands in the manifest, the report or the archive. It is gone with the original, and
-/// with the release. Every reading is in the audit log.
+/// The report measures the error of the readers' model and of their counts, as `internal` of the specification requests. Its figures
+/// depend on the original, so the manifest, the public report and the archive omit them. A purge of the dataset or a withdrawal of
+/// the release removes the report. The audit log records every access.
 #[utoipa::path(get, path = "/v1/releases/{id}/internal-report", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = InternalReport)))]
 pub(in crate::api) async fn get(

@@ -1,4 +1,4 @@
-//! Jobs: submit, watch, cancel.
+//! Submitting, listing and cancelling jobs.
 
 use std::time::Duration;
 
@@ -24,18 +24,17 @@ use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
 
-/// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
+/// The polling interval of a waiting caller, since another process may change the job.
 const JOB_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The specification of a job. It is read by hand, so that one answer names every fault; its schema is written by hand too, in
-/// `openapi/schemas.json`, and a test holds both against each other.
+/// The specification of a job. A hand-written reader reports all faults in one answer; `openapi/schemas.json` has its schema.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
 pub(in crate::api) struct JobDocument {
     dataset: Uuid,
 }
 
-/// A job.
+/// A job with its status and links.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct Job {
     id: Uuid,
@@ -49,19 +48,19 @@ pub(in crate::api) struct Job {
     finished_at: Option<DateTime<Utc>>,
     attempt: u32,
     progress: Option<Progress>,
-    /// The document with defaults filled in.
+    /// The submitted document with defaults.
     #[schema(value_type = Object)]
     specification: Value,
     release: Option<Uuid>,
-    /// Whether the release was made by an earlier job with an equal specification.
+    /// Whether an earlier job with an equal specification made the release.
     reused: bool,
-    /// Why it was refused or failed.
+    /// The reason why the job was refused or failed.
     #[schema(value_type = Option<ProblemDocument>)]
     problem: Option<Value>,
     links: JobLinks,
 }
 
-/// Where to go on from a job.
+/// Links of a job.
 #[derive(Serialize, ToSchema)]
 struct JobLinks {
     #[serde(rename = "self")]
@@ -71,7 +70,7 @@ struct JobLinks {
 }
 
 impl Job {
-    /// The job as a caller may see it: without counts of the data unless the key opens these.
+    /// The job for a caller; without the scope `datasets:inspect` it omits counts of the data.
     pub(in crate::api) fn seen_by(caller: &Caller, base: &LinkBase, record: JobRecord) -> Self {
         let links = JobLinks {
             this: format!("{base}/v1/jobs/{}", record.id),
@@ -96,7 +95,7 @@ impl Job {
             started_at: record.started_at,
             finished_at: record.finished_at,
             attempt: record.attempt,
-            progress: at_the_end(record.status, record.progress),
+            progress: final_progress(record.status, record.progress),
             specification,
             release: record.release,
             reused: record.reused,
@@ -106,20 +105,20 @@ impl Job {
     }
 }
 
-/// A job that succeeded has done everything, whatever its worker last found time to note.
-fn at_the_end(status: JobStatus, noted: Option<Progress>) -> Option<Progress> {
+/// The progress of a job; complete for a succeeded job, whose last reports may be missing.
+fn final_progress(status: JobStatus, reported: Option<Progress>) -> Option<Progress> {
     match status {
         JobStatus::Succeeded => Some(Progress { phase: Phase::Commit, done: 1, of: 1 }),
-        _ => noted,
+        _ => reported,
     }
 }
 
-/// How long to wait for an end.
+/// The time to wait for the end of a job.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct Wait {
-    /// Waits so many seconds for the job to end before answering, 0 to 60.
+    /// Seconds to wait for the end of the job before answering, 0 to 60.
     #[param(minimum = 0, maximum = 60, default = 0)]
     wait: Option<u64>,
 }
@@ -128,20 +127,20 @@ impl Wait {
     fn duration(&self) -> Result<Duration, Problem> {
         match self.wait.unwrap_or(0) {
             seconds @ 0..=MAX_WAIT_SECONDS => Ok(Duration::from_secs(seconds)),
-            _ => Err(Problem::new(Kind::MalformedRequest, "wait must be whole seconds from 0 to 60")),
+            _ => Err(Problem::new(Kind::MalformedRequest, "wait must be an integer number of seconds from 0 to 60")),
         }
     }
 }
 
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobRecord, Problem> {
     let job = app.service.store.job(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
-    job.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such job"))
+    job.ok_or_else(|| Problem::new(Kind::NotFound, "the job does not exist"))
 }
 
-/// The job once it has ended, or as it is when the time is up.
+/// The job after its end or after the wait.
 async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
     let deadline = tokio::time::Instant::now() + wait;
-    let mut place = None;
+    let mut permit = None;
     let mut changes = app.service.signals.changes();
     loop {
         let job = read(app, caller, id).await?;
@@ -149,11 +148,11 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         if job.status.is_terminal() || now >= deadline {
             return Ok(job);
         }
-        if place.is_none() {
-            place = Some(app.bounds.waiting.try_acquire()?);
+        if permit.is_none() {
+            permit = Some(app.bounds.waiting.try_acquire()?);
         }
         let look_again = deadline.min(now + JOB_POLL_INTERVAL);
-        // told, or not told: the job is read again
+        // with or without a signal, read the job again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
         app.service.check_still_valid(caller).await?;
     }
@@ -168,17 +167,17 @@ fn located(caller: &Caller, base: &LinkBase, status: StatusCode, job: JobRecord)
 
 /// Submits a job
 ///
-/// The document is checked completely: one answer names every fault. An equal job that has a release gives that release.
+/// One answer reports all faults of the document. If an equal job already has a release, the new job returns that release.
 ///
-/// With an `Idempotency-Key` a repeat of the same document is answered with the job of the first request, and queues nothing;
-/// with another document it is refused (`idempotency-conflict`). A key is remembered for a day, and not at all when its request
-/// was refused. While the first request is still being accepted a repeat is answered 409 `conflict` with `Retry-After`.
+/// With an `Idempotency-Key`, a repeated request with the same document returns the job of the first request and queues nothing.
+/// Another document is `idempotency-conflict`. The service keeps a key for a day, unless it refused the request. A repeat during the
+/// first request is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
-    params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters.")),
+    params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "Makes the request repeatable: 1 to 255 visible ASCII characters.")),
     request_body = JobDocument,
     responses(
         (status = 202, description = "accepted", body = Job, headers(("Location" = String))),
-        (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String)))))]
+        (status = 200, description = "the job ended during the wait", body = Job, headers(("Location" = String)))))]
 pub(in crate::api) async fn submit(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
@@ -197,7 +196,7 @@ pub(in crate::api) async fn submit(
         return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
     }
     let job = match read_after(&app, &caller, job.id, wait).await {
-        // the job is accepted, whether or not there is a place to wait for it
+        // the job is accepted even without a permit to wait
         Err(problem) if problem.kind == Kind::TooManyRequests => job,
         read => read?,
     };
@@ -205,12 +204,12 @@ pub(in crate::api) async fn submit(
     Ok(located(&caller, &base, status, job))
 }
 
-/// Which jobs to list.
+/// Filters of the list of jobs.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct JobQuery {
-    /// Only jobs of this status.
+    /// Only jobs with this status.
     status: Option<String>,
     /// Only jobs of this dataset.
     dataset: Option<Uuid>,
@@ -218,16 +217,16 @@ pub(in crate::api) struct JobQuery {
     series: Option<String>,
     /// Only jobs of this method.
     method: Option<String>,
-    /// The most items, 1 to 1000.
+    /// The maximum number of items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// The jobs
+/// Lists the jobs, newest first
 ///
-/// Newest first, in pages. Jobs that have ended stay in the list.
+/// The list includes finished jobs.
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
     responses((status = 200, body = ListPage<Job>)))]
 pub(in crate::api) async fn list(
@@ -236,7 +235,7 @@ pub(in crate::api) async fn list(
     base: LinkBase,
     QueryParameters(query): QueryParameters<JobQuery>,
 ) -> Result<Json<ListPage<Job>>, Problem> {
-    let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
+    let unknown = |_| Problem::new(Kind::MalformedRequest, "the status is unknown");
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = page::cursor(query.cursor.as_deref())?;
@@ -244,9 +243,9 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
-/// One job
+/// Returns a job
 ///
-/// With `wait`, as soon as it has ended, or as it is when the time is up: a loop of such calls follows a job without asking often.
+/// With `wait`, the answer comes at the end of the job, or after that time with its current state.
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path), Wait),
     responses((status = 200, body = Job)))]
 pub(in crate::api) async fn get(
@@ -259,13 +258,12 @@ pub(in crate::api) async fn get(
     Ok(Json(Job::seen_by(&caller, &base, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
 
-/// Asks a job to stop
+/// Cancels a job
 ///
-/// A job that waits is cancelled at once; one that runs stops at its next step, unless it ends before. A job that has ended is
-/// answered 409.
+/// A queued job is cancelled immediately. A running job stops at its next step, unless it ends first. A finished job is answered 409.
 #[utoipa::path(delete, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path)),
     responses(
-        (status = 202, description = "asked to stop", body = Job, headers(("Location" = String)))))]
+        (status = 202, description = "the cancellation is requested", body = Job, headers(("Location" = String)))))]
 pub(in crate::api) async fn cancel(
     State(app): State<App>,
     Authenticated(caller): Authenticated,

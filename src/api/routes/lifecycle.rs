@@ -1,4 +1,4 @@
-//! The life of a release: approve, reject, withdraw.
+//! Approving, rejecting and withdrawing releases.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::ports::{ReleaseAction, ReleaseEvent};
 use crate::problem::{Kind, Problem};
 use crate::report::Manifest;
 
-/// Why it is done.
+/// The reason of a transition.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct Reason {
@@ -33,7 +33,7 @@ async fn apply_transition(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
     let malformed =
-        || Problem::new(Kind::MalformedBody, "send {\"reason\": \"…\"}, a text of 1 to 500 characters, alone");
+        || Problem::new(Kind::MalformedBody, "the body must be {\"reason\": \"…\"} with 1 to 500 characters");
     let Reason { reason } = serde_json::from_value(document).map_err(|_| malformed())?;
     if reason.trim().is_empty() || reason.chars().count() > 500 || reason.contains('\0') {
         return Err(malformed());
@@ -43,7 +43,8 @@ async fn apply_transition(
 
 /// Publishes a held release
 ///
-/// From then on whoever may read releases can read it. Where the tenant's settings ask for it, by another key only than those that submitted the jobs which the release answers.
+/// Afterwards every key with the scope `releases:read` can read it. If the tenant requires separate approval, the approving key must
+/// differ from the keys that submitted the jobs of the release.
 #[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
         (status = 200, body = Manifest)))]
@@ -56,10 +57,10 @@ pub(in crate::api) async fn approve(
     apply_transition(&app, &caller, id, ReleaseAction::Approve, document).await
 }
 
-/// Gives up a held release
+/// Rejects a held release
 ///
-/// Its parts are deleted. When nobody ever read one of them, it is as if it had not been; else what it disclosed stays in the
-/// ledger, and an equal job is refused.
+/// The service deletes its parts. If no caller has read a part, the disclosures of the release leave the ledger. Otherwise they
+/// remain, and an equal job is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
         (status = 200, body = Manifest)))]
@@ -72,10 +73,9 @@ pub(in crate::api) async fn reject(
     apply_transition(&app, &caller, id, ReleaseAction::Reject, document).await
 }
 
-/// Ends the serving of a published release
+/// Withdraws a published release
 ///
-/// Its parts are deleted and it is answered 410 from then on. What it disclosed stays in the ledger, and an equal job is
-/// answered `gone`.
+/// The service deletes its parts and answers 410 afterwards. Its disclosures remain in the ledger, and an equal job is `gone`.
 #[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
         (status = 200, body = Manifest)))]
@@ -88,9 +88,9 @@ pub(in crate::api) async fn withdraw(
     apply_transition(&app, &caller, id, ReleaseAction::Withdraw, document).await
 }
 
-/// What became of a release, oldest first
+/// Lists the transitions of a release, oldest first
 ///
-/// Each change of its status, with the reason and the key; also of a release that is rejected or withdrawn.
+/// Each transition has a reason and a key. The history remains after a rejection or withdrawal.
 #[utoipa::path(get, path = "/v1/releases/{id}/history", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = ListPage<ReleaseEvent>)))]
 pub(in crate::api) async fn history(

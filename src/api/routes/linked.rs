@@ -1,4 +1,4 @@
-//! The linked view of a table that is tied by bucket. Reaches parts and manifests only, never a dataset.
+//! The linked view of a bucketized table. Reads parts and manifests, but no dataset.
 
 use std::io;
 
@@ -13,6 +13,7 @@ use super::part_stream::{PartPosition, blocking, cut, storage_problem, unpacked}
 use super::served;
 use crate::api::http::app::App;
 use crate::api::http::limits::hold_permit;
+use crate::api::http::negotiation::MediaOffer;
 use crate::api::http::page;
 use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
 use crate::identity::Caller;
@@ -22,23 +23,29 @@ use crate::ports::{ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
 use crate::report::{ManifestPart, ManifestTable, PartFormat, PartRows, Rendering};
 
-/// Says that rows were put side by side at random.
+/// Marks the answer as a random linkage of rows.
 const LINKAGE: HeaderName = HeaderName::from_static("guardian-linkage");
 
 const SYNTHETIC: &str = "synthetic";
+
+/// A request for the linked view of a table.
+pub(in crate::api) struct LinkedViewRequest<'a> {
+    pub(in crate::api) release: ReleaseRecord,
+    pub(in crate::api) table: ManifestTable,
+    pub(in crate::api) offer: MediaOffer<Format>,
+    pub(in crate::api) query: &'a PartQuery,
+    pub(in crate::api) headers: &'a HeaderMap,
+}
 
 /// The whole view in a format, or a page of JSON.
 pub(in crate::api) async fn get(
     app: &App,
     caller: &Caller,
-    release: ReleaseRecord,
-    table: ManifestTable,
-    (suffix, media_type, format): (&'static str, &'static str, Format),
-    query: &PartQuery,
-    headers: &HeaderMap,
+    request: LinkedViewRequest<'_>,
 ) -> Result<Response, Problem> {
-    let part = linked_part(&table).map_err(refused)?;
-    served::open(app, caller, &release).await?;
+    let LinkedViewRequest { release, table, offer: (suffix, media_type, format), query, headers } = request;
+    let part = linked_part(&table).map_err(unlinkable_problem)?;
+    served::record_read(app, caller, &release).await?;
     let streamed = match format {
         Format::Json => {
             let (first, limit) = (query.first()?, u64::from(page::limit(query.limit)?));
@@ -53,12 +60,12 @@ pub(in crate::api) async fn get(
         Format::Streamed(streamed) => streamed,
     };
     query.is_whole()?;
-    // another version may write the same rows in other bytes
+    // another version may render the rows as other bytes
     let etag = etag(&part, &format!("{suffix}-{}", env!("CARGO_PKG_VERSION")));
     if etag_matches(headers, &etag) {
         return Ok(synthetic(not_modified(etag)));
     }
-    let place = app.bounds.downloads.try_acquire()?;
+    let permit = app.bounds.downloads.try_acquire()?;
     let scales = scales(app, &release, &table, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
@@ -66,10 +73,10 @@ pub(in crate::api) async fn get(
     let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
     let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
     let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
-    let stated =
+    let fields =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    set_etag(&mut response, stated);
-    Ok(hold_permit(synthetic(response), place))
+    set_etag(&mut response, fields);
+    Ok(hold_permit(synthetic(response), permit))
 }
 
 fn synthetic(mut response: Response) -> Response {
@@ -77,21 +84,19 @@ fn synthetic(mut response: Response) -> Response {
     response
 }
 
-fn refused(why: LinkedViewError) -> Problem {
+fn unlinkable_problem(why: LinkedViewError) -> Problem {
     let detail = match why {
-        LinkedViewError::Whole => "the table is not tied by bucket: its rows are whole tuples, read them as they are",
-        LinkedViewError::NotTuples => {
-            "the rows of a part are not tuples of the original, and cannot be put beside others"
-        }
-        LinkedViewError::Single => "the table has one attribute: there is nothing to put beside it",
+        LinkedViewError::Whole => "the table is not bucketized: its part already contains whole tuples",
+        LinkedViewError::NotTuples => "the rows of a part are not tuples of the original and cannot be linked",
+        LinkedViewError::Single => "the table has one attribute: its view has nothing to link",
         LinkedViewError::Circle => {
-            "the parts of the table share attributes in a circle: rows that agree cannot be drawn part after part"
+            "the parts of the table share attributes in a cycle and cannot be linked one after another"
         }
     };
     Problem::new(Kind::GuaranteeUnsupported, detail)
 }
 
-/// A view under way.
+/// The state of a streamed view.
 struct LinkedViewStream {
     app: App,
     release: ReleaseRecord,
@@ -111,7 +116,7 @@ impl LinkedViewStream {
         })
     }
 
-    /// The next rows of the view as CSV, which may be none; `None` behind the last.
+    /// The next rows of the view as CSV, possibly empty; `None` after the last row.
     async fn next(mut self) -> Result<(Self, Option<Vec<u8>>), StoreError> {
         let Some(part) = self.linker.wanted() else {
             if std::mem::replace(&mut self.done, true) {
@@ -139,7 +144,7 @@ impl LinkedViewStream {
     }
 }
 
-/// The view in a format, as it comes.
+/// Renders a view in a format.
 fn rendered(view: LinkedViewStream, rendering: Rendering) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
     stream::try_unfold((view, Some(rendering)), |(mut view, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
@@ -168,7 +173,7 @@ fn rendered(view: LinkedViewStream, rendering: Rendering) -> impl Stream<Item = 
     })
 }
 
-/// Looks at the whole view, where a format needs to know the decimals of all rows beforehand.
+/// Scans the whole view for its decimal scales, if the format needs them.
 async fn scales(
     app: &App,
     release: &ReleaseRecord,
@@ -195,7 +200,7 @@ async fn scales(
     }
 }
 
-/// Some rows of the view, from row `first` on.
+/// A page of the view from row `first`, counted from 0.
 async fn page(
     app: &App,
     release: &ReleaseRecord,
@@ -209,7 +214,7 @@ async fn page(
     }
     let (begin, from) = begins(app, release, table, first).await?;
     let mut view = LinkedViewStream::new(app, release, table, from).map_err(|error| storage_problem(&error))?;
-    // what stands before the bucket is not fetched
+    // rows before the bucket are not fetched
     for (place, of) in view.places.iter_mut().zip(&table.parts) {
         place.skip_to(&chunk_at(app, release, of, begin).await?);
     }
@@ -220,7 +225,7 @@ async fn page(
         let csv;
         (view, csv) = view.next().await.map_err(|error| problem_of(&error))?;
         let Some(csv) = csv else {
-            return Err(problem_of(&StoreError::corrupt("a part is shorter than its manifest says")));
+            return Err(problem_of(&StoreError::corrupt("a part has fewer rows than its manifest")));
         };
         if csv.is_empty() {
             continue;
@@ -239,7 +244,7 @@ async fn page(
     Ok(body.into_response())
 }
 
-/// The first row of the bucket that row `first` is in, and the bucket's label. Rows stand in the order of labels in every part.
+/// The first row and the label of the bucket that contains row `first`. All parts are sorted by label.
 async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first: u64) -> Result<(u64, u32), Problem> {
     let part = table.parts.first().ok_or_else(cursor_problem)?;
     let corrupt = |what: &str| problem_of(&StoreError::corrupt(what.to_owned()));
@@ -249,14 +254,14 @@ async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first
         let csv = unpacked(&chunk).map_err(|error| problem_of(&error))?;
         let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| storage_problem(&error))?;
         let at = usize::try_from(row - chunk.first_row).unwrap_or(usize::MAX);
-        let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part lacks rows"))?;
+        let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part has too few rows"))?;
         let wanted = *label.get_or_insert(here);
         if here != wanted {
             return Ok((row + 1, wanted));
         }
         let begin = labels[..=at].iter().rposition(|of| *of != wanted).map_or(0, |before| before + 1) as u64;
         match (chunk.first_row + begin).checked_sub(1) {
-            // it may begin in a chunk before
+            // the bucket may begin in an earlier chunk
             Some(before) if begin == 0 => row = before,
             _ => return Ok((chunk.first_row + begin, wanted)),
         }

@@ -11,30 +11,30 @@ use crate::report::{ManifestPart, PartFormat};
 
 use super::served;
 
-/// How to give the rows.
+/// The requested form of the rows.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct PartQuery {
-    /// `csv`, `ndjson`, `json`, `parquet` or `arrow`; goes before the Accept header.
+    /// `csv`, `ndjson`, `json`, `parquet` or `arrow`; precedes the Accept header.
     pub(super) format: Option<String>,
-    /// `counts`: distinct rows, with how often each occurs in a last column `count`. `linked`, of a table that is tied by bucket: the
-    /// table in one, without buckets.
+    /// `counts`: distinct rows with their number in a last column `count`. `linked`: all attributes of a bucketized table in one view,
+    /// without buckets.
     pub(super) view: Option<String>,
-    /// The most rows of a page of JSON, 1 to 1000.
+    /// The maximum number of rows of a JSON page, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(in crate::api) limit: Option<u32>,
-    /// `next` of the page before; JSON only.
+    /// `next` of the previous page; JSON only.
     pub(super) cursor: Option<String>,
 }
 
 impl PartQuery {
-    /// The row that a page begins with.
+    /// The first row of the page, counted from 0.
     pub(in crate::api) fn first(&self) -> Result<u64, Problem> {
         self.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| cursor_problem())
     }
 
-    /// What is streamed comes whole.
+    /// Rejects page parameters for streamed formats.
     pub(in crate::api) fn is_whole(&self) -> Result<(), Problem> {
         if self.limit.is_some() || self.cursor.is_some() {
             return Err(Problem::new(Kind::MalformedRequest, "limit and cursor belong to format=json"));
@@ -46,11 +46,11 @@ impl PartQuery {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::api) enum Format {
     Streamed(PartFormat),
-    /// In pages.
+    /// Served in pages.
     Json,
 }
 
-/// The formats: parameter, which is also the end of a file's name, and media type. The first is served when none is asked for.
+/// The formats: parameter and file name extension, media type. The first is the default.
 pub(in crate::api) const FORMATS: [MediaOffer<Format>; 5] = [
     ("csv", "text/csv", Format::Streamed(PartFormat::Csv)),
     ("json", "application/json", Format::Json),
@@ -63,28 +63,28 @@ pub(in crate::api) fn etag(part: &ManifestPart, representation: &str) -> String 
     format!("\"{}-{representation}\"", part.sha256)
 }
 
-/// Whether the client has what bears `etag`.
+/// Whether `If-None-Match` contains `etag`.
 pub(in crate::api) fn etag_matches(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut candidates = known.split(',').map(str::trim);
     candidates.any(|candidate| candidate.strip_prefix("W/").unwrap_or(candidate) == etag || candidate == "*")
 }
 
-/// 304
+/// A response with status 304.
 pub(in crate::api) fn not_modified(etag: String) -> Response {
     (StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response()
 }
 
-/// Sets headers.
-pub(in crate::api) fn set_etag<const N: usize>(response: &mut Response, stated: [(HeaderName, &str); N]) {
-    for (name, value) in stated {
+/// Sets the headers of a response, the `ETag` among them.
+pub(in crate::api) fn set_etag<const N: usize>(response: &mut Response, fields: [(HeaderName, &str); N]) {
+    for (name, value) in fields {
         if let Ok(value) = HeaderValue::from_str(value) {
             response.headers_mut().insert(name, value);
         }
     }
 }
 
-/// The chunk that holds a row.
+/// The chunk that contains a row.
 pub(in crate::api) async fn chunk_at(
     app: &App,
     release: &ReleaseRecord,
@@ -103,5 +103,5 @@ pub(in crate::api) async fn chunk_at(
 }
 
 pub(in crate::api) fn cursor_problem() -> Problem {
-    Problem::new(Kind::MalformedRequest, "cursor is not one of this list")
+    Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list")
 }

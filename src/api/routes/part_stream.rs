@@ -1,5 +1,4 @@
-//! Parts on their way out. A chunk is fetched when the client has taken what came before; what is made of it is made on a
-//! blocking thread, which no slow client can hold.
+//! Streams of parts. A chunk is fetched after the client has read the previous one; a blocking thread renders it.
 
 use std::io;
 
@@ -14,34 +13,34 @@ use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
 use crate::problem::Problem;
 use crate::report::{Archive, Manifest, ManifestPart, PartFormat, PublicReport, Rendering};
 
-/// The CSV of a chunk.
+/// The decompressed CSV of a chunk.
 pub(in crate::api) fn unpacked(chunk: &PartChunkRecord) -> Result<Vec<u8>, StoreError> {
     decompress(&chunk.payload).map_err(StoreError::corrupt)
 }
 
-/// What a failed rendering is answered: what is stored is not what was written.
+/// The problem of a failed rendering: the stored part is corrupt.
 pub(in crate::api) fn storage_problem(error: &io::Error) -> Problem {
     problem_of(&StoreError::corrupt(error.to_string()))
 }
 
-/// Runs work on a blocking thread.
+/// Runs a closure on a blocking thread.
 pub(in crate::api) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
     let span = Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(done) => done.map_err(StoreError::corrupt),
-        Err(_panicked) => Err(StoreError::corrupt("a part could not be rendered")),
+        Err(_panicked) => Err(StoreError::corrupt("rendering of a part stopped")),
     }
 }
 
-/// Logs why an answer under way is cut, so that no client takes what it has for the whole.
+/// Logs the error that truncates a started answer.
 pub(in crate::api) fn cut(error: StoreError) -> StoreError {
     let _ = problem_of(&error);
     error
 }
 
-/// Looks at a whole part, where its format needs to know the decimals of all rows beforehand.
+/// Scans a whole part for its decimal scales, if the format needs them.
 pub(in crate::api) async fn scales(
     app: &App,
     release: &ReleaseRecord,
@@ -63,11 +62,11 @@ pub(in crate::api) async fn scales(
     }
 }
 
-/// What comes next of a part.
+/// The position of a stream in a part.
 pub(in crate::api) struct PartPosition {
     pub(in crate::api) file: String,
     pub(in crate::api) number: u32,
-    /// Rows that are still to come.
+    /// The number of remaining rows.
     left: u64,
 }
 
@@ -76,13 +75,13 @@ impl PartPosition {
         Self { file: part.file.clone(), number: 0, left: part.rows }
     }
 
-    /// Passes over the chunks before one.
+    /// Skips to the chunk after `chunk`.
     pub(in crate::api) fn skip_to(&mut self, chunk: &PartChunkRecord) {
         self.number = chunk.number;
         self.left = self.left.saturating_sub(chunk.first_row);
     }
 
-    /// Steps over a chunk. A part whose end comes too early is cut: its release was withdrawn or rejected under way.
+    /// Advances by a chunk. A missing chunk truncates the stream: the release was withdrawn or rejected meanwhile.
     pub(in crate::api) fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
         let Some(chunk) = found else {
             return if self.left == 0 { Ok(()) } else { Err(StoreError::NotFound) };
@@ -93,7 +92,7 @@ impl PartPosition {
     }
 }
 
-/// All rows of a part.
+/// Streams all rows of a part.
 pub(in crate::api) fn part(
     app: App,
     release: ReleaseRecord,
@@ -131,20 +130,20 @@ pub(in crate::api) fn part(
     })
 }
 
-/// What is left of an archive under way.
+/// The state of a streamed archive.
 struct ArchiveProgress {
     app: App,
     release: ReleaseRecord,
     parts: std::vec::IntoIter<PartPosition>,
-    /// The part under way.
+    /// The part in progress.
     current: Option<PartPosition>,
     archive: Option<Archive>,
 }
 
-/// A release as one zip file.
+/// Streams a release as a zip file.
 ///
 /// # Errors
-/// When it cannot be begun.
+/// If the archive cannot be started.
 pub(in crate::api) async fn archive(
     app: App,
     release: ReleaseRecord,

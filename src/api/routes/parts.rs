@@ -1,10 +1,11 @@
-//! The rows of a part, streamed a chunk at a time. Reaches parts and manifests only, never a dataset.
+//! Downloads of parts. Reads parts and manifests, but no dataset.
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
+use super::linked::LinkedViewRequest;
 use super::part_query::etag;
 use super::part_query::{FORMATS, Format, PartQuery, chunk_at, cursor_problem, etag_matches, not_modified, set_etag};
 use super::part_stream::{storage_problem, unpacked};
@@ -19,20 +20,19 @@ use crate::ports::{ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
 use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, RowCursorError, counted};
 
-/// The rows of a part
+/// Downloads a part
 ///
-/// CSV, NDJSON, Parquet and Arrow are streamed whole; JSON comes in pages. In Parquet and Arrow, `bucket` is INT32, integers are
-/// INT64, decimals are DECIMAL with as many places as the part needs (text when that is more than 38 digits), dates are DATE,
-/// timestamps are in microseconds UTC, text has a dictionary in each row group or batch, and a missing value is null. There is
-/// no metadata beside the schema.
+/// CSV, NDJSON, Parquet and Arrow are streamed; JSON comes in pages. In Parquet and Arrow, `bucket` is INT32 and integers are INT64.
+/// Decimals are DECIMAL with the places that the part needs, or text above 38 digits. Dates are DATE, timestamps are microseconds in
+/// UTC, text has a dictionary in each row group or batch, and a missing value is null. The files contain no metadata except the
+/// schema.
 ///
-/// `view=linked` gives, for any part of a table that is tied by bucket, one table of all its attributes, in which the rows of a bucket
-/// stand side by side at random: of all ways to match them, which a reader cannot tell apart, it shows one. It is synthetic, as the
-/// header `Guardian-Linkage` says, and tells nothing that the parts do not tell: it is made from them alone, and the same for
-/// everybody. What its rows say of attributes in different parts is true of no person.
+/// `view=linked` returns one table with all attributes of a bucketized table. It links the rows of a bucket at random: it shows one of
+/// the equally likely matchings. The view is synthetic, as the header `Guardian-Linkage` says. It is a function of the parts alone and
+/// reveals nothing else. Its combinations of attributes from different parts describe no person.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
     params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery,
-        ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
+        ("If-None-Match" = Option<String>, Header, description = "ETags of the client; an unchanged part is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String), ("Guardian-Linkage" = String)), content(
             (String = "text/csv"),
@@ -40,7 +40,7 @@ use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, R
             (serde_json::Value = "application/json"),
             (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"))),
-        (status = 304, description = "the part has the ETag that If-None-Match names")))]
+        (status = 304, description = "the part has an ETag of If-None-Match")))]
 pub(in crate::api) async fn get(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
@@ -53,20 +53,22 @@ pub(in crate::api) async fn get(
         None => (false, false),
         Some("counts") => (true, false),
         Some("linked") => (false, true),
-        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts or linked")),
+        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view must be counts or linked")),
     };
     let (release, manifest) = served::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
-    let place = table.parts.iter().position(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
+    let index = table.parts.iter().position(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if is_linked {
-        return linked::get(&app, &caller, release, table, (suffix, media_type, format), &query, &headers).await;
+        let offer = (suffix, media_type, format);
+        let request = LinkedViewRequest { release, table, offer, query: &query, headers: &headers };
+        return linked::get(&app, &caller, request).await;
     }
-    let part = table.parts[place].clone();
+    let part = table.parts[index].clone();
     if counts && counted(&part).is_none() {
-        let detail = "the part has a column named count, so that its distinct rows cannot be counted in one";
+        let detail = "the part already has a column named count, so that view=counts cannot add it";
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
     }
-    served::open(&app, &caller, &release).await?;
+    served::record_read(&app, &caller, &release).await?;
     let view = if counts { "-counts" } else { "" };
     let streamed = match format {
         Format::Json => {
@@ -86,7 +88,7 @@ pub(in crate::api) async fn get(
     let (etag, media_type) = match streamed {
         PartFormat::Csv => (etag(&part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
         PartFormat::Ndjson => (etag(&part, &format!("ndjson{view}")), media_type),
-        // another version may write the same rows in other bytes
+        // another version may render the rows as other bytes
         PartFormat::Parquet | PartFormat::Arrow => {
             (etag(&part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
         }
@@ -94,7 +96,7 @@ pub(in crate::api) async fn get(
     if etag_matches(&headers, &etag) {
         return Ok(not_modified(etag));
     }
-    let place = app.bounds.downloads.try_acquire()?;
+    let permit = app.bounds.downloads.try_acquire()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
     let scales = part_stream::scales(&app, &release, &part, streamed).await?;
@@ -102,19 +104,20 @@ pub(in crate::api) async fn get(
         Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let body = part_stream::part(app, release, &part, rendering.ok_or_else(no_such_part)?);
     let mut response = Response::new(Body::from_stream(body));
-    let stated =
+    let fields =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    set_etag(&mut response, stated);
-    Ok(hold_permit(response, place))
+    set_etag(&mut response, fields);
+    Ok(hold_permit(response, permit))
 }
 
-/// The format asked for.
+/// The requested format.
 fn negotiated(parameter: Option<&str>, headers: &HeaderMap) -> Result<MediaOffer<Format>, Problem> {
-    let unacceptable = || Problem::new(Kind::NotAcceptable, "parts are served as csv, ndjson, json, parquet and arrow");
+    let unacceptable =
+        || Problem::new(Kind::NotAcceptable, "the formats of parts are csv, ndjson, json, parquet and arrow");
     negotiate(&FORMATS, parameter, headers).ok_or_else(unacceptable)
 }
 
-/// One page of JSON. The cursor is the number of a row of the part.
+/// A JSON page. The cursor is a row number of the part.
 async fn page_of(
     app: &App,
     release: &ReleaseRecord,

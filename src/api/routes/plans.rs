@@ -1,4 +1,4 @@
-//! Dry runs.
+//! Dry runs of jobs.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,19 +11,19 @@ use crate::api::http::extract::JsonDocument;
 use crate::engine::Plan;
 use crate::problem::Problem;
 
-/// The specification of a job, and tables that are proposed for it; read by hand, its schema is made from that of a job's.
+/// The specification of a job, optionally with proposed tables. Its schema extends that of a job.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
 pub(in crate::api) struct PlanDocument {
     dataset: Uuid,
 }
 
-/// What a job with this document would do
+/// Plans a job without running it
 ///
-/// With a `schema` the tables that it proposes are judged, in place of those that a job would make: a rule that they break says
-/// which known attributes reach the sensitive one, and through which tables.
+/// With `schema`, the plan checks the proposed tables instead of designing tables. For each broken rule it names the known
+/// attributes that reach the sensitive one, and the tables on the path.
 ///
-/// Answers 200 also when the job would be refused: `feasible` is then false and `problems` holds the refusal.
+/// The answer is 200 also for an infeasible job: `feasible` is false and `problems` contains the reasons.
 #[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = PlanDocument,
     responses((status = 200, body = Plan)))]
 pub(in crate::api) async fn create(
@@ -31,6 +31,6 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<Plan>, Problem> {
-    let _place = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire()?;
     app.service.plan(&caller, &document).await.map(Json)
 }

@@ -1,27 +1,23 @@
-//! Policies: named, versioned job specifications.
+//! Named, versioned job specifications.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
-use crate::api::http::page;
-use crate::api::http::page::{ListPage, PageQuery};
+use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
 use crate::ports::{PolicyRecord, PolicyVersion, problem_of};
 use crate::problem::Problem;
 
-/// A specification to be kept.
+/// The document of a new policy version.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
-)]
+#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
 pub(in crate::api) struct PolicyDocument {
     /// A job document without `dataset`.
     #[schema(value_type = Object)]
@@ -33,17 +29,17 @@ pub(in crate::api) struct PolicyDocument {
 pub(in crate::api) struct PolicyItem {
     name: String,
     version: u32,
-    /// What a job names it by.
+    /// The name and version for the member `policy` of a job.
     policy: String,
     created_at: DateTime<Utc>,
 }
 
-/// A version of a policy.
+/// A version of a policy with its specification.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct Policy {
     #[serde(flatten)]
     item: PolicyItem,
-    /// As it was sent.
+    /// The specification as submitted.
     #[schema(value_type = Object)]
     specification: Value,
 }
@@ -60,16 +56,16 @@ impl From<PolicyRecord> for Policy {
     }
 }
 
-/// Writes the next version of a policy
+/// Adds a version of a policy
 ///
-/// A version never changes. The specification is judged as far as it can be without a table; when it is equal to the latest
-/// version's, no other is made and that one is the answer. A job or plan names a version as `"policy": "NAME-v3"`; what stands
-/// beside it replaces the policy's members.
+/// Versions are immutable. The service checks the specification as far as possible without a dataset. If it equals the latest
+/// version, the answer is that version. A job or plan refers to a version as `"policy": "NAME-v3"`; its own members replace those of
+/// the policy.
 #[utoipa::path(put, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path,
-        description = "The name of the policy: 1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, not ending like -v3.")),
+        description = "The name of the policy: 1 to 100 characters of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit, without an ending like -v3.")),
     request_body = PolicyDocument,
     responses(
-        (status = 201, description = "a version was written", body = Policy, headers(("Location" = String))),
+        (status = 201, description = "a new version", body = Policy, headers(("Location" = String))),
         (status = 200, description = "the latest version is equal", body = Policy, headers(("Location" = String)))))]
 pub(in crate::api) async fn put(
     State(app): State<App>,
@@ -83,9 +79,9 @@ pub(in crate::api) async fn put(
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
 }
 
-/// The policies, the latest version of each
+/// Lists the latest version of each policy
 ///
-/// By name, in pages.
+/// The list is sorted by name.
 #[utoipa::path(get, path = "/v1/policies", tag = "policies", params(PageQuery),
     responses((status = 200, body = ListPage<PolicyItem>)))]
 pub(in crate::api) async fn list(
@@ -98,19 +94,9 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
-/// Which version to give.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub(in crate::api) struct VersionQuery {
-    /// The version; the latest when not given.
-    #[param(minimum = 1)]
-    version: Option<u32>,
-}
-
-/// A version of a policy
+/// Returns a version of a policy
 ///
-/// As it was written; without `version`, the latest.
+/// The default is the latest version.
 #[utoipa::path(get, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path), VersionQuery),
     responses((status = 200, body = Policy)))]
 pub(in crate::api) async fn get(
@@ -122,9 +108,9 @@ pub(in crate::api) async fn get(
     Ok(Json(app.service.policy(&caller, &name, query.version).await?.into()))
 }
 
-/// The versions of a policy, newest first
+/// Lists the versions of a policy, newest first
 ///
-/// Without their specifications.
+/// The list omits the specifications.
 #[utoipa::path(get, path = "/v1/policies/{name}/versions", tag = "policies", params(("name" = String, Path), PageQuery),
     responses((status = 200, body = ListPage<PolicyItem>)))]
 pub(in crate::api) async fn versions(

@@ -1,4 +1,4 @@
-//! What an officer sees of a dataset: how its columns go together, and the values of one.
+//! Profiles of datasets for data protection officers: associations of columns and values of a column.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,44 +14,44 @@ use crate::app::ValueCount;
 use crate::engine::DependencyProfile;
 use crate::problem::{Kind, Problem};
 
-/// Which columns are looked at.
+/// Filter of the profiled columns.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct Columns {
-    /// Names, parted by commas; all columns when not given.
+    /// Names of columns, separated by commas; by default all.
     columns: Option<String>,
 }
 
-/// How the columns of a dataset go together
+/// Profiles the columns of a dataset
 ///
-/// At most 64 columns at once. Suggested roles are guesses from counts: what is sensitive, people decide. Associations of tables
-/// above 100,000 rows are computed on so many rows, taken from all over the table. Every answer is in the audit log.
+/// A profile covers at most 64 columns. Suggested roles are guesses from counts; people decide which attributes are sensitive. In
+/// tables above 100,000 rows, associations use a sample of that size. The audit log records every answer.
 #[utoipa::path(get, path = "/v1/datasets/{id}/profile", tag = "datasets", params(("id" = Uuid, Path), Columns),
     responses((status = 200, body = DependencyProfile)))]
 pub(in crate::api) async fn profile(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
-    QueryParameters(asked): QueryParameters<Columns>,
+    QueryParameters(filter): QueryParameters<Columns>,
 ) -> Result<Json<DependencyProfile>, Problem> {
-    let _place = app.plans.try_acquire()?;
-    let names: Option<Vec<String>> = asked.columns.map(|names| names.split(',').map(str::to_owned).collect());
+    let _permit = app.plans.try_acquire()?;
+    let names: Option<Vec<String>> = filter.columns.map(|names| names.split(',').map(str::to_owned).collect());
     app.service.profile(&caller, id, names.as_deref()).await.map(Json)
 }
 
-/// A value of a column.
+/// A value of a column with its count.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct ColumnValue {
     /// The value as text; null for a missing one.
     value: Option<String>,
-    /// How many rows have it.
+    /// The number of rows with the value.
     count: u64,
 }
 
-/// The distinct values of a column
+/// Lists the distinct values of a column
 ///
-/// The most frequent first, those of equal frequency in their order. This is data: every answer is in the audit log.
+/// The list is sorted by descending count, then by value. The answer contains data, and the audit log records it.
 #[utoipa::path(get, path = "/v1/datasets/{id}/attributes/{name}/values", tag = "datasets",
     params(("id" = Uuid, Path), ("name" = String, Path), PageQuery), responses((status = 200, body = ListPage<ColumnValue>)))]
 pub(in crate::api) async fn values(
@@ -60,14 +60,14 @@ pub(in crate::api) async fn values(
     ColumnPath { dataset, name }: ColumnPath,
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<ColumnValue>>, Problem> {
-    let _place = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire()?;
     let limit = page::limit(paging.limit)? as usize;
     let skip = match paging.cursor.as_deref() {
         None => 0,
-        Some(text) => {
-            text.parse::<u32>().map_err(|_| Problem::new(Kind::MalformedRequest, "cursor is not one of this list"))?
-                as usize
-        }
+        Some(text) => text
+            .parse::<u32>()
+            .map_err(|_| Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list"))?
+            as usize,
     };
     let (values, more) = app.service.values(&caller, dataset, &name, (skip, limit)).await?;
     let item = |ValueCount { value, count }: ValueCount| ColumnValue { value, count };

@@ -1,4 +1,4 @@
-//! COUNT queries. Reaches parts and manifests only, never a dataset.
+//! COUNT queries. Reads parts and manifests, but no dataset.
 
 use std::sync::Arc;
 
@@ -19,56 +19,53 @@ use crate::engine::{EngineError, QueryAnswer, QuerySet};
 use crate::inputs::PartStorage;
 use crate::problem::{Kind, Problem};
 
-/// What to count.
+/// The COUNT queries of a request.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
-)]
+#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
 pub(in crate::api) struct QueryDocument {
     /// At most 1,000 queries.
     queries: Vec<CountQuery>,
 }
 
-/// Counts the rows that meet every condition.
+/// Counts the rows that satisfy all conditions.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "as above")]
 pub(in crate::api) struct CountQuery {
-    /// The conditions; without any, all rows are counted.
+    /// The conditions; none counts all rows.
     r#where: Vec<Condition>,
 }
 
-/// What the value of an attribute must be. Whatever is stated must hold.
+/// A condition on an attribute; all given members must hold.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "as above")]
 pub(in crate::api) struct Condition {
     /// The published name of the attribute.
     attribute: String,
-    /// One of these; null is a missing value. A value that does not occur counts nothing.
+    /// The accepted values; null is a missing value. A value that does not occur matches no row.
     #[schema(value_type = Option<Vec<Object>>)]
     r#in: Option<Vec<Value>>,
-    /// This or more, in the order of the attribute; never a missing value.
+    /// The lower bound in the order of the attribute, inclusive; excludes missing values.
     #[schema(value_type = Option<Object>)]
     from: Option<Value>,
-    /// This or less, in the order of the attribute; never a missing value.
+    /// The upper bound in the order of the attribute, inclusive; excludes missing values.
     #[schema(value_type = Option<Object>)]
     to: Option<Value>,
 }
 
-/// The answers.
+/// The answers to the queries of a request.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct QueryAnswers {
-    /// One to each query, in their order.
+    /// One answer per query, in the order of the request.
     answers: Vec<QueryAnswer>,
 }
 
-/// Counts rows, from the published parts alone
+/// Answers COUNT queries from the published parts
 ///
-/// An answer is what a reader of the parts must expect, with the standard deviation of that: `exact` where one part shows all
-/// attributes of the query together; `matching` where they stand in several parts of one table, whose rows of a bucket may belong
-/// together in every way alike; `multinomial` where several tables are needed, as of a sample from the estimate that they allow, and
-/// where cells stand for several values, each as likely as any other. An interval of whole numbers or dates stands for all of them
-/// between its ends, one of texts for the values that some cell names.
+/// An answer is the expected count given the parts, with its standard deviation. `exact`: one part contains all attributes of the
+/// query. `matching`: the attributes are in several parts of one table, and all matchings of the rows of a bucket are equally likely.
+/// `multinomial`: the query needs several tables or generalized cells; the count is that of a sample from the estimated distribution,
+/// and all values of a cell are equally likely. An interval of integers or dates covers all values between its ends, an interval of
+/// texts the values that some cell contains.
 #[utoipa::path(post, path = "/v1/releases/{id}/queries", tag = "releases", params(("id" = Uuid, Path)),
     request_body = QueryDocument, responses((status = 200, body = QueryAnswers)))]
 pub(in crate::api) async fn answer(
@@ -78,19 +75,19 @@ pub(in crate::api) async fn answer(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<QueryAnswers>, Problem> {
     let (release, manifest) = served::read(&app, &caller, id).await?;
-    let asked = QuerySet::new(&manifest, &document)?;
-    let place = app.plans.try_acquire()?;
-    let room = app.service.budget.try_acquire(asked.memory())?;
-    // an answer tells of rows, as a part does
-    served::open(&app, &caller, &release).await?;
+    let queries = QuerySet::new(&manifest, &document)?;
+    let permit = app.plans.try_acquire()?;
+    let memory = app.service.budget.try_acquire(queries.memory())?;
+    // an answer discloses rows, like a part
+    served::record_read(&app, &caller, &release).await?;
     let store = Arc::clone(&app.service.store);
     let storage = PartStorage::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
     let (control, span) = (Control::default(), Span::current());
-    // a caller that goes away stops the computation
+    // a disconnected caller cancels the computation
     let stop_when_dropped = control.stop_when_dropped();
     let counted = tokio::task::spawn_blocking(move || {
-        let _held = (place, room);
-        span.in_scope(|| asked.answer(&storage, &control))
+        let _held = (permit, memory);
+        span.in_scope(|| queries.answer(&storage, &control))
     });
     let counted =
         counted.await.map_err(|_panicked| Problem::new(Kind::Internal, "the queries stopped unexpectedly"))?;
@@ -98,11 +95,11 @@ pub(in crate::api) async fn answer(
     match counted {
         Ok(answers) => Ok(Json(QueryAnswers { answers })),
         Err(EngineError::Refused(problem)) => Err(problem),
-        Err(EngineError::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were stopped")),
+        Err(EngineError::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were cancelled")),
         Err(EngineError::Failed { problem, cause }) => {
-            // parts go with their release
+            // a withdrawn release has no parts
             served::still_served(&app, &release).await?;
-            tracing::error!(cause, "queries could not be answered");
+            tracing::error!(cause, "queries failed");
             Err(problem)
         }
     }

@@ -1,4 +1,4 @@
-//! Releases: lists, manifests, public reports.
+//! Listing releases, manifests and public reports.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,7 +22,7 @@ use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
 use crate::report::{Manifest, PublicReport, report_page};
 
-/// A release in a list.
+/// A release as an item of a list.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct ReleaseItem {
     id: Uuid,
@@ -33,7 +33,7 @@ pub(in crate::api) struct ReleaseItem {
     created_at: DateTime<Utc>,
 }
 
-/// Which releases to list.
+/// Filters of the list of releases.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -44,18 +44,18 @@ pub(in crate::api) struct ReleaseQuery {
     dataset: Option<Uuid>,
     /// Only releases of this method.
     method: Option<String>,
-    /// Only releases of this status.
+    /// Only releases with this status.
     status: Option<String>,
-    /// The most items, 1 to 1000.
+    /// The maximum number of items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// The releases
+/// Lists the releases, newest first
 ///
-/// Held ones are listed for those alone who may approve them; a page may be shorter for it.
+/// Held releases appear only for keys with the scope `releases:approve`, so that a page can be shorter than its limit.
 #[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
     responses((status = 200, body = ListPage<ReleaseItem>)))]
 pub(in crate::api) async fn list(
@@ -82,10 +82,10 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage::new(page, item)?))
 }
 
-/// The manifest of a release
+/// Returns the manifest of a release
 ///
-/// What was published, why every rule holds, and figures that anyone can recompute from the parts. A rejected or withdrawn
-/// release is answered 410.
+/// The manifest describes the parts, the reason why each rule holds, and figures that a reader can recompute from the parts. A
+/// rejected or withdrawn release is answered 410.
 #[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = Manifest)))]
 pub(in crate::api) async fn get(
@@ -96,19 +96,18 @@ pub(in crate::api) async fn get(
     Ok(Json(read(&app, &caller, id).await?.1))
 }
 
-/// How to give a report.
+/// The requested format of a report.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct ReportQuery {
-    /// `json` or `html`; goes before the Accept header.
+    /// `json` or `html`; precedes the Accept header.
     format: Option<String>,
 }
 
-/// What a release promises and why, in words
+/// Returns the public report of a release
 ///
-/// A function of the manifest alone, for whoever files or reads the release: as JSON, which is what is served when nothing else is asked
-/// for, or as a page of HTML with pictures of the sizes of buckets.
+/// The report is the manifest in sentences. The format is JSON by default, or an HTML page with charts of the bucket sizes.
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path), ReportQuery),
     responses((status = 200, content((PublicReport = "application/json"), (String = "text/html")))))]
 pub(in crate::api) async fn report(
@@ -119,7 +118,7 @@ pub(in crate::api) async fn report(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     const FORMATS: [MediaOffer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
-    let unacceptable = || Problem::new(Kind::NotAcceptable, "reports are served as json and html");
+    let unacceptable = || Problem::new(Kind::NotAcceptable, "the formats of reports are json and html");
     let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
     let (release, manifest) = read(&app, &caller, id).await?;
     let report: Result<PublicReport, _> = serde_json::from_value(release.report);

@@ -1,4 +1,4 @@
-//! What the ledger holds of a series.
+//! The ledger of a series.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,11 @@ use crate::problem::{Kind, Problem};
 use crate::report::{Series, SeriesDisclosure};
 use crate::spec::path_segment;
 
-/// What was published of a series
+/// Returns the ledger of a series
 ///
-/// Disclosures, the rules that stand, which disclosures can be joined, and which pairs of attributes cannot be published side by side
-/// any more. Held against each other are disclosures of the same people, and what was entered; the lists show those of all contents.
+/// The answer contains the disclosures, the active rules, the joinable disclosures, and the pairs of attributes that no further
+/// release can publish together. Composition checks compare disclosures of the same content and external tables; the lists cover all
+/// contents.
 #[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),
     responses((status = 200, body = Series)))]
 pub(in crate::api) async fn get(
@@ -28,80 +29,81 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
 ) -> Result<Json<Series>, Problem> {
-    let _place = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire()?;
     app.service.series(&caller, name).await.map(Json)
 }
 
-/// What is stated of a series.
+/// A statement about a series.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
 pub(in crate::api) struct StatementDocument {
-    /// Why, 1 to 500 characters.
+    /// The reason, 1 to 500 characters.
     reason: String,
-    /// Tables that were published before or elsewhere.
+    /// External tables.
     tables: Vec<TableDocument>,
-    /// Other names of attributes, each with the attribute; a name for itself is a new attribute.
+    /// Aliases of attributes; an alias of itself declares a new attribute.
     aliases: BTreeMap<String, String>,
-    /// Attributes that are computed from others, each with these.
+    /// Computed attributes, each with the attributes that determine it.
     functions: BTreeMap<String, Vec<String>>,
 }
 
-/// What an entered table is worth beside others: exact tuples, or anything else, beside which no other table may share an attribute.
+/// The protection of an external table: exact tuples, or a table that tolerates no shared attributes.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
 pub(in crate::api) enum ExternalProtection {
     Plain,
     Exclusive,
 }
 
-/// A table that was published before or elsewhere.
+/// A table published elsewhere.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
 pub(in crate::api) struct TableDocument {
-    /// What it is called.
+    /// The name of the table.
     name: String,
-    /// Its attributes, by the names of the series.
+    /// The attributes, by their names in the series.
     attributes: Vec<String>,
-    /// What it is worth beside other tables.
+    /// The protection of the table in compositions.
     protection: ExternalProtection,
-    /// The labels of each attribute that it publishes generalized, null for the missing value: nodes of a taxonomy, or intervals such as
-    /// `17..24`. A plain table has none.
+    /// The labels of each generalized attribute: taxonomy nodes, intervals such as `17..24`, or null for the missing value. A plain table
+    /// has none.
     cuts: BTreeMap<String, Vec<Option<String>>>,
-    /// The dataset that holds its rows, as they were published: its attributes are columns of that, by their names or aliases. Without
-    /// it, nothing by `sequential` can be made against the table.
+    /// The dataset of the published rows, with the attributes as columns or their aliases. `sequential` requires it to check against the
+    /// table.
     dataset: Option<Uuid>,
 }
 
-/// The disclosures that were entered.
+/// The recorded disclosures of a statement.
 #[derive(Serialize, ToSchema)]
-pub(in crate::api) struct Entered {
+#[schema(as = Entered)]
+pub(in crate::api) struct RecordedDisclosures {
     /// In the order of the request.
     disclosures: Vec<SeriesDisclosure>,
 }
 
-/// States what was published before or elsewhere, and what attributes are called
+/// Records a statement about a series
 ///
-/// Every further release of the series is held to it, whatever its content. A table that is not `plain` tolerates no other that
-/// shares an attribute. An alias is another name of an attribute; a name that is stated to be its own alias is a new attribute. What is
-/// computed from an attribute counts as that attribute. Nothing that was stated is changed or taken back. A table whose rows a dataset
-/// holds can be named in `against` of `sequential` by the id of its disclosure, for as long as the dataset is not purged.
+/// A statement declares external tables, aliases and computed attributes. Every later release of the series must compose with it. A
+/// table that is not `plain` tolerates no table with a shared attribute. An alias is another name of an attribute; an alias of itself
+/// declares a new attribute. A computed attribute counts as the attributes that determine it. Statements are immutable. `against` of
+/// `sequential` can name an external table by the id of its disclosure until its dataset is purged.
 #[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
     request_body = StatementDocument,
-    responses((status = 201, body = Entered, headers(("Location" = String)))))]
-pub(in crate::api) async fn state(
+    responses((status = 201, body = RecordedDisclosures, headers(("Location" = String)))))]
+pub(in crate::api) async fn declare(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
     JsonDocument(document): JsonDocument,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Entered>), Problem> {
-    let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<RecordedDisclosures>), Problem> {
+    let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, where only the reason is required";
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
-    let _place = app.plans.try_acquire()?;
-    let entered = app.service.state(&caller, &name, statement).await?;
+    let _permit = app.plans.try_acquire()?;
+    let recorded = app.service.state(&caller, &name, statement).await?;
     let location = format!("/v1/series/{}", path_segment(&name));
     let series = app.service.series(&caller, name).await?;
-    let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Entered { disclosures })))
+    let disclosures = series.disclosures.into_iter().filter(|shown| recorded.contains(&shown.id)).collect();
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(RecordedDisclosures { disclosures })))
 }

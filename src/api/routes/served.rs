@@ -7,12 +7,12 @@ use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
 use crate::report::Manifest;
 
-/// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
+/// A release that a caller may read, with its manifest. Held releases require the scope `releases:approve`.
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.service.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
     let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
     if release.status == ReleaseStatus::Held && !caller.has_scope(Scope::ReleasesApprove) {
-        return Err(Problem::new(Kind::NotFound, "there is no such release"));
+        return Err(Problem::new(Kind::NotFound, "the release does not exist"));
     }
     if !release.status.is_served() {
         return Err(gone());
@@ -21,21 +21,21 @@ pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result
     Ok((release, manifest))
 }
 
-/// Notes that rows of a release are about to be given, before the first byte: what was read cannot be taken back by a rejection.
+/// Records that rows of a release are read, before the first byte: a later rejection keeps its disclosures.
 ///
 /// # Errors
-/// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
-pub(in crate::api) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
+/// `gone` if the release was rejected or withdrawn meanwhile, or the store's problem.
+pub(in crate::api) async fn record_read(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
     if release.status != ReleaseStatus::Held {
         return Ok(());
     }
     if app.service.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
-/// What to answer when parts that were there are no more.
+/// Converts a missing part into a problem.
 ///
 /// # Errors
-/// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
+/// `gone` if the release was rejected or withdrawn meanwhile, or the store's problem.
 pub(in crate::api) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
     let now = app.service.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
     if now.is_some_and(|now| now.status.is_served()) { Ok(()) } else { Err(gone()) }
@@ -45,7 +45,7 @@ fn gone() -> Problem {
     Problem::new(Kind::Gone, "the release was rejected or withdrawn")
 }
 
-/// The manifest, with the status that the release has now.
+/// The manifest with the current status of the release.
 pub(in crate::api) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
     let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
     let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;

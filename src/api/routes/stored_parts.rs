@@ -15,16 +15,16 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::report::Manifest;
 use crate::{engine, spec};
 
-/// Memory that is taken while files grow, and given back when this is dropped.
+/// Memory of files during their reading, released when dropped.
 pub(in crate::api) struct FileMemory {
     budget: MemoryBudget,
-    /// Of files that were read whole.
+    /// Bytes of completely read files.
     before: u64,
     bytes: u64,
     taken: Vec<MemoryPermit>,
 }
 
-/// Memory is taken in pieces of at least so many bytes.
+/// The smallest amount of memory to acquire at once.
 const MEMORY_STEP_BYTES: u64 = 16 << 20;
 
 impl FileMemory {
@@ -32,7 +32,7 @@ impl FileMemory {
         Self { budget, before: 0, bytes: 0, taken: Vec::new() }
     }
 
-    /// Takes what is missing for a file of so many bytes beside those before it.
+    /// Acquires the missing memory for a file of `bytes` bytes in addition to earlier files.
     fn hold(&mut self, file: u64) -> Result<(), Problem> {
         let need = self.before.saturating_add(file);
         self.budget.check(need)?;
@@ -44,7 +44,7 @@ impl FileMemory {
         Ok(())
     }
 
-    /// Reads a file into what it takes.
+    /// Reads a file while acquiring its memory.
     pub(super) fn read(
         &mut self,
         file: impl FnOnce(engine::ReserveMemory<'_>) -> Result<ReadFile, Problem>,
@@ -59,12 +59,12 @@ impl FileMemory {
     }
 }
 
-/// Every fault, found while it was computed.
+/// The problem of faults found during the computation.
 pub(in crate::api) fn engine_problem(faults: Vec<Fault>) -> EngineError {
     EngineError::Refused(Problem::of_faults(faults))
 }
 
-/// Computes on a blocking thread, until the caller has gone.
+/// Computes on a blocking thread; a disconnected caller cancels the computation.
 pub(in crate::api) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -75,7 +75,7 @@ pub(in crate::api) async fn run_blocking<T: Send + 'static>(
     match done {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(EngineError::Refused(problem))) => Err(problem),
-        Ok(Err(EngineError::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was stopped")),
+        Ok(Err(EngineError::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was cancelled")),
         Ok(Err(EngineError::Failed { problem, cause })) => {
             tracing::error!(cause, "a verification failed");
             Err(problem)
@@ -84,21 +84,21 @@ pub(in crate::api) async fn run_blocking<T: Send + 'static>(
     }
 }
 
-/// The parts of a release, where they are kept.
+/// The stored parts of a release.
 pub(in crate::api) struct StoredParts {
     pub(in crate::api) manifest: Manifest,
     parts: PartStorage,
     budget: MemoryBudget,
 }
 
-/// Finds a release that the caller may read, and notes that its rows are about to be.
+/// Finds a release that the caller may read and records the reading.
 pub(in crate::api) async fn open_stored_parts(
     app: &App,
     caller: &Caller,
     id: Uuid,
 ) -> Result<(Manifest, StoredParts), Problem> {
     let (release, manifest) = served::read(app, caller, id).await?;
-    served::open(app, caller, &release).await?;
+    served::record_read(app, caller, &release).await?;
     let store = Arc::clone(&app.service.store);
     let parts = PartStorage::new(Handle::current(), store, release.tenant, release.job, release.attempt);
     let shelved = StoredParts { manifest: manifest.clone(), parts, budget: app.service.budget.clone() };
@@ -106,23 +106,22 @@ pub(in crate::api) async fn open_stored_parts(
 }
 
 impl StoredParts {
-    /// Reads releases of one table of tuples, to be joined with the first of them; they take memory until what comes with them is
-    /// dropped.
+    /// Reads releases of one table of tuples, for a join with the first; the memory is released with the returned guard.
     pub(in crate::api) fn joinable(
         shelves: &[Self],
         control: &Control,
     ) -> Result<(engine::JoinableRelease, impl Sized + use<>), EngineError> {
-        let mut room =
+        let mut memory =
             FileMemory::new(shelves.first().map_or_else(MemoryBudget::default, |storage| storage.budget.clone()));
         let mut joinable = engine::JoinableRelease::default();
         for storage in shelves {
             control.check()?;
             let part = engine::tuples_of(&storage.manifest).map_err(EngineError::Refused)?;
             let bytes = storage.open(&part.file)?;
-            let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
+            let read = memory.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
             joinable.add(&storage.manifest, read)?;
         }
-        Ok((joinable, room))
+        Ok((joinable, memory))
     }
 
     fn open(&self, file: &str) -> Result<Box<dyn std::io::Read + '_>, EngineError> {
@@ -134,20 +133,20 @@ impl StoredParts {
         })
     }
 
-    /// Plays `corruption` on the parts.
+    /// Runs the attack `corruption` on the parts.
     pub(in crate::api) fn corruption(
         &self,
         known: usize,
         rule: Option<&str>,
         control: &Control,
     ) -> Result<engine::AttackReport, EngineError> {
-        let asked = engine::Corruption::new(&self.manifest, known, rule)?;
-        let mut room = FileMemory::new(self.budget.clone());
-        room.hold(asked.memory()).map_err(EngineError::Refused)?;
-        asked.play(&self.parts, control)
+        let attack = engine::Corruption::new(&self.manifest, known, rule)?;
+        let mut memory = FileMemory::new(self.budget.clone());
+        memory.hold(attack.memory()).map_err(EngineError::Refused)?;
+        attack.play(&self.parts, control)
     }
 
-    /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped. Counterfeits are refused.
+    /// Reads all parts on a blocking thread; the memory is released with the returned guard. Rejects counterfeits.
     pub(in crate::api) fn read(
         &self,
         control: &Control,
@@ -155,21 +154,21 @@ impl StoredParts {
         self.read_as(engine::stated_by, control)
     }
 
-    /// The same, with the tables as `stated` says of the manifest.
+    /// Like [`Self::read`], with the tables that `tables_of` derives from the manifest.
     pub(in crate::api) fn read_as(
         &self,
-        stated: fn(&Manifest) -> Result<Vec<spec::SubmittedTable>, Problem>,
+        tables_of: fn(&Manifest) -> Result<Vec<spec::SubmittedTable>, Problem>,
         control: &Control,
     ) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
-        let tables = stated(&self.manifest).map_err(EngineError::Refused)?;
-        let mut room = FileMemory::new(self.budget.clone());
+        let tables = tables_of(&self.manifest).map_err(EngineError::Refused)?;
+        let mut memory = FileMemory::new(self.budget.clone());
         let mut files = Vec::new();
         for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
             control.check()?;
             let bytes = self.open(&part.file)?;
-            let read = room.read(|take| engine::read_published(part, bytes, take));
+            let read = memory.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(EngineError::Refused)?);
         }
-        Ok((VerificationMaterial::new(&tables, files, false).map_err(engine_problem)?, room))
+        Ok((VerificationMaterial::new(&tables, files, false).map_err(engine_problem)?, memory))
     }
 }

@@ -364,7 +364,7 @@ route_table! {
         answers: &[("200", "The series with its disclosures and active rules.", &[(JSON, "series.json")])],
         problems: &[NotFound],
     }
-    POST "/v1/series/{name}/disclosures" => series::state, "enter_disclosures" {
+    POST "/v1/series/{name}/disclosures" => series::declare, "enter_disclosures" {
         access: Needs(LedgerOverride),
         requests: &[(JSON, "statement.json")],
         answers: &[("201", "The recorded statement.", &[(JSON, "entered.json")])],

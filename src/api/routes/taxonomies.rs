@@ -1,30 +1,26 @@
-//! Taxonomies: trees over the values of attributes, under names and in versions.
+//! Named, versioned taxonomies of attribute values.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
-use crate::api::http::page;
-use crate::api::http::page::{ListPage, PageQuery};
+use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
 use crate::ports::{TaxonomyRecord, TaxonomyVersion, problem_of};
 use crate::problem::Problem;
 use crate::spec;
 
-/// A tree to be kept.
+/// The document of a new taxonomy version.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
-)]
+#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
 pub(in crate::api) struct TaxonomyDocument {
-    /// The tree.
+    /// The tree over the values.
     #[schema(value_type = Object)]
     taxonomy: Value,
 }
@@ -34,17 +30,17 @@ pub(in crate::api) struct TaxonomyDocument {
 pub(in crate::api) struct TaxonomyItem {
     name: String,
     version: u32,
-    /// What a job names this version by.
+    /// The name and version for the member `taxonomy` of an attribute.
     reference: String,
     created_at: DateTime<Utc>,
 }
 
-/// A version of a taxonomy.
+/// A version of a taxonomy with its tree.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct StoredTaxonomy {
     #[serde(flatten)]
     item: TaxonomyItem,
-    /// The tree, in the one spelling in which equal trees are written.
+    /// The tree in canonical form.
     #[schema(value_type = Object)]
     taxonomy: Value,
 }
@@ -61,17 +57,17 @@ impl From<TaxonomyRecord> for StoredTaxonomy {
     }
 }
 
-/// Writes the next version of a taxonomy
+/// Adds a version of a taxonomy
 ///
-/// A version never changes; when the tree is equal to the latest version's, no other is made and that one is the answer. A job
-/// names it for an attribute as `"taxonomy": "NAME-v3"`, or the latest version as `"NAME"`; what it names then is written out in
-/// the job. As CSV it has a header and one row for each value: the value, then the nodes above it, the nearest first. Where
-/// the rows end in several nodes, a root `*` stands above these.
+/// Versions are immutable. If the tree equals the latest version, the answer is that version. A job refers to a version for an
+/// attribute as `"taxonomy": "NAME-v3"`, or to the latest as `"NAME"`; the stored job contains the tree itself. A CSV taxonomy has a
+/// header and one row for each value: the value, then its ancestors, nearest first. If the rows end in several nodes, a root `*`
+/// joins them.
 #[utoipa::path(put, path = "/v1/taxonomies/{name}", tag = "taxonomies", params(("name" = String, Path,
-        description = "The name of the taxonomy: 1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, not ending like -v3.")),
+        description = "The name of the taxonomy: 1 to 100 characters of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit, without an ending like -v3.")),
     request_body(content((TaxonomyDocument = "application/json"), (String = "text/csv"))),
     responses(
-        (status = 201, description = "a version was written", body = StoredTaxonomy, headers(("Location" = String))),
+        (status = 201, description = "a new version", body = StoredTaxonomy, headers(("Location" = String))),
         (status = 200, description = "the latest version is equal", body = StoredTaxonomy, headers(("Location" = String)))))]
 pub(in crate::api) async fn put(
     State(app): State<App>,
@@ -79,7 +75,7 @@ pub(in crate::api) async fn put(
     NamePath(name): NamePath,
     body: DocumentOrCsv,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<StoredTaxonomy>), Problem> {
-    // tens of thousands of nodes are read in milliseconds
+    // reading tens of thousands of nodes takes milliseconds
     let tree = match &body {
         DocumentOrCsv::Document(document) => spec::read_taxonomy(document).map_err(Problem::of_faults)?,
         DocumentOrCsv::Csv(bytes) => spec::read_levels(bytes)?,
@@ -90,9 +86,9 @@ pub(in crate::api) async fn put(
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
 }
 
-/// The taxonomies, the latest version of each
+/// Lists the latest version of each taxonomy
 ///
-/// By name, in pages.
+/// The list is sorted by name.
 #[utoipa::path(get, path = "/v1/taxonomies", tag = "taxonomies", params(PageQuery),
     responses((status = 200, body = ListPage<TaxonomyItem>)))]
 pub(in crate::api) async fn list(
@@ -105,19 +101,9 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
-/// Which version to give.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub(in crate::api) struct VersionQuery {
-    /// The version; the latest when not given.
-    #[param(minimum = 1)]
-    version: Option<u32>,
-}
-
-/// A version of a taxonomy
+/// Returns a version of a taxonomy
 ///
-/// Without `version`, the latest.
+/// The default is the latest version.
 #[utoipa::path(get, path = "/v1/taxonomies/{name}", tag = "taxonomies", params(("name" = String, Path), VersionQuery),
     responses((status = 200, body = StoredTaxonomy)))]
 pub(in crate::api) async fn get(
@@ -129,9 +115,9 @@ pub(in crate::api) async fn get(
     Ok(Json(app.service.taxonomy(&caller, &name, query.version).await?.into()))
 }
 
-/// Deletes a taxonomy
+/// Deletes all versions of a taxonomy
 ///
-/// All its versions. Jobs and releases that named it have it written out and go on; later versions go on counting.
+/// Jobs and releases contain the trees that they use and remain valid. Version numbers continue after a deletion.
 #[utoipa::path(delete, path = "/v1/taxonomies/{name}", tag = "taxonomies", params(("name" = String, Path)),
     responses((status = 200, description = "the version that was the latest", body = TaxonomyItem)))]
 pub(in crate::api) async fn delete(

@@ -1,4 +1,4 @@
-//! Uploading a table: the body flows through a channel to a blocking thread that parses and stores it.
+//! Uploads: the body goes through a channel to a blocking thread that parses and stores it.
 
 use std::io;
 
@@ -32,59 +32,59 @@ use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::ports::{DatasetRecord, IdempotencyRecord, problem_of};
 use crate::problem::{Kind, Problem};
 
-/// What is said of an upload.
-/// A person with more rows than this is none.
+/// The largest accepted `max_rows_per_subject`.
 const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
 
+/// The query of an upload.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(in crate::api) struct UploadQuery {
-    /// A name for people.
+    /// A display name.
     name: Option<String>,
-    /// All that speaks of the same people; the dataset's own when not given.
+    /// The series of all datasets of the same people; by default a new one.
     series: Option<String>,
     /// The columns that identify a record, separated by commas.
     record_key: Option<String>,
-    /// The column that tells persons apart, where one person may have several rows: guarantees are then kept for persons.
+    /// The column that identifies data subjects with several rows; guarantees then hold for persons.
     subject: Option<String>,
-    /// No person has more rows; needs `subject`. A table in which somebody has is refused.
+    /// The maximum number of rows of a data subject; requires `subject`. A table with more rows of a subject is refused.
     max_rows_per_subject: Option<u64>,
-    /// Whether other series speak of the same people; needs `reason`.
+    /// Whether other series have the same people; requires `reason`.
     same_people: Option<bool>,
-    /// Why `same_people` is stated, 1 to 500 characters.
+    /// The reason for `same_people`, 1 to 500 characters.
     reason: Option<String>,
-    /// Of CSV: one character, or `tab`; detected when not given.
+    /// The CSV delimiter: one character, or `tab`; by default detected.
     delimiter: Option<String>,
-    /// Of CSV: a further text that, unquoted, stands for a missing value.
+    /// An unquoted CSV text for a missing value, in addition to the empty field.
     null: Option<String>,
-    /// Types of columns, such as `age:integer,zip:text`; that of the file, or inferred, when not given.
+    /// Types of columns, such as `age:integer,zip:text`; by default those of the file, or inferred.
     types: Option<String>,
 }
 
-/// A form with one file.
+/// A form with the file of a table.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes a form that is read as a stream")]
 struct UploadForm {
-    /// The table. Its content type, or else the end of its file name, tells the format.
+    /// The table. Its content type, or otherwise its file name extension, determines the format.
     #[schema(value_type = String, format = Binary)]
     file: Vec<u8>,
 }
 
 /// Uploads a table
 ///
-/// CSV (RFC 4180) with a header, NDJSON with one flat object a line, Parquet, or an Arrow IPC stream; plain, gzip or zstd; as
-/// the body, or as the part `file` of a form. In CSV an unquoted empty field is a missing value, a quoted one the empty string.
-/// Text is UTF-8. Floats become the shortest decimals that read as the same number.
+/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, Parquet, or an Arrow IPC stream; plain, gzip or zstd.
+/// The table is the body, or the part `file` of a form. In CSV, an unquoted empty field is a missing value and a quoted one the empty
+/// string. Text is UTF-8. Floats become their shortest exact decimals.
 ///
-/// With an `Idempotency-Key` a repeat of the same query, format and bytes of the table is answered with the dataset of the first
-/// request, and stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at
-/// all when its upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
+/// With an `Idempotency-Key`, a repeated request with the same query, format and bytes returns the dataset of the first request and
+/// stores nothing. Another request is `idempotency-conflict`. The service keeps a key for a day, unless the upload failed. A repeat
+/// during the first upload is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
     params(UploadQuery,
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters."),
-        ("Content-Encoding" = Option<String>, Header, description = "How the body is compressed; in a form, the part states it."),
-        ("Content-Digest" = Option<String>, Header, description = "The SHA-256 of the body as it is sent (RFC 9530), which is checked; in a form, the part states it.")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes the request repeatable: 1 to 255 visible ASCII characters."),
+        ("Content-Encoding" = Option<String>, Header, description = "The compression of the body; in a form a header of the part."),
+        ("Content-Digest" = Option<String>, Header, description = "The SHA-256 of the sent body (RFC 9530), which the service checks; in a form a header of the part.")),
     request_body(content(
         (String = "text/csv"),
         (String = "application/x-ndjson"),
@@ -114,23 +114,23 @@ pub(in crate::api) async fn create(
     let mut pace = ReadDeadline::new(app.bounds.idle, app.bounds.upload);
     let dataset = match packed {
         None => {
-            // what an upload may hold is counted as it is read
+            // the reader counts the bytes of the upload
             DefaultBodyLimit::disable().apply(&mut request);
             let mut waiting = Some(admitted);
-            let taken = match Multipart::from_request(request, &()).await {
+            let dataset = match Multipart::from_request(request, &()).await {
                 Ok(form) => from_form(&app, &mut waiting, form, pace).await,
                 Err(_) => Err(Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL)),
             };
             if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
                 claim.give_up().await;
             }
-            taken?
+            dataset?
         }
         Some(packed) => {
             let body = request.into_body().into_data_stream();
-            let taking = UploadTask::begin(&app, admitted, packed);
-            let fed = taking.feeder.feed(body, &mut pace).await;
-            taking.end(fed).await?
+            let task = UploadTask::begin(&app, admitted, packed);
+            let fed = task.sender.feed(body, &mut pace).await;
+            task.end(fed).await?
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
@@ -138,14 +138,14 @@ pub(in crate::api) async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.service, dataset, warnings)?)))
 }
 
-/// An upload whose body may come.
+/// An admitted upload before its body.
 struct AcceptedUpload {
     caller: Caller,
     request: UploadRequest,
     query: String,
     begun: Option<IdempotencyOutcome>,
-    /// As long as a thread works on it, also when the caller has gone.
-    place: OwnedSemaphorePermit,
+    /// Held while a thread works on the upload, even if the caller has gone.
+    permit: OwnedSemaphorePermit,
 }
 
 async fn admit(
@@ -157,17 +157,17 @@ async fn admit(
     let UploadHeaders { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
     request.spool = app.spool.to_path_buf();
-    let place = app.uploads.acquire().await?;
+    let permit = app.uploads.acquire().await?;
     let begun = match key {
         None => None,
         Some(key) => Some(app.service.begin_upload(&caller, key).await?),
     };
-    Ok((AcceptedUpload { caller, request, query, begun, place }, packed))
+    Ok((AcceptedUpload { caller, request, query, begun, permit }, packed))
 }
 
-const NOT_A_FORM_DETAIL: &str = "the body is not the form that Content-Type states";
+const NOT_A_FORM_DETAIL: &str = "the body is not the form that Content-Type declares";
 
-/// What query and headers say of the body; of a form, how its file is packed is said inside.
+/// Reads query and headers; the encoding of a form's file is inside the form.
 fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, Problem> {
     let key = idempotency_key(headers)?;
     let essence = media_type_essence(headers.get(header::CONTENT_TYPE));
@@ -181,80 +181,80 @@ fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, P
     }
     let upload = requested(query)?;
     if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
-        let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
+        let detail = "a form itself must not be compressed; declare Content-Encoding in the headers of the file part";
         return Err(Problem::new(Kind::UnsupportedMediaType, detail));
     }
     if headers.contains_key("content-digest") {
-        let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
+        let detail = "a form has no digest of its own; declare Content-Digest in the headers of the file part";
         return Err(Problem::new(Kind::MalformedRequest, detail));
     }
     Ok(UploadHeaders { request: upload, packed: None, key })
 }
 
-/// What query and headers say of an upload.
+/// The query and headers of an upload.
 struct UploadHeaders {
     request: UploadRequest,
-    /// Not said of a form.
+    /// `None` for forms.
     packed: Option<UploadEncoding>,
     key: Option<String>,
 }
 
-/// How the bytes of a table are packed.
+/// Format, compression and digest of an uploaded table.
 struct UploadEncoding {
     format: InputFormat,
     encoding: Option<Encoding>,
     digest: Option<Vec<u8>>,
 }
 
-/// A table that a blocking thread takes in while it is fed.
+/// A running upload: the sender of the body and the thread that stores it.
 struct UploadTask {
-    feeder: BodySender,
+    sender: BodySender,
     thread: JoinHandle<Result<DatasetRecord, Problem>>,
 }
 
 impl UploadTask {
     fn begin(app: &App, admitted: AcceptedUpload, packed: UploadEncoding) -> Self {
-        let AcceptedUpload { caller, mut request, query, begun, place } = admitted;
+        let AcceptedUpload { caller, mut request, query, begun, permit } = admitted;
         request.format = packed.format;
         request.encoding = packed.encoding;
         let hashed = packed.digest.is_some() || begun.is_some();
-        let (feeder, meter, reader) = body_channel(app.max_upload_bytes, hashed);
+        let (sender, meter, reader) = body_channel(app.max_upload_bytes, hashed);
         let (service, handle) = (app.service.clone(), Handle::current());
         let body = UploadSource { service, caller, handle, query, format: packed.format, digest: packed.digest, meter };
         let (span, format) = (Span::current(), packed.format);
         let thread = tokio::task::spawn_blocking(move || {
-            let (_inside, _place) = (span.entered(), place);
-            let (taken, well) = match begun {
-                None => (body.take_in(request, reader, None), UploadOutcome::Stored),
+            let (_inside, _permit) = (span.entered(), permit);
+            let (dataset, success) = match begun {
+                None => (body.store(request, reader, None), UploadOutcome::Stored),
                 Some(IdempotencyOutcome::First(claim)) => {
-                    (body.take_in(request, reader, Some(claim)), UploadOutcome::Stored)
+                    (body.store(request, reader, Some(claim)), UploadOutcome::Stored)
                 }
                 Some(IdempotencyOutcome::Repeat(first)) => (body.compare(&first, reader), UploadOutcome::Repeated),
             };
-            let outcome = match &taken {
-                Ok(_) => well,
+            let outcome = match &dataset {
+                Ok(_) => success,
                 Err(problem) if problem.kind.status() < 500 => UploadOutcome::Refused,
                 Err(_) => UploadOutcome::Failed,
             };
             meter::uploaded(format.media_type(), outcome);
-            taken
+            dataset
         });
-        Self { feeder, thread }
+        Self { sender, thread }
     }
 
     async fn end(self, fed: BodyEnd) -> Result<DatasetRecord, Problem> {
-        self.feeder.end(matches!(fed, BodyEnd::Whole)).await;
-        let taken =
+        self.sender.end(matches!(fed, BodyEnd::Whole)).await;
+        let dataset =
             self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
-        match (fed, taken) {
-            // what the thread saw is a body that broke off
+        match (fed, dataset) {
+            // the thread saw only a truncated body
             (BodyEnd::Late(problem), Err(_)) => Err(problem),
-            (_, taken) => taken,
+            (_, dataset) => dataset,
         }
     }
 }
 
-/// What is sent, on the blocking thread.
+/// The source of an upload on the blocking thread.
 struct UploadSource {
     service: AppService,
     caller: Caller,
@@ -266,7 +266,7 @@ struct UploadSource {
 }
 
 impl UploadSource {
-    /// The bytes received, when they are those that the client meant to send, and the hash of the whole request where one is kept.
+    /// The number of received bytes, after a check of the digest, and the hash of the request, if needed.
     fn finish(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
         let (bytes, hash) = self.meter.finish(self.digest.as_deref())?;
         let pieces = |hash: [u8; 32]| {
@@ -276,7 +276,8 @@ impl UploadSource {
         Ok((bytes, hash.map(pieces)))
     }
 
-    fn take_in(
+    /// Stores the table; releases the idempotency key after a failure.
+    fn store(
         &self,
         request: UploadRequest,
         reader: BodyReader,
@@ -290,25 +291,25 @@ impl UploadSource {
             Ok(bytes)
         };
         let id = claim.as_ref().map_or_else(Uuid::now_v7, IdempotencyClaim::resource);
-        let taken = app::upload(&self.service, &self.caller, &self.handle, id, request, reader, &received);
-        if let (Err(_), Some(claim)) = (&taken, claim) {
+        let dataset = app::upload(&self.service, &self.caller, &self.handle, id, request, reader, &received);
+        if let (Err(_), Some(claim)) = (&dataset, claim) {
             self.handle.block_on(claim.give_up());
         }
-        taken
+        dataset
     }
 
-    /// Reads the body to its end, holds it against the first one and gives that one's dataset.
+    /// Reads a repeated body, compares it with the first one and returns the first dataset.
     fn compare(&self, first: &IdempotencyRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
         io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
         let (_, content) = self.finish()?;
         first.check_content(&content.unwrap_or_default())?;
         let dataset = self.handle.block_on(self.service.store.dataset(&self.caller.tenant, first.resource));
         let dataset = dataset.map_err(|error| problem_of(&error))?;
-        dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))
+        dataset.ok_or_else(|| Problem::new(Kind::NotFound, "the dataset does not exist"))
     }
 }
 
-/// Takes in the one file of a form.
+/// Stores the only file of a form.
 async fn from_form(
     app: &App,
     waiting: &mut Option<AcceptedUpload>,
@@ -316,12 +317,12 @@ async fn from_form(
     mut pace: ReadDeadline,
 ) -> Result<DatasetRecord, Problem> {
     let malformed = |_| Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL);
-    let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
+    let one_file = || Problem::new(Kind::MalformedRequest, "the form must have exactly one part, named `file`");
     let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
     if file.name() != Some("file") {
         return Err(one_file());
     }
-    let stated =
+    let declared =
         media_type_essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
     let (name, packing) = match file.file_name().unwrap_or_default() {
         name if name.ends_with(".gz") => (&name[..name.len() - 3], Some(Encoding::Gzip)),
@@ -329,25 +330,25 @@ async fn from_form(
         name => (name, None),
     };
     let packed = UploadEncoding {
-        format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
+        format: declared.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
         encoding: encoding(file.headers())?.or(packing),
         digest: declared_digest(file.headers())?,
     };
     let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
     let admitted = admitted.ok_or_else(misplaced)?;
-    let taking = UploadTask::begin(app, admitted, packed);
-    let mut fed = taking.feeder.feed(file, &mut pace).await;
-    // only what nothing follows is complete
-    let mut alone = true;
+    let task = UploadTask::begin(app, admitted, packed);
+    let mut fed = task.sender.feed(file, &mut pace).await;
+    // another part makes the form invalid
+    let mut is_only_part = true;
     if matches!(fed, BodyEnd::Whole) {
         match pace.wait(form.next_field()).await {
-            Ok(next) => alone = matches!(next, Ok(None)),
+            Ok(next) => is_only_part = matches!(next, Ok(None)),
             Err(problem) => fed = BodyEnd::Late(problem),
         }
     }
-    match taking.end(if alone { fed } else { BodyEnd::Broken }).await {
-        Err(_) if !alone => Err(one_file()),
-        taken => taken,
+    match task.end(if is_only_part { fed } else { BodyEnd::Broken }).await {
+        Err(_) if !is_only_part => Err(one_file()),
+        dataset => dataset,
     }
 }
 
@@ -357,10 +358,10 @@ fn unsupported() -> Problem {
     Problem::new(Kind::UnsupportedMediaType, detail)
 }
 
-/// What is said of the text of a table must have a text to be said of.
+/// Rejects CSV options for other formats.
 fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
-    let said = request.options.delimiter.is_some() || request.options.null.is_some();
-    if said && format != InputFormat::Csv {
+    let has_csv_options = request.options.delimiter.is_some() || request.options.null.is_some();
+    if has_csv_options && format != InputFormat::Csv {
         return Err(misplaced());
     }
     Ok(())
@@ -370,7 +371,7 @@ fn misplaced() -> Problem {
     Problem::new(Kind::MalformedRequest, "delimiter and null belong to text/csv")
 }
 
-/// The query understood; every fault in one answer.
+/// Parses the query; one problem contains all faults.
 fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     let mut faults = Vec::new();
     if query.subject.is_some() != query.max_rows_per_subject.is_some() {
@@ -406,7 +407,7 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     let names = |list: String| list.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
     let record_key = query.record_key.map(names);
     if record_key.iter().flatten().any(String::is_empty) {
-        faults.push("record_key must name columns, separated by commas".to_owned());
+        faults.push("record_key must be a list of columns, separated by commas".to_owned());
     }
     let twice = |names: &[&str]| (1..names.len()).any(|at| names[..at].contains(&names[at]));
     if record_key.as_ref().is_some_and(|names| twice(&names.iter().map(String::as_str).collect::<Vec<_>>())) {
@@ -436,10 +437,10 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     })
 }
 
-/// `age:integer,zip:text`
+/// Parses types of columns such as `age:integer,zip:text`.
 fn types(list: &str) -> Result<Vec<(String, AttributeType)>, String> {
     let one = |item: &str| {
-        let (name, kind) = item.rsplit_once(':').ok_or("types must be like age:integer,zip:text")?;
+        let (name, kind) = item.rsplit_once(':').ok_or("types must have the form age:integer,zip:text")?;
         let kind = match kind.trim() {
             "integer" => AttributeType::Integer,
             "decimal" => AttributeType::Decimal,

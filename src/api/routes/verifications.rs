@@ -1,5 +1,4 @@
-//! Verifications: tables that anybody published, or a release, held against rules. Reaches what the request holds, parts and
-//! manifests, and no dataset. Nothing is kept.
+//! Verification of submitted tables or of a release under rules. Reads the request, parts and manifests, but no dataset.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,34 +31,33 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::spec::{REQUEST, SubmittedFile, VerificationSubject, parse_json};
 use crate::{engine, spec};
 
-/// What is to be verified against which rules. It is read by hand, so that one answer names every fault; its schema is written by
-/// hand too.
+/// The tables or the release to verify, and the rules. A hand-written reader reports all faults in one answer.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
 pub(in crate::api) struct VerificationRequest {
     rules: Vec<Value>,
 }
 
-/// A form with the request and its files.
+/// A form with the request document and its files.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes a form that is read as a stream")]
 struct VerificationForm {
     request: VerificationRequest,
 }
 
-/// Whether tables keep rules: true or false, what they achieve, and what breaks them
+/// Verifies rules on submitted tables or on a release
 ///
-/// Tables that anybody published come as a form: first the part `request`, a JSON document, then one part for each `file` that it
-/// names, in the formats of uploads and under their limits. A release of this service is named by its id. The answer is 200 also
-/// when the rules do not hold. Nothing is kept of what was sent.
+/// Submitted tables come as a form: first the part `request`, a JSON document, then one part for each `file` of the document, in the
+/// formats and limits of uploads. A release of this service is given by its id. The answer is 200 also if the rules do not hold. The
+/// service stores nothing of the request.
 ///
-/// A table is one part (`bucketed: false`), whose classes are the equal values of what a rule takes for known, or several parts that
-/// a column `bucket` ties; parts may share attributes, and their rows then go together where they agree. With several tables, a rule
-/// holds when nothing known reaches what is sensitive, or when one table stands between and each of its classes keeps the guarantee
-/// (Guardian Normal Form); tables are taken to have been shuffled independently. Rows need not be in any order, and labels may be
-/// any text. A missing value is a value.
+/// A table is one part (`bucketed: false`), with the equal values of the known attributes as classes, or several parts with a column
+/// `bucket`. Parts may share attributes; their rows match where these agree. With several tables, a rule holds if no path leads from
+/// known to sensitive attributes, or if each path passes a table whose classes satisfy the guarantee (Guardian Normal Form). The
+/// verifier assumes that tables are shuffled independently. Rows may be in any order, and labels may be any text. A missing value is
+/// a value.
 ///
-/// What is found is a statement about what a reader can conclude from the tables with the rules' knowledge, not about how they
+/// The result states what an adversary with the knowledge of the rules can infer from the tables. It does not depend on how the tables
 /// were made.
 #[utoipa::path(post, path = "/v1/verifications", tag = "verifications",
     request_body(content((VerificationForm = "multipart/form-data"), (VerificationRequest = "application/json"))),
@@ -69,8 +67,8 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     mut request: Request,
 ) -> Result<Json<Verification>, Problem> {
-    let _place = match app.plans.try_acquire() {
-        Ok(place) => place,
+    let _permit = match app.plans.try_acquire() {
+        Ok(permit) => permit,
         Err(problem) => {
             crate::api::http::body::drain(request.into_body().into_data_stream()).await;
             return Err(problem);
@@ -83,14 +81,16 @@ pub(in crate::api) async fn create(
             subject => Err(Problem::of_faults(subject.files().map(not_sent).collect())),
         };
     }
-    // what a form may hold is counted as it is read
+    // the reader counts the bytes of the form
     DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &()).await;
     let mut form = VerificationFormReader {
         form: form.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?,
-        pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
-        left: app.max_upload_bytes,
-        held: FileMemory::new(app.service.budget.clone()),
+        limits: FormLimits {
+            pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
+            left: app.max_upload_bytes,
+            memory: FileMemory::new(app.service.budget.clone()),
+        },
     };
     let outcome = from_form(&app, &caller, &mut form).await;
     if outcome.is_err() {
@@ -99,38 +99,44 @@ pub(in crate::api) async fn create(
     outcome
 }
 
-const FORM_MISMATCH_DETAIL: &str = "the body is not the form that Content-Type states";
+const FORM_MISMATCH_DETAIL: &str = "the body is not the form that Content-Type declares";
 
 fn not_sent(file: &SubmittedFile) -> Fault {
-    let detail = format!("no file came under this name: send multipart/form-data with a part named {:?}", file.file);
+    let detail =
+        format!("the form has no file with this name: send multipart/form-data with a part named {:?}", file.file);
     Fault::new(file.pointer.as_str(), Kind::BadColumns, detail)
 }
 
-/// A form under way.
+/// Reads the parts of a form in order.
 struct VerificationFormReader {
     form: Multipart,
+    limits: FormLimits,
+}
+
+/// The remaining limits of a form.
+struct FormLimits {
     pace: ReadDeadline,
-    /// Bytes that may still come.
+    /// The number of bytes that the form may still contain.
     left: u64,
-    held: FileMemory,
+    memory: FileMemory,
 }
 
 impl VerificationFormReader {
-    /// The document of the first part.
+    /// Reads the document of the first part.
     async fn document(&mut self, app: &App) -> Result<Value, Problem> {
         let first =
             || Problem::new(Kind::MalformedRequest, "the first part of the form must be `request`, a JSON document");
         let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
-        let mut part = self.pace.wait(self.form.next_field()).await?.map_err(malformed)?.ok_or_else(first)?;
+        let mut part = self.limits.pace.wait(self.form.next_field()).await?.map_err(malformed)?.ok_or_else(first)?;
         if part.name() != Some(REQUEST) {
             return Err(first());
         }
         let (mut bytes, limit) = (Vec::new(), app.bounds.max_document_bytes);
-        while let Some(piece) = self.pace.next(&mut part).await? {
+        while let Some(piece) = self.limits.pace.next(&mut part).await? {
             let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?;
             let found = bytes.len() + piece.len();
             if found > limit {
-                let detail = format!("a document may have {limit} bytes");
+                let detail = format!("a document has at most {limit} bytes");
                 return Err(Problem::new(Kind::TooLarge, detail).with("limit", limit).with("found", found));
             }
             bytes.extend_from_slice(&piece);
@@ -143,73 +149,34 @@ impl VerificationFormReader {
         }
     }
 
-    /// Reads the files that are stated, in whatever order they come.
+    /// Reads the declared files in any order.
     async fn files(&mut self, app: &App, subject: &VerificationSubject) -> Result<HashMap<String, ReadFile>, Problem> {
         let mut files = HashMap::new();
         loop {
             let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
-            let Some(part) = self.pace.wait(self.form.next_field()).await?.map_err(malformed)? else {
+            let Some(part) = self.limits.pace.wait(self.form.next_field()).await?.map_err(malformed)? else {
                 return Ok(files);
             };
             let name = part.name().unwrap_or_default().to_owned();
-            let stated = subject.files().find(|file| file.file == name);
-            let Some(stated) = stated.filter(|_| !files.contains_key(&name)) else {
-                let detail = "the form has a part that is no file of the request, or a file twice";
+            let declared = subject.files().find(|file| file.file == name);
+            let Some(declared) = declared.filter(|_| !files.contains_key(&name)) else {
+                let detail = "the form has an undeclared part, or a file twice";
                 return Err(Problem::new(Kind::MalformedRequest, detail).with("part", name));
             };
-            let packing = FileEncoding::new(stated, &part)?;
-            let room = std::mem::replace(&mut self.held, FileMemory::new(MemoryBudget::default()));
-            let (file, room, read) = Self::file(app, part, packing, (self.left, room), &mut self.pace).await;
-            (self.held, self.left) = (room, self.left.saturating_sub(read));
-            // so that of several files it is known which
-            let file = file.map_err(|problem| match problem.kind.status() {
-                413 | 422 | 400 => {
-                    Problem { detail: format!("{name}: {}", problem.detail), ..problem }.with("file", name.as_str())
-                }
-                _ => problem,
-            })?;
+            let encoding = FileEncoding::new(declared, &part)?;
+            // the detail names the file
+            let file =
+                self.limits.read_file(app, part, encoding).await.map_err(|problem| match problem.kind.status() {
+                    413 | 422 | 400 => {
+                        Problem { detail: format!("{name}: {}", problem.detail), ..problem }.with("file", name.as_str())
+                    }
+                    _ => problem,
+                })?;
             files.insert(name, file);
         }
     }
 
-    async fn file(
-        app: &App,
-        part: Field<'_>,
-        packing: FileEncoding,
-        (left, mut room): (u64, FileMemory),
-        pace: &mut ReadDeadline,
-    ) -> (Result<ReadFile, Problem>, FileMemory, u64) {
-        let (feeder, meter, body) = body_channel(left, packing.digest.is_some());
-        let (limits, spool, span) = (app.limits.clone(), Arc::clone(&app.spool), Span::current());
-        let received = meter.clone();
-        let thread = tokio::task::spawn_blocking(move || {
-            let _inside = span.entered();
-            let read = room.read(|take| {
-                let decoded = decoder(body, packing.encoding, &limits).map_err(IngestError::from)?;
-                let mut reader = formats::open(packing.format, decoded, CsvOptions::default(), &limits, &spool)?;
-                let read = engine::read_file(reader.as_mut(), &limits, take)?;
-                meter.finish(packing.digest.as_deref())?;
-                Ok(read)
-            });
-            (read, room)
-        });
-        let fed = feeder.feed(part, pace).await;
-        feeder.end(matches!(fed, BodyEnd::Whole)).await;
-        let (read, room) = thread.await.unwrap_or_else(|_panicked| {
-            (
-                Err(Problem::new(Kind::Internal, "the reading stopped unexpectedly")),
-                FileMemory::new(MemoryBudget::default()),
-            )
-        });
-        let read = match (fed, read) {
-            // what the thread saw is a body that broke off
-            (BodyEnd::Late(problem), Err(_)) => Err(problem),
-            (_, read) => read,
-        };
-        (read, room, received.bytes())
-    }
-
-    /// Reads on after a refusal, so that the client gets to see the answer.
+    /// Reads the rest of a rejected form, so that the client sees the answer.
     async fn drain(&mut self) {
         let draining = async {
             let mut drained = 0;
@@ -222,12 +189,48 @@ impl VerificationFormReader {
                 }
             }
         };
-        // whoever sends slowly is not read to the end
+        // a slow client is cut off
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, draining).await;
     }
 }
 
-/// How the bytes of a file are packed.
+impl FormLimits {
+    /// Reads the file of a part on a blocking thread.
+    async fn read_file(&mut self, app: &App, part: Field<'_>, encoding: FileEncoding) -> Result<ReadFile, Problem> {
+        let (sender, meter, body) = body_channel(self.left, encoding.digest.is_some());
+        let (limits, spool, span) = (app.limits.clone(), Arc::clone(&app.spool), Span::current());
+        let received = meter.clone();
+        let mut memory = std::mem::replace(&mut self.memory, FileMemory::new(MemoryBudget::default()));
+        let thread = tokio::task::spawn_blocking(move || {
+            let _inside = span.entered();
+            let read = memory.read(|take| {
+                let decoded = decoder(body, encoding.encoding, &limits).map_err(IngestError::from)?;
+                let mut reader = formats::open(encoding.format, decoded, CsvOptions::default(), &limits, &spool)?;
+                let read = engine::read_file(reader.as_mut(), &limits, take)?;
+                meter.finish(encoding.digest.as_deref())?;
+                Ok(read)
+            });
+            (read, memory)
+        });
+        let fed = sender.feed(part, &mut self.pace).await;
+        sender.end(matches!(fed, BodyEnd::Whole)).await;
+        let read = match thread.await {
+            Ok((read, memory)) => {
+                self.memory = memory;
+                read
+            }
+            Err(_panicked) => Err(Problem::new(Kind::Internal, "reading the file stopped unexpectedly")),
+        };
+        self.left = self.left.saturating_sub(received.bytes());
+        match (fed, read) {
+            // the thread saw only a truncated body
+            (BodyEnd::Late(problem), Err(_)) => Err(problem),
+            (_, read) => read,
+        }
+    }
+}
+
+/// Format, compression and digest of a file.
 struct FileEncoding {
     format: InputFormat,
     encoding: Encoding,
@@ -235,20 +238,20 @@ struct FileEncoding {
 }
 
 impl FileEncoding {
-    /// What the request states goes before what the part states, and that before the end of the name.
-    fn new(stated: &SubmittedFile, part: &Field<'_>) -> Result<Self, Problem> {
+    /// The request precedes the headers of the part, and these precede the file name extension.
+    fn new(declared: &SubmittedFile, part: &Field<'_>) -> Result<Self, Problem> {
         let unpacked = |name: &str| match name {
             name if name.ends_with(".gz") => (name.len() - 3, Some(Encoding::Gzip)),
             name if name.ends_with(".zst") => (name.len() - 4, Some(Encoding::Zstd)),
             name => (name.len(), None),
         };
-        let (length, packing) = unpacked(&stated.file);
+        let (length, packing) = unpacked(&declared.file);
         let by_type = || {
             media_type_essence(part.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it))
         };
-        let by_name = || InputFormat::of_file_name(&stated.file[..length]);
+        let by_name = || InputFormat::of_file_name(&declared.file[..length]);
         Ok(Self {
-            format: stated.format.or_else(by_type).or_else(by_name).unwrap_or_default(),
+            format: declared.format.or_else(by_type).or_else(by_name).unwrap_or_default(),
             encoding: encoding(part.headers())?.or(packing).unwrap_or(Encoding::Identity),
             digest: declared_digest(part.headers())?,
         })
@@ -274,8 +277,8 @@ async fn from_form(
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
     run_blocking(move |control| {
         let material = VerificationMaterial::new(&tables, files, original).map_err(engine_problem)?;
-        let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
-        engine::verify_tables(&material, &asked, control)
+        let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
+        engine::verify_tables(&material, &rules, control)
     })
     .await
     .map(Json)
@@ -289,10 +292,10 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
     }
     let (manifest, storage) = open_stored_parts(app, caller, release).await?;
     let found = run_blocking(move |control| {
-        let (material, _room) = storage.read(control)?;
+        let (material, _memory) = storage.read(control)?;
         let material = material.told_by(&manifest);
-        let asked = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
-        engine::verify_tables(&material, &asked, control)
+        let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
+        engine::verify_tables(&material, &rules, control)
     });
     found.await.map(Json)
 }
@@ -307,17 +310,17 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_computation_ends_when_its_caller_goes_away() {
+    async fn computation_ends_with_its_caller() {
         let (begun, begins) = oneshot::channel();
         let (ended, ends) = oneshot::channel();
-        let given_up = Arc::new(AtomicBool::new(false));
-        let also = Arc::clone(&given_up);
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let is_abandoned = Arc::clone(&abandoned);
         let caller = tokio::spawn(run_blocking(move |control| {
             let _ = begun.send(());
             let stopped = loop {
                 match control.check() {
                     Err(cancelled) => break Err(crate::engine::EngineError::from(cancelled)),
-                    Ok(()) if also.load(Ordering::Relaxed) => break Ok(()),
+                    Ok(()) if is_abandoned.load(Ordering::Relaxed) => break Ok(()),
                     Ok(()) => std::thread::yield_now(),
                 }
             };
@@ -327,7 +330,7 @@ mod tests {
         begins.await.unwrap();
         caller.abort();
         let stopped = tokio::time::timeout(Duration::from_secs(60), ends).await;
-        given_up.store(true, Ordering::Relaxed);
-        assert!(stopped.is_ok_and(|ended| ended == Ok(true)), "it goes on for nobody");
+        abandoned.store(true, Ordering::Relaxed);
+        assert!(stopped.is_ok_and(|ended| ended == Ok(true)), "the computation continues without a caller");
     }
 }
