@@ -1,4 +1,4 @@
-//! Migrations are embedded at compile time; a new file among them must rebuild the crate.
+//! Rebuilds the crate after a change of the migrations, which are embedded at compile time.
 
 fn main() {
     println!("cargo:rerun-if-changed=migrations");

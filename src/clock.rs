@@ -1,5 +1,4 @@
-//! The one source of time. Always UTC and whole microseconds, which is what every store keeps: a time that was written
-//! comes back equal.
+//! The source of time: UTC in whole microseconds, the precision of every store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-/// Tells the time. Clones of a settable clock share their time.
+/// A clock; clones of a settable clock share their time.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(TimeSource);
 
@@ -25,7 +24,7 @@ impl Clock {
         Self(TimeSource::System)
     }
 
-    /// A clock that stands still until it is set, for tests.
+    /// A clock with a fixed time until it is set, for tests.
     #[must_use]
     pub fn settable(at: DateTime<Utc>) -> Self {
         Self(TimeSource::Settable(Arc::new(AtomicI64::new(at.timestamp_micros()))))

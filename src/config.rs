@@ -1,4 +1,4 @@
-//! What the operator may choose. Every option is a flag and an environment variable; the defaults are the documentation.
+//! Options of the operator. Each option is a flag and an environment variable.
 
 mod limits;
 mod store;
@@ -21,76 +21,76 @@ pub use store::{MasterKeyHex, MasterKeyLocation, NewKeyOptions, StoreOptions, St
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Config {
-    /// The address to listen on; loopback only, unless --auth asks for keys or tokens
+    /// The address to listen on; without --auth only a loopback address
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`, with
-    /// "jwt" whoever sends a JSON web token of the issuer that --jwks and --jwt-issuer describe
+    /// The authentication: "none" on a loopback address only, "keys" for keys of `guardian keys`, "jwt" for JSON web tokens of the
+    /// issuer of --jwks and --jwt-issuer, or "keys,jwt"
     #[arg(long, env = "GUARDIAN_AUTH", value_enum, default_value_t = Auth::None)]
     pub auth: Auth,
-    /// Whose tokens count
+    /// The issuer of accepted tokens
     #[command(flatten)]
     #[serde(flatten)]
     pub jwt: JwtOptions,
-    /// When there is no key yet, make one that may do everything and write it to this file, which must not exist
+    /// Creates the first key, with all scopes, and writes it to this file, which must not exist
     #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
     pub bootstrap_key_file: Option<PathBuf>,
     /// The folder of the embedded store and of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
-    /// Where what lasts is kept
+    /// The store and the master key
     #[command(flatten)]
     #[serde(flatten)]
     pub store: StoreOptions,
-    /// Jobs that run at the same time
+    /// Number of concurrent jobs
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
-    /// What workers hold to
+    /// The rules of workers
     #[command(flatten)]
     #[serde(flatten)]
     pub queue: QueueOptions,
-    /// The most bytes of an upload's body
+    /// Maximum size of the body of an upload
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", value_name = "BYTES", default_value_t = 16 << 30, value_parser = limits::bytes)]
     pub max_upload_bytes: u64,
-    /// The most columns of a table
+    /// Maximum number of columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
     pub max_columns: u64,
-    /// The most jobs that may wait; beyond, submissions are answered 429
+    /// Maximum number of queued jobs; other submissions are answered 429
     #[arg(long, env = "GUARDIAN_MAX_QUEUED_JOBS", default_value_t = 1000)]
     pub max_queued_jobs: u64,
-    /// Uploads at the same time; beyond, they are answered 429
+    /// Maximum number of concurrent uploads; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_UPLOADS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_uploads: u32,
-    /// Plans, verifications, audits and documents of queries at the same time; beyond, they are answered 429
+    /// Maximum number of concurrent plans, verifications, attacks and queries; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
-    /// What is accepted, and how much may be under way
+    /// The limits of tables and requests
     #[command(flatten)]
     #[serde(flatten)]
     pub request_limits: RequestLimits,
-    /// What jobs may take
+    /// The limits of jobs
     #[command(flatten)]
     #[serde(flatten)]
     pub job_limits: JobLimits,
-    /// Days after which published releases are withdrawn, and their parts deleted; never, unless given
+    /// Days after which published releases are withdrawn and their parts deleted. Default: never
     #[arg(long, env = "GUARDIAN_RETAIN_DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub retain_days: Option<u32>,
-    /// Seconds that running jobs get to end when the service is stopped
+    /// Seconds that running jobs have to finish when the service stops
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
-    /// Seconds in which a service that is stopped still serves, while /readyz says that it stops
+    /// Seconds that a stopping service still answers requests, while /readyz reports that it stops
     #[arg(long, env = "GUARDIAN_DRAIN_SECONDS", default_value_t = 0)]
     pub drain_seconds: u64,
-    /// What every path begins with, as /guardian, when a gateway passes it on
+    /// The prefix of all paths behind a gateway, such as /guardian
     #[arg(long, env = "GUARDIAN_PATH_PREFIX", default_value = "", hide_default_value = true, value_name = "PREFIX")]
     pub path_prefix: String,
-    /// Believes X-Forwarded-For, -Host, -Proto and -Prefix; only behind a gateway that sets or removes all four
+    /// Trusts X-Forwarded-For, -Host, -Proto and -Prefix; only behind a gateway that sets or removes all four
     #[arg(long, env = "GUARDIAN_TRUST_FORWARDED", value_parser = BoolishValueParser::new())]
     pub trust_forwarded: bool,
-    /// How to write the log, on standard error
+    /// The format of the log on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-    /// What is told to an operator's tools
+    /// Metrics and traces
     #[command(flatten)]
     #[serde(flatten)]
     pub watch: ObservabilityOptions,
@@ -102,53 +102,53 @@ pub struct WorkerOptions {
     /// The folder of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
-    /// Where what lasts is kept
+    /// The store and the master key
     #[command(flatten)]
     #[serde(flatten)]
     pub store: StoreOptions,
-    /// Jobs that run at the same time
+    /// Number of concurrent jobs
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
-    /// What jobs may take
+    /// The limits of jobs
     #[command(flatten)]
     #[serde(flatten)]
     pub job_limits: JobLimits,
-    /// What workers hold to
+    /// The rules of workers
     #[command(flatten)]
     #[serde(flatten)]
     pub queue: QueueOptions,
-    /// Seconds that running jobs get to end when the workers are stopped
+    /// Seconds that running jobs have to finish when the workers stop
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
-    /// How to write the log, on standard error
+    /// The format of the log on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-    /// What is told to an operator's tools
+    /// Metrics and traces
     #[command(flatten)]
     #[serde(flatten)]
     pub watch: ObservabilityOptions,
 }
 
-/// What is told to an operator's tools.
+/// Options of metrics and traces.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct ObservabilityOptions {
-    /// An address of its own for /metrics (Prometheus), /healthz and /readyz, which ask for no key
+    /// A separate address for /metrics (Prometheus), /healthz and /readyz, which need no key
     #[arg(long, env = "GUARDIAN_METRICS_LISTEN", value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Sends traces to this collector (OTLP over HTTP), as http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_ENDPOINT is taken too
+    /// The collector of traces (OTLP over HTTP), such as http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_ENDPOINT works too
     #[arg(long, env = "GUARDIAN_OTLP_ENDPOINT", value_name = "URL")]
     pub otlp_endpoint: Option<String>,
-    /// What counts where --otlp-endpoint says nothing
+    /// The collector without --otlp-endpoint
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide = true)]
     #[serde(skip)]
     pub otel_endpoint: Option<String>,
 }
 
 impl ObservabilityOptions {
-    /// Where traces are sent.
+    /// The collector of traces.
     ///
     /// # Errors
-    /// A sentence for the operator, which does not repeat what was given: it may hold a password.
+    /// A message for the operator without the URL, which may contain a password.
     pub fn collector(&self) -> Result<Option<&str>, String> {
         let (from, chosen) = match (&self.otlp_endpoint, &self.otel_endpoint) {
             (None, None) => return Ok(None),
@@ -160,25 +160,25 @@ impl ObservabilityOptions {
         if authority.is_some_and(|authority| !authority.is_empty()) && chosen.bytes().all(plain) {
             return Ok(Some(chosen));
         }
-        Err(format!("{from} must be http://HOST:PORT, without a user; a collector that wants TLS needs one beside it"))
+        Err(format!("{from} must be http://HOST:PORT, without a user; for TLS run a local collector that forwards"))
     }
 }
 
-/// Whose tokens count with --auth jwt.
+/// The issuer of tokens for --auth jwt.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct JwtOptions {
-    /// The file with the issuer's public keys, a JWKS document, which is read again when it changes
+    /// The file with the public keys of the issuer, a JWKS document; changes are reloaded
     #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
     pub jwks: Option<PathBuf>,
-    /// The issuer, as tokens state it in `iss`
+    /// The issuer, the claim `iss` of tokens
     #[arg(id = "jwt_issuer", long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
     #[serde(rename = "jwt_issuer")]
     pub issuer: Option<String>,
-    /// This service's name, as tokens state it in `aud`
+    /// The name of this service, the claim `aud` of tokens
     #[arg(id = "jwt_audience", long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
     #[serde(rename = "jwt_audience")]
     pub audience: Option<String>,
-    /// The claim that names the tenant
+    /// The claim with the tenant
     #[arg(
         id = "jwt_tenant_claim",
         long = "jwt-tenant-claim",
@@ -193,7 +193,7 @@ pub struct JwtOptions {
 impl JwtOptions {
     const TENANT_CLAIM: &str = "tenant";
 
-    /// The file, the issuer and the audience, where all are given.
+    /// The file, the issuer and the audience, if all are given.
     #[must_use]
     pub fn complete(&self) -> Option<(&Path, &str, &str)> {
         let given = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
@@ -208,14 +208,14 @@ impl Default for JwtOptions {
     }
 }
 
-/// What workers hold to when they take jobs; the same for all on one store.
+/// Rules of workers for claiming jobs, equal for all workers of a store.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct QueueOptions {
-    /// How often a job may be begun whose worker vanishes before the end; then it fails as attempts-exhausted. Between attempts
-    /// it waits, each time for longer
+    /// Maximum number of attempts of a job whose worker dies; it then fails with attempts-exhausted. The pauses between attempts
+    /// increase
     #[arg(long, env = "GUARDIAN_MAX_ATTEMPTS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub max_attempts: u32,
-    /// Jobs of one tenant that run at the same time, among all workers on the store; as many as there are workers, unless given
+    /// Maximum number of concurrent jobs of a tenant on all workers of the store. Default: the number of workers
     #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_TENANT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_per_tenant: Option<u32>,
 }
@@ -226,42 +226,42 @@ impl Default for QueueOptions {
     }
 }
 
-/// Who may call.
+/// Accepted authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auth {
-    /// Whoever reaches the loopback address.
+    /// No authentication, on a loopback address only.
     None,
-    /// Whoever sends a key.
+    /// API keys.
     Keys,
-    /// Whoever sends a token of the issuer.
+    /// Tokens of the issuer.
     Jwt,
-    /// Whoever sends a key or a token of the issuer.
+    /// API keys and tokens of the issuer.
     #[value(name = "keys,jwt", alias = "jwt,keys")]
     KeysAndJwt,
 }
 
 impl Auth {
-    /// Whether keys are taken.
+    /// Whether API keys are accepted.
     #[must_use]
     pub const fn keys(self) -> bool {
         matches!(self, Self::Keys | Self::KeysAndJwt)
     }
 
-    /// Whether tokens of an issuer are taken.
+    /// Whether tokens of an issuer are accepted.
     #[must_use]
     pub const fn jwt(self) -> bool {
         matches!(self, Self::Jwt | Self::KeysAndJwt)
     }
 }
 
-/// How to write the log.
+/// The format of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text lines.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -272,30 +272,30 @@ impl Config {
         Duration::from_secs(self.grace_seconds)
     }
 
-    /// Every option as it counts, for the log; secrets are not in it.
+    /// All effective options for the log, without secrets.
     #[must_use]
     pub fn effective(&self) -> Map<String, Value> {
         effective(self, &self.store, &self.watch, &self.data)
     }
 
-    /// What is wrong with the options together.
+    /// Checks the combination of options.
     ///
     /// # Errors
-    /// A sentence for the operator.
+    /// A message for the operator.
     pub fn check(&self) -> Result<(), String> {
         self.store.database()?;
         self.watch.collector()?;
         if self.watch.metrics_listen.is_some_and(|address| address.port() != 0 && address.port() == self.listen.port())
         {
-            return Err("--metrics-listen needs a port of its own: it asks for no key".to_owned());
+            return Err("--metrics-listen needs a separate port, because it needs no key".to_owned());
         }
         match (self.auth.jwt(), &self.jwt) {
             (true, jwt) if jwt.complete().is_none() => {
                 return Err("--auth jwt needs --jwks, --jwt-issuer and --jwt-audience".to_owned());
             }
-            // whoever gives them believes that tokens are asked for
+            // otherwise the operator would expect authentication
             (false, JwtOptions { jwks: Some(_), .. }) => {
-                return Err("--jwks counts with --auth jwt or --auth keys,jwt only".to_owned());
+                return Err("--jwks requires --auth jwt or --auth keys,jwt".to_owned());
             }
             _ => {}
         }
@@ -304,14 +304,12 @@ impl Config {
             return Ok(());
         }
         if self.auth == Auth::None {
-            return Err(format!(
-                "{address} is not a loopback address; without authentication nothing else is served; see --auth keys"
-            ));
+            return Err(format!("{address} is not a loopback address, which --auth none requires; see --auth keys"));
         }
-        // with an empty ledger by accident, a release could undo what was published before
+        // an accidentally empty ledger would permit releases that break earlier promises
         if !self.store.is_chosen() {
             return Err(format!(
-                "{address} is not a loopback address: say where the ledger is kept, with DATABASE_URL or --store \
+                "{address} is not a loopback address: choose the store of the ledger, with DATABASE_URL or --store \
                  postgres://USER@HOST/DATABASE, or with --store embedded"
             ));
         }
@@ -320,14 +318,14 @@ impl Config {
 }
 
 impl WorkerOptions {
-    /// Every option as it counts, for the log; secrets are not in it.
+    /// All effective options for the log, without secrets.
     #[must_use]
     pub fn effective(&self) -> Map<String, Value> {
         effective(self, &self.store, &self.watch, &self.data)
     }
 }
 
-/// Options as JSON, with what is chosen in several ways as it was chosen.
+/// Options as JSON, with the effective store, key and collector.
 fn effective(
     options: &impl Serialize,
     store: &StoreOptions,
@@ -336,7 +334,7 @@ fn effective(
 ) -> Map<String, Value> {
     let mut shown = match serde_json::to_value(options) {
         Ok(Value::Object(shown)) => shown,
-        // a path that is no text
+        // a path that is not UTF-8
         _ => Map::from_iter([("unreadable".to_owned(), true.into())]),
     };
     let chosen = store.url.as_ref().or(store.database_url.as_ref());

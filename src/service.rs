@@ -1,7 +1,6 @@
-//! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
-//! store.
+//! Assembles store, keys, workers and routes into a service, or into workers on a shared store.
 
-pub mod books;
+pub mod admin;
 mod error;
 pub mod keys;
 pub mod ledger;
@@ -40,26 +39,26 @@ use crate::vault::Vault;
 pub use error::StartError;
 pub use vault::rotate;
 
-/// How often what nobody needs any more is removed.
+/// The pause between two sweeps of expired data.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// An upload may take so long before its chunks count as left behind.
+/// The age from which the chunks of an unfinished upload are garbage.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Requests under way get so long at least, also when jobs have taken the whole grace period.
+/// The minimum time for running requests to finish, even after the grace period of jobs.
 const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// A store whose tables are up to date.
+/// A migrated store.
 pub struct MigratedStore {
-    /// Where it is, without a password.
+    /// Its location without a password.
     pub store: String,
-    /// Its id.
+    /// Its unique id.
     pub id: Uuid,
-    /// The version of its tables.
+    /// The version of its schema.
     pub version: i64,
 }
 
-/// Brings the tables of a store up to date, as every start does.
+/// Migrates the schema of a store, as every start does.
 ///
 /// # Errors
 /// [`StartError`]
@@ -71,18 +70,18 @@ pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<MigratedStor
     Ok(migrated)
 }
 
-/// What every process on a store has: the store, its keys, and word of what others do.
+/// State of every process on a store: the store, its keys and the signals of other processes.
 struct ProcessContext {
     store: OpenStore,
     id: Uuid,
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Notifier>,
-    /// The process was told to stop, and still serves.
+    /// Cancelled when the process starts to stop.
     draining: CancellationToken,
     stopping: CancellationToken,
     metrics: Option<SocketAddr>,
-    /// The master key was changed by another process.
+    /// Cancelled when another process replaces the master key.
     evicted: CancellationToken,
     watch: Option<JoinHandle<()>>,
 }
@@ -90,7 +89,7 @@ struct ProcessContext {
 impl ProcessContext {
     async fn open(options: &StoreOptions, watch: &ObservabilityOptions, data: &Path) -> Result<Self, StartError> {
         let place = options.master_key(data).map_err(StartError::Config)?;
-        // first, so that nothing goes uncounted
+        // first, so that all events are counted
         let tools = match watch.metrics_listen {
             Some(address) => Some(tools::AdminListener::bind(address).await?),
             None => None,
@@ -101,7 +100,7 @@ impl ProcessContext {
         let (clock, signals) = (Clock::system(), Arc::default());
         let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
         let evicted = CancellationToken::new();
-        // from here on the master key stays what it is
+        // from here on the master key cannot change
         let attendance = store.attend().await?;
         let vault = Arc::new(vault::open(shared.as_ref(), &place).await?);
         let fingerprint = *vault.fingerprint();
@@ -109,14 +108,14 @@ impl ProcessContext {
         let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
         let ciphertext = encrypt_datasets(shared.as_ref(), &vault).await?;
         if ciphertext > 0 {
-            tracing::info!(datasets = ciphertext, "datasets from before anything was encrypted are encrypted now");
+            tracing::info!(datasets = ciphertext, "encrypted datasets of earlier versions");
         }
         store.listen(&signals, &stopping).await?;
         if store.is_shared() {
-            // others may be at work: what they lost is found by the reapers, and what they left behind by the sweeps
+            // other processes may run: reapers and sweeps collect what they lost
             shared.sweep(clock.now(), SWEEP_GRACE).await?;
         } else {
-            // this process alone has the store: whatever is leased was lost with an earlier one
+            // no other process has the store: all leases belong to an earlier one
             shared.expire_all_leases(clock.now()).await?;
             shared.lapse_idempotency_keys(clock.now()).await?;
             shared.sweep(clock.now(), Duration::ZERO).await?;
@@ -134,11 +133,11 @@ impl ProcessContext {
         Readiness { store: self.store.shared(), draining: self.draining.clone() }
     }
 
-    /// After everything that uses the store.
+    /// Closes the store, after all its users.
     async fn close(self) {
         self.stopping.cancel();
         if let Some(watch) = self.watch {
-            // it ends by itself; a panic in it was reported
+            // the task ends by itself; its panic was logged
             let _ = watch.await;
         }
         self.store.close().await;
@@ -162,7 +161,7 @@ fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig 
     WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() }
 }
 
-/// What columns may hold.
+/// Limits of columns.
 fn of_columns(jobs: &JobLimits) -> IngestLimits {
     IngestLimits {
         max_distinct: jobs.max_distinct,
@@ -171,11 +170,11 @@ fn of_columns(jobs: &JobLimits) -> IngestLimits {
     }
 }
 
-/// What bounds requests.
+/// Limits of requests.
 fn bounds(limits: &RequestLimits) -> api::ConcurrencyLimits {
     api::ConcurrencyLimits {
         requests: api::ConcurrencyLimit::new("requests", limits.max_requests),
-        waiting: api::ConcurrencyLimit::new("callers that wait", limits.max_waiting),
+        waiting: api::ConcurrencyLimit::new("waiting callers", limits.max_waiting),
         downloads: api::ConcurrencyLimit::new("downloads", limits.max_downloads),
         max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
         idle: Duration::from_secs(limits.upload_idle_seconds),
@@ -183,7 +182,7 @@ fn bounds(limits: &RequestLimits) -> api::ConcurrencyLimits {
     }
 }
 
-/// What tables may hold.
+/// Limits of tables.
 fn of_tables(config: &Config) -> IngestLimits {
     let requests = &config.request_limits;
     IngestLimits {
@@ -198,7 +197,7 @@ fn of_tables(config: &Config) -> IngestLimits {
     }
 }
 
-/// The issuer whose tokens are taken, if any are.
+/// The issuer of accepted tokens, if any.
 fn issuer(config: &Config, clock: &Clock) -> Result<Option<Arc<Issuer>>, StartError> {
     let (true, Some((file, issuer, audience))) = (config.auth.jwt(), config.jwt.complete()) else { return Ok(None) };
     let rules = JwtRules {
@@ -210,7 +209,7 @@ fn issuer(config: &Config, clock: &Clock) -> Result<Option<Arc<Issuer>>, StartEr
     opened.map(|issuer| Some(Arc::new(issuer))).map_err(|error| StartError::Jwks(file.to_owned(), error))
 }
 
-/// Workers that run beside other processes on one store.
+/// Workers without HTTP on a shared store.
 pub struct WorkerService {
     base: ProcessContext,
     workers: WorkersHandle,
@@ -220,7 +219,7 @@ impl WorkerService {
     /// Opens the store and starts the workers.
     ///
     /// # Errors
-    /// [`StartError`]; also when the store is embedded, which only one process can have.
+    /// [`StartError`]; also for an embedded store, which only one process can open.
     pub async fn start(options: &WorkerOptions) -> Result<Self, StartError> {
         if options.store.database().map_err(StartError::Config)?.is_none() {
             let needs = "workers of their own need a store that processes share: name a Postgres with --store; the embedded \
@@ -235,26 +234,26 @@ impl WorkerService {
         Ok(Self { base, workers })
     }
 
-    /// The database, without a password.
+    /// The database without its password.
     #[must_use]
     pub fn database(&self) -> &str {
         self.base.store.database().unwrap_or_default()
     }
 
-    /// Where metrics are told.
+    /// The address of the metrics.
     #[must_use]
     pub const fn metrics(&self) -> Option<SocketAddr> {
         self.base.metrics
     }
 
-    /// Stops: running jobs get the grace period, then go back into the queue.
+    /// Stops: after the grace period, running jobs return to the queue.
     pub async fn shutdown(self) {
         self.base.draining.cancel();
         self.workers.shutdown().await;
         self.base.close().await;
     }
 
-    /// Waits until the master key was changed by another process; then this one can only stop.
+    /// Waits until another process replaces the master key, after which this process must stop.
     pub async fn evicted(&self) {
         self.base.evicted.cancelled().await;
     }
@@ -280,7 +279,7 @@ impl Service {
         Self::start_with_keys(config, Arc::new(Vault::fresh_secret)).await
     }
 
-    /// The same, drawing release keys from `keys`. For tests: a release is only as secret as its key.
+    /// Like [`Self::start`], with release keys from `keys`, for tests: a release is only as secret as its key.
     ///
     /// # Errors
     /// [`StartError`]
@@ -312,7 +311,7 @@ impl Service {
         };
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-            // before anyone can ask, so that a restart gives nothing that is too old
+            // before the first request, so that no expired release is served
             retire(&service, kept).await;
             tokio::spawn(retire_again(service.clone(), kept, base.stopping.clone()));
         }
@@ -322,10 +321,7 @@ impl Service {
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::ConcurrencyLimit::new("uploads", config.max_uploads),
-            plans: api::ConcurrencyLimit::new(
-                "plans, documents of queries, verifications and audits",
-                config.max_plans,
-            ),
+            plans: api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),
             bounds: bounds(&config.request_limits),
             accepts,
             readiness: base.readiness(),
@@ -337,13 +333,13 @@ impl Service {
         Ok(Self { address, router, base, workers, server, grace, drain })
     }
 
-    /// The database, without a password; `None` for the embedded store.
+    /// The database without its password; `None` for the embedded store.
     #[must_use]
     pub fn database(&self) -> Option<&str> {
         self.base.store.database()
     }
 
-    /// Where metrics are told.
+    /// The address of the metrics.
     #[must_use]
     pub const fn metrics(&self) -> Option<SocketAddr> {
         self.base.metrics
@@ -355,35 +351,37 @@ impl Service {
         self.base.id
     }
 
-    /// Where it listens.
+    /// The address of the service.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The routes, to be called without a connection.
+    /// The routes for calls without a connection.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// Stops. `/readyz` tells it at once; requests are served as long as jobs run, which get the grace period, and as long as
-    /// draining takes. Then there are no new connections, and requests under way get what is left of the grace period. Jobs that
-    /// did not end stay in the queue.
+    /// Stops the service.
+    ///
+    /// `/readyz` fails immediately. The service answers requests until the jobs end or their grace period is over, and until the drain
+    /// time is over. It then accepts no connections, and running requests have the rest of the grace period. Unfinished jobs remain in
+    /// the queue.
     pub async fn shutdown(self) {
-        let told = Instant::now();
+        let stopped_at = Instant::now();
         self.base.draining.cancel();
         tokio::join!(self.workers.shutdown(), tokio::time::sleep(self.drain));
         self.base.stopping.cancel();
         let mut server = self.server;
-        // a connection that does not end by itself is cut
-        let left = self.grace.saturating_sub(told.elapsed()).max(MIN_DRAIN_TIME);
+        // cut connections that do not end by themselves
+        let left = self.grace.saturating_sub(stopped_at.elapsed()).max(MIN_DRAIN_TIME);
         if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
         self.base.close().await;
     }
 
-    /// Waits until the master key was changed by another process; then this one can only stop.
+    /// Waits until another process replaces the master key, after which this process must stop.
     pub async fn evicted(&self) {
         self.base.evicted.cancelled().await;
     }
@@ -396,17 +394,17 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
             () = tokio::time::sleep(SWEEP_INTERVAL) => {}
         }
         if let Err(error) = store.expire_idempotency_keys(clock.now() - IDEMPOTENCY_KEY_LIFETIME).await {
-            tracing::warn!(error = %error, "the keys of old requests are removed later");
+            tracing::warn!(error = %error, "removal of expired idempotency keys failed; retried later");
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
-            tracing::warn!(error = %error, "the sweep failed and is tried again later");
+            tracing::warn!(error = %error, "sweep failed; retried later");
         }
     }
 }
 
 async fn retire(service: &AppService, kept: Duration) {
     if let Err(problem) = service.retire(service.clock.now() - kept).await {
-        tracing::warn!(problem = problem.detail, "releases that are too old are withdrawn later");
+        tracing::warn!(problem = problem.detail, "withdrawal of expired releases failed; retried later");
     }
 }
 
@@ -461,7 +459,7 @@ mod tests {
         assert!(matches!(started, Err(StartError::Config(_))));
     }
 
-    /// Starts on the store with an id, if it is there.
+    /// Starts only on the store with an id.
     async fn expecting(config: &Config, expected: Uuid) -> Result<Uuid, StartError> {
         let mut config = config.clone();
         config.store.expect_store = Some(expected);

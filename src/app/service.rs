@@ -73,7 +73,7 @@ impl AppService {
             Some(_) => None,
             None => {
                 // whether there is such a key does not show in the time of the answer
-                let _ = TokenHash::of_nobody(token);
+                let _ = TokenHash::matches_unknown_key(token);
                 None
             }
         })

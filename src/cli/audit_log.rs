@@ -1,4 +1,4 @@
-//! `guardian audit-log`: who did what with a tenant's data.
+//! `guardian audit-log`: prints the audit log of a tenant.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -7,35 +7,35 @@ use super::exit::CommandOutcome;
 use super::keys::{StoreLocation, say};
 use super::serve::{not_started, runtime};
 use crate::identity::DEFAULT_TENANT;
-use crate::service::books::AdminOps;
+use crate::service::admin::AdminOps;
 
-/// Whose log, and from when on.
+/// The tenant and the start of the printed log.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     place: StoreLocation,
-    /// Whose
+    /// The tenant
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
-    /// Only what was done at this time or later, such as 2026-01-31T00:00:00Z
+    /// Only entries of this time or later, such as 2026-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<DateTime<Utc>>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
-        let books = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
-        let written = write(&books, arguments).await;
-        books.close().await;
+        let admin = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
+        let written = write(&admin, arguments).await;
+        admin.close().await;
         written
     })
 }
 
-/// One object a line, newest first.
-async fn write(books: &AdminOps, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+/// Writes one object per line, newest first.
+async fn write(admin: &AdminOps, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     let mut cursor = None;
     loop {
-        let page = books.audit_log(&arguments.tenant, arguments.since, cursor).await;
+        let page = admin.audit_log(&arguments.tenant, arguments.since, cursor).await;
         let page = page.map_err(not_started)?;
         for entry in page.items {
             say(&serde_json::to_string(&entry).map_err(|error| CommandOutcome::Internal(error.to_string()))?)?;

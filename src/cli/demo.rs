@@ -1,4 +1,4 @@
-//! `guardian demo`: serves, and publishes two tables through the same routes that a client calls.
+//! `guardian demo`: runs a service and publishes two tables through the routes of its clients.
 
 use std::io::Write;
 
@@ -14,17 +14,17 @@ use super::serve;
 use crate::config::{Auth, Config};
 use crate::telemetry;
 
-/// How to show it.
+/// Options of the demonstration.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     config: Config,
-    /// Ends when everything is shown, in place of serving on
+    /// Ends after the demonstration instead of serving
     #[arg(long)]
     exit: bool,
 }
 
-/// A table to publish.
+/// An example table with its specification.
 struct Example {
     name: &'static str,
     table: &'static [u8],
@@ -48,17 +48,17 @@ const EXAMPLES: [Example; 2] = [
 ];
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
-    // examples do not go into a database that merely stands in the environment
+    // the examples ignore a database of the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;
     if config.auth != Auth::None {
-        return Err(CommandOutcome::Usage("the demo publishes for whoever asks: run it with --auth none".to_owned()));
+        return Err(CommandOutcome::Usage("the demo needs no authentication: run it with --auth none".to_owned()));
     }
     config.path_prefix.clear();
     let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {
-        let told_to_stop = serve::told_to_stop()?;
+        let stop_signal = serve::stop_signal()?;
         let service = serve::start(config).await?;
         let client = Client { router: service.router(), base: format!("http://{}", service.address()) };
         for example in &EXAMPLES {
@@ -66,8 +66,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         }
         say(&format!("\nSwagger UI: {}/docs", client.base))?;
         if !arguments.exit {
-            say("serving on; Ctrl-C ends it")?;
-            told_to_stop.await;
+            say("serving until Ctrl-C")?;
+            stop_signal.await;
         }
         service.shutdown().await;
         Ok(CommandOutcome::Done)
@@ -117,7 +117,7 @@ async fn show(client: &Client, example: &Example) -> Result<(), CommandOutcome> 
     Ok(())
 }
 
-/// Calls the routes without a connection.
+/// A client that calls the routes without a connection.
 struct Client {
     router: Router,
     base: String,

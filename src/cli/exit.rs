@@ -1,22 +1,22 @@
 use crate::engine::EngineError;
 use crate::problem::Problem;
 
-/// How a command ended.
+/// The outcome of a command, which determines its exit code.
 #[derive(Debug)]
 pub enum CommandOutcome {
-    /// Done, or verified.
+    /// The command succeeded.
     Done,
-    /// The release is not what it claims to be.
+    /// The verifier rejected the release or the tables.
     NotVerified,
-    /// The service that was asked cannot serve.
+    /// The service is not ready.
     NotReady(String),
-    /// The arguments are wrong.
+    /// The arguments are invalid.
     Usage(String),
-    /// The caller's answer.
+    /// The request was refused with a problem.
     Refused(Box<Problem>),
-    /// A file cannot be read or written.
+    /// Reading or writing a file failed.
     InputOutput(String),
-    /// A bug.
+    /// A bug of the program.
     Internal(String),
 }
 
@@ -35,7 +35,7 @@ impl From<EngineError> for CommandOutcome {
 
 impl CommandOutcome {
     pub(in crate::cli) fn interrupted() -> Self {
-        Self::InputOutput("interrupted; nothing was left behind".to_owned())
+        Self::InputOutput("interrupted; temporary files are removed".to_owned())
     }
 
     pub(super) fn io(path: &std::path::Path, error: &std::io::Error) -> Self {

@@ -1,4 +1,4 @@
-//! A release in a folder: written under a temporary name beside its place, renamed when it is complete.
+//! A release in a folder: written under a temporary name in the same parent, renamed when complete.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use crate::engine::PartStore;
 use crate::publication::PublishedBytes;
 use crate::report::Manifest;
 
-/// A folder that holds the parts of a release.
+/// A folder with the parts of a release.
 pub(super) struct Folder {
     path: PathBuf,
 }
@@ -21,28 +21,28 @@ impl Folder {
     /// Reads the manifest.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// The reason why it cannot be read.
     pub(super) fn manifest(&self) -> Result<Manifest, String> {
         let manifest = fs::read(self.path.join("manifest.json"));
         let manifest = manifest.map_err(|error| format!("{}: {error}", self.path.display()))?;
         serde_json::from_slice(&manifest).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
-            format!("{}: manifest.json is no manifest, at {place}", self.path.display())
+            format!("{}: manifest.json is not a manifest, at {place}", self.path.display())
         })
     }
 }
 
 impl PublishedBytes for Folder {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
-        // a manifest names the files; one that names a path outside the folder is not followed
+        // reject manifests with paths outside the folder
         if Path::new(file).components().count() != 1 || file.starts_with('.') {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a part's file name is no plain name"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file name of a part contains a path"));
         }
         Ok(Box::new(File::open(self.path.join(file))?))
     }
 }
 
-/// A folder in the making; removed when dropped before [`FolderDraft::complete`].
+/// An incomplete folder, removed when dropped before [`FolderDraft::complete`].
 pub(super) struct FolderDraft {
     place: PathBuf,
     folder: Folder,
@@ -50,29 +50,29 @@ pub(super) struct FolderDraft {
 }
 
 impl FolderDraft {
-    /// Starts a folder that will stand at `place`, where nothing or an empty folder may stand.
+    /// Starts a folder for `place`, which must be absent or an empty folder.
     pub(super) fn begin(place: &Path) -> io::Result<Self> {
         if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the folder is not empty"));
         }
         if place.is_file() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file stands there"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file has this path"));
         }
-        let name = place.file_name().ok_or_else(|| io::Error::other("not the name of a folder"))?;
+        let name = place.file_name().ok_or_else(|| io::Error::other("the path has no folder name"))?;
         let draft = format!(".{}.{}", name.to_string_lossy(), uuid::Uuid::now_v7());
         let path = place.with_file_name(draft);
         fs::create_dir(&path)?;
         Ok(Self { place: place.to_owned(), folder: Folder { path }, current: None })
     }
 
-    /// Writes a small file whole.
+    /// Writes a small file.
     pub(super) fn write(&self, file: &str, bytes: &[u8]) -> io::Result<()> {
         let mut written = File::create(self.folder.path.join(file))?;
         written.write_all(bytes)?;
         written.sync_data()
     }
 
-    /// Gives the folder its name.
+    /// Renames the complete folder to its place.
     pub(super) fn complete(mut self) -> io::Result<()> {
         self.finish_current()?;
         if self.place.is_dir() {
@@ -107,7 +107,7 @@ impl PublishedBytes for FolderDraft {
 
 impl Drop for FolderDraft {
     fn drop(&mut self) {
-        // after completion there is nothing left under the temporary name
+        // after completion the temporary name is gone
         let _ = fs::remove_dir_all(&self.folder.path);
     }
 }

@@ -1,4 +1,4 @@
-//! `guardian healthcheck`: asks a service whether it can serve, so that a container needs no other program for it.
+//! `guardian healthcheck`: checks the readiness of a service, without another program in its container.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,10 +9,10 @@ use clap::Args;
 
 use super::exit::CommandOutcome;
 
-/// Whom to ask.
+/// The service to check.
 #[derive(Args)]
 pub struct Arguments {
-    /// The service, with its path prefix if it has one; or the address of --metrics-listen
+    /// The URL of the service with its path prefix, or the address of --metrics-listen
     #[arg(long, env = "GUARDIAN_HEALTHCHECK_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
     /// Seconds to wait for each step of an answer
@@ -21,8 +21,7 @@ pub struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
-    let usage =
-        || CommandOutcome::Usage("--url must be http://HOST:PORT, and a path prefix if there is one".to_owned());
+    let usage = || CommandOutcome::Usage("--url must be http://HOST:PORT with an optional path prefix".to_owned());
     let uri: Uri = arguments.url.parse().map_err(|_| usage())?;
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(usage)?;
     if uri.scheme_str() != Some("http") || uri.query().is_some() {
@@ -38,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     }
 }
 
-/// The status of an answer.
+/// Requests `path` and returns the status of the answer.
 fn ask(place: (&str, u16), authority: &str, path: &str, patience: Duration) -> io::Result<u16> {
     let mut connected = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in place.to_socket_addrs()? {
@@ -51,10 +50,10 @@ fn ask(place: (&str, u16), authority: &str, path: &str, patience: Duration) -> i
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n")?;
-    // the status stands in the first bytes: `HTTP/1.1 200 OK`
+    // the first bytes contain the status: `HTTP/1.1 200 OK`
     let mut head = [0; 12];
     stream.read_exact(&mut head)?;
     let status = std::str::from_utf8(&head).ok().filter(|head| head.starts_with("HTTP/1."));
     let status = status.and_then(|head| head.get(9..)?.parse().ok());
-    status.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "that is no HTTP"))
+    status.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP"))
 }

@@ -1,4 +1,4 @@
-//! Reading a table and a specification from files.
+//! Reads tables and specifications from files.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -18,11 +18,11 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 
-/// A table and a specification that fits it.
+/// A table and its checked specification.
 pub(super) struct InputJob {
     pub(super) specification: Specification,
     pub(super) table: Table,
-    /// Why its rows are not those of persons as they are said to be.
+    /// The reason why the rows contradict the unit of protection.
     pub(super) persons: Option<Problem>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn document(path: &Path) -> Result<Value, CommandOutcome> {
     spec::parse_json(&bytes).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))
 }
 
-/// Begins to read a table, in the format that is stated or that its beginning tells.
+/// Opens a table in the declared or detected format.
 pub(super) fn opened(
     path: &Path,
     format: Option<InputFormat>,
@@ -53,7 +53,7 @@ pub(super) fn opened(
     formats::open(format, whole, CsvOptions::default(), limits, &std::env::temp_dir()).map_err(ingest)
 }
 
-/// How a command ends whose table cannot be read.
+/// The outcome after an unreadable table.
 fn unread(path: &Path, control: &Control, error: IngestError) -> CommandOutcome {
     match error {
         IngestError::Io(_) if control.check().is_err() => CommandOutcome::interrupted(),
@@ -63,7 +63,7 @@ fn unread(path: &Path, control: &Control, error: IngestError) -> CommandOutcome 
     }
 }
 
-/// Reads the columns of a file that the document uses and checks the document against them.
+/// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(
     path: &Path,
     document: &Value,
@@ -78,7 +78,7 @@ pub(super) fn job(
 
     let mut persons = SubjectCounter::new(unit, &names)?;
 
-    // what the document uses does not depend on what the columns hold: only these are built
+    // the used columns do not depend on the values, so only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
     let schema = DatasetSchema { columns: &unseen, record_key: &[], unit };
     let first = spec::read(document, &schema, origin);
@@ -130,12 +130,12 @@ pub(super) fn job(
     }
 }
 
-/// Counts the rows of each person, where a table has several.
+/// Counts the rows of each data subject.
 struct SubjectCounter<'a> {
-    /// The column that tells them apart, its name, and how many rows each may have.
+    /// The subject column, its name and the maximum number of rows per subject.
     by: Option<(usize, &'a str, u64)>,
     rows: AHashMap<Vec<u8>, u64>,
-    /// What was found first that is not as it should be.
+    /// The first violation.
     fault: Option<Problem>,
 }
 
@@ -144,11 +144,7 @@ impl<'a> SubjectCounter<'a> {
         let by = match unit {
             Unit::Row => None,
             Unit::Subject { attribute, max_rows } => {
-                let unknown = || {
-                    CommandOutcome::Usage(format!(
-                        "the table has no column {attribute:?}, by which persons are told apart"
-                    ))
-                };
+                let unknown = || CommandOutcome::Usage(format!("the table has no subject column {attribute:?}"));
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
                 Some((column, attribute.as_str(), *max_rows))
             }
@@ -161,7 +157,7 @@ impl<'a> SubjectCounter<'a> {
         let malformed = |detail: String| Some(Problem::new(Kind::UploadMalformed, detail).with("column", name));
         for row in 0..chunk.rows as usize {
             let Some(person) = chunk.columns[column].value(row) else {
-                self.fault = malformed("a row is of no subject".to_owned());
+                self.fault = malformed("a row has no subject".to_owned());
                 return;
             };
             let rows = match self.rows.get_mut(person) {
@@ -177,7 +173,7 @@ impl<'a> SubjectCounter<'a> {
     }
 }
 
-/// Counts the bytes read as progress.
+/// Reports the read bytes as progress.
 struct ProgressReader {
     file: File,
     control: Control,

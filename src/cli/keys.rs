@@ -1,4 +1,4 @@
-//! `guardian keys`: who may call a service with `--auth keys`.
+//! `guardian keys`: manages the keys of `serve --auth keys`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use crate::config::StoreOptions;
 use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};
 use crate::service::keys::{ApiKeyAdmin, NewKey};
 
-/// What to do with keys.
+/// An operation on keys.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Makes a key and prints its token, which is shown this once
+    /// Creates a key and prints its token, which is shown only once
     Create(Create),
-    /// Lists keys, one a line: id, state (valid, expired or revoked), tenant, name, scopes, end
+    /// Lists keys, one per line: id, state (valid, expired or revoked), tenant, name, scopes, end
     List(List),
-    /// Ends a key at once
+    /// Revokes a key
     Revoke(Revoke),
 }
 
-/// Which store. While a service has the embedded one open, no other process can.
+/// The store. Only one process can open the embedded store at a time.
 #[derive(Args)]
 pub(super) struct StoreLocation {
     /// The folder of the embedded store
@@ -35,54 +35,54 @@ pub(super) struct StoreLocation {
     pub(super) store: StoreOptions,
 }
 
-/// Which key to make.
+/// Options of a new key.
 #[derive(Args)]
 pub struct Create {
     #[command(flatten)]
     place: StoreLocation,
-    /// Whose data it opens: tenants see nothing of each other
+    /// The tenant whose data the key opens
     #[arg(long, default_value = DEFAULT_TENANT, value_parser = tenant)]
     tenant: String,
-    /// What it is for, for people
+    /// The purpose of the key
     #[arg(long, value_parser = named)]
     name: String,
-    /// What it may do: pipeline, officer, analyst, operator or admin
+    /// A preset of scopes: pipeline, officer, analyst, operator or admin
     #[arg(long, value_parser = preset, required_unless_present = "scopes", conflicts_with = "scopes")]
     preset: Option<Preset>,
-    /// What it may do: scopes, separated by spaces
+    /// Scopes, separated by spaces
     #[arg(long, value_parser = scopes)]
     scopes: Option<Scopes>,
-    /// How long it works, as an ISO 8601 duration of at most P365D; for ever when not given
+    /// Lifetime as an ISO 8601 duration of at most P365D. Default: unlimited
     #[arg(long, value_name = "DURATION", value_parser = lifetime)]
     expires: Option<Duration>,
 }
 
-/// Which keys to list.
+/// Filter of the listed keys.
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
     place: StoreLocation,
-    /// Only this tenant's
+    /// Only keys of this tenant
     #[arg(long)]
     tenant: Option<String>,
 }
 
-/// Which key to end.
+/// The key to revoke.
 #[derive(Args)]
 pub struct Revoke {
     #[command(flatten)]
     place: StoreLocation,
-    /// Its id
+    /// The id of the key
     id: Uuid,
 }
 
 pub(super) fn named(text: &str) -> Result<String, String> {
     let fits = (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err("must have 1 to 100 characters, none a control character".to_owned()) }
+    if fits { Ok(text.to_owned()) } else { Err("must have 1 to 100 characters without control characters".to_owned()) }
 }
 
 fn tenant(text: &str) -> Result<String, String> {
-    let shape = "must have 1 to 64 letters, digits, spaces and -_.:@+, with a letter or digit at both ends";
+    let shape = "must have 1 to 64 letters, digits, spaces or -_.:@+, and begin and end with a letter or digit";
     is_tenant(text).then(|| text.to_owned()).ok_or_else(|| shape.to_owned())
 }
 
@@ -93,7 +93,7 @@ fn preset(text: &str) -> Result<Preset, String> {
 fn scopes(text: &str) -> Result<Scopes, String> {
     let names = || Scope::ALL.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
     let scopes = text.parse().ok().filter(|scopes| *scopes != Scopes::NONE);
-    scopes.ok_or_else(|| format!("must be some of {}", names()))
+    scopes.ok_or_else(|| format!("must be a list of {}", names()))
 }
 
 fn lifetime(text: &str) -> Result<Duration, String> {
@@ -122,8 +122,8 @@ async fn create(arguments: &Create) -> Result<CommandOutcome, CommandOutcome> {
     ring.close().await;
     let (key, token) = made.map_err(not_started)?;
     say(&token.reveal())?;
-    // the token is out; without this line `keys list` tells the id
-    let _ = writeln!(std::io::stderr().lock(), "key {} of tenant {}: the token is shown this once", key.id, key.tenant);
+    // the token is printed; `keys list` also shows the id
+    let _ = writeln!(std::io::stderr().lock(), "key {} of tenant {}: the token is shown only once", key.id, key.tenant);
     Ok(CommandOutcome::Done)
 }
 
@@ -152,7 +152,8 @@ async fn revoke(arguments: &Revoke) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let (revoked, now) = (ring.revoke(arguments.id).await, ring.now());
     ring.close().await;
-    let key = revoked.map_err(not_started)?.ok_or_else(|| CommandOutcome::Usage("there is no such key".to_owned()))?;
+    let key =
+        revoked.map_err(not_started)?.ok_or_else(|| CommandOutcome::Usage("the key does not exist".to_owned()))?;
     say(&line(&key, now))?;
     Ok(CommandOutcome::Done)
 }

@@ -1,4 +1,4 @@
-//! `guardian ledger`: carries what was published, without the parts, from one store to another.
+//! `guardian ledger`: exports the ledger of a store and imports it into another.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -11,17 +11,17 @@ use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::service::ledger::{self, LedgerError};
 
-/// What to do with the ledger.
+/// An operation on the ledger.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Writes the ledger to standard output: releases, what they disclosed and promised, whom datasets
-    /// speak of in keyed hashes, and what was stated of series; without parts or rows
+    /// Writes the ledger to standard output: releases with disclosures and active rules, subject
+    /// fingerprints of datasets, and statements about series; without parts and rows
     Export(Export),
-    /// Enters the ledger that a file holds, all of it or nothing; what it disclosed counts here from then on
+    /// Imports the ledger of a file completely or not at all; its disclosures count from then on
     Import(Import),
 }
 
-/// Which store. While a service has the embedded one open, no other process can.
+/// The store. Only one process can open the embedded store at a time.
 #[derive(Args)]
 struct LedgerStoreLocation {
     /// The folder of the embedded store and of the master key
@@ -31,22 +31,22 @@ struct LedgerStoreLocation {
     store: StoreOptions,
 }
 
-/// Which ledger to write.
+/// Filter of the exported ledger.
 #[derive(Args)]
 pub struct Export {
     #[command(flatten)]
     place: LedgerStoreLocation,
-    /// Only this tenant's
+    /// Only the ledger of this tenant
     #[arg(long)]
     tenant: Option<String>,
 }
 
-/// Which ledger to enter.
+/// The ledger to import.
 #[derive(Args)]
 pub struct Import {
     #[command(flatten)]
     place: LedgerStoreLocation,
-    /// What `guardian ledger export` wrote
+    /// The file of `guardian ledger export`
     file: PathBuf,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(command: Command) -> Result<CommandOutcome, CommandOutcome> {
             let opened = rereadable(&file).map_err(|error| CommandOutcome::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(
-                "entered {} releases with {} disclosures and {} rules, the people of {} datasets, and {} statements; {} known releases \
+                "imported {} releases with {} disclosures and {} rules, the subject fingerprints of {} datasets, and {} statements; {} known releases \
                  have another status now\n",
                 done.releases, done.disclosures, done.rules, done.datasets, done.statements, done.advanced
             ))
@@ -69,7 +69,7 @@ pub(super) fn run(command: Command) -> Result<CommandOutcome, CommandOutcome> {
     }
 }
 
-/// A file, which is read in part twice; what comes through a pipe is kept in one without a name.
+/// A seekable file; input from a pipe is copied to an unnamed temporary file.
 fn rereadable(file: &Path) -> io::Result<File> {
     let mut opened = File::open(file)?;
     if opened.metadata()?.is_file() {

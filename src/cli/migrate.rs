@@ -1,4 +1,4 @@
-//! `guardian migrate`: brings the tables of a store up to date, as every start does, and says their version.
+//! `guardian migrate`: migrates the schema of a store, as every start does, and prints its version.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::service;
 
-/// Which store.
+/// The store to migrate.
 #[derive(Args)]
 pub struct Arguments {
     /// The folder of the embedded store

@@ -1,4 +1,4 @@
-//! The commands, each in a file of its own.
+//! The commands of the command line, one file each.
 
 mod audit_log;
 mod demo;
@@ -30,50 +30,50 @@ use crate::config::{Config, WorkerOptions};
 
 pub use exit::CommandOutcome;
 
-/// What to do.
+/// A command of the command line.
 #[derive(Subcommand)]
 pub enum Command {
     /// Serves the HTTP interface, with workers in the same process
     Serve(Config),
-    /// Runs workers without HTTP, beside other processes on one Postgres
+    /// Runs workers without HTTP on a Postgres store that processes share
     Worker(WorkerOptions),
-    /// Asks a service whether it can serve: exit code 0 or 1
+    /// Checks whether a service is ready: exit code 0 or 1
     Healthcheck(healthcheck::Arguments),
-    /// Brings the tables of a store up to date and says their version
+    /// Migrates the schema of a store and prints its version
     Migrate(migrate::Arguments),
-    /// Changes the master key of a store that no process has open: wraps its keys anew, and nothing else
+    /// Replaces the master key of a store that no process has open
     RotateKey(rotate::Arguments),
-    /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
+    /// Creates, lists and revokes keys for callers of `serve --auth keys`
     #[command(subcommand)]
     Keys(keys::Command),
-    /// Decides what holds for a tenant, and lists tenants
+    /// Sets the options of a tenant and lists tenants
     #[command(subcommand)]
     Tenants(tenants::Command),
-    /// Writes the audit log of a tenant, newest first, as JSON, one object a line
+    /// Prints the audit log of a tenant, newest first, as one JSON object per line
     AuditLog(audit_log::Arguments),
-    /// Carries the ledger of what was published from one store to another
+    /// Exports and imports the ledger of a store
     #[command(subcommand)]
     Ledger(ledger::Command),
-    /// Serves, and publishes two example tables
+    /// Runs a service and publishes two example tables
     Demo(demo::Arguments),
-    /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
+    /// Publishes a table without a server: reads a table and a specification, writes a verified release
     Publish(publish::Arguments),
-    /// Answers COUNT queries over a release on disk
+    /// Answers COUNT queries on a release in a folder
     Query(query::Arguments),
-    /// Verifies a release on disk again
+    /// Verifies a release in a folder or other tables
     Verify(verify::Arguments),
     /// Prints the OpenAPI document
     Openapi,
-    /// Prints the catalogue of problems as a page
+    /// Prints the catalogue of problems as Markdown
     Problems,
-    /// Prints the table of metrics as a page
+    /// Prints the table of metrics as Markdown
     Metrics,
 }
 
-/// Runs a command and says on standard error why it did not succeed.
+/// Runs a command and prints its error to standard error.
 #[must_use]
 pub fn run(command: Command) -> CommandOutcome {
-    // what a panic says may quote the data: neither the hook nor the message below repeats it
+    // a panic message may quote data: neither the hook nor the message below repeats it
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
@@ -97,7 +97,7 @@ pub fn run(command: Command) -> CommandOutcome {
         .unwrap_or_else(|_panicked| Err(CommandOutcome::Internal("stopped unexpectedly; this is a bug".to_owned())));
     let end = ended.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
-    // standard error that cannot be written leaves the exit code to speak
+    // without standard error the exit code remains
     let _ = match &end {
         CommandOutcome::Done | CommandOutcome::NotVerified => Ok(()),
         CommandOutcome::NotReady(message)

@@ -1,4 +1,4 @@
-//! A progress bar on a terminal; silence elsewhere.
+//! A progress bar on terminals.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct ProgressBarGuard {
 }
 
 impl ProgressBarGuard {
-    /// Begins to show, when standard error is a terminal.
+    /// Starts the bar if standard error is a terminal.
     pub(super) fn begin(control: &Control) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let thread = std::io::stderr().is_terminal().then(|| {
@@ -32,7 +32,7 @@ impl Drop for ProgressBarGuard {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // a bar that broke is no reason to fail
+            // a failed bar does not fail the command
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! `guardian publish`: the engine without a server.
+//! `guardian publish`: publishes a table without a server.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::report::{Provenance, public_report};
 use crate::spec::DocumentSource;
 use crate::telemetry;
 
-/// What to publish and where to.
+/// Options of the publication.
 #[derive(Args)]
 pub struct Arguments {
     /// The table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
@@ -30,18 +30,18 @@ pub struct Arguments {
     /// The folder of the release; must not exist, or be empty
     #[arg(long)]
     out: PathBuf,
-    /// Uses this key (64 hexadecimal digits, or `identity`) in place of a new secret one. The release is then only as secret
+    /// Uses this key (64 hexadecimal digits, or `identity`) instead of a new secret one. The release is only as secret
     /// as the key
     #[arg(long, value_parser = reproduced)]
     reproduce: Option<KeyOption>,
-    /// Writes here what the original says of the release, as the specification's `internal` asks for it. Not for readers: it must not
-    /// stand in the folder of the release
+    /// Writes the internal report to this file, as `internal` of the specification requests. It is not for readers and must be outside
+    /// the folder of the release
     #[arg(long, value_name = "FILE")]
     internal_report: Option<PathBuf>,
-    /// The column that tells persons apart, where one person may have several rows: guarantees are then kept for persons
+    /// The column that identifies data subjects with several rows; guarantees then hold for persons
     #[arg(long, value_name = "COLUMN", requires = "max_rows_per_subject")]
     subject: Option<String>,
-    /// No person has more rows; a table in which somebody has is refused
+    /// Maximum number of rows of a data subject; a table with more is refused
     #[arg(long, value_name = "ROWS", requires = "subject", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     max_rows_per_subject: Option<u64>,
 }
@@ -70,13 +70,13 @@ fn reproduced(text: &str) -> Result<KeyOption, String> {
     let bytes: Option<Vec<u8>> =
         digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |b, d| b << 4 | d)).collect());
     let key = bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok());
-    key.map(KeyOption::Bytes).ok_or_else(|| "neither 64 hexadecimal digits nor `identity`".to_owned())
+    key.map(KeyOption::Bytes).ok_or_else(|| "the key must be 64 hexadecimal digits or `identity`".to_owned())
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
-    interrupt::cancels(&control);
+    interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let document = input::document(&arguments.spec)?;
     let mut draft = FolderDraft::begin(&arguments.out).map_err(|error| CommandOutcome::io(&arguments.out, &error))?;

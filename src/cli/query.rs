@@ -1,4 +1,4 @@
-//! `guardian query`: COUNT queries over a release on disk.
+//! `guardian query`: answers COUNT queries on a release in a folder.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::control::Control;
 use crate::engine::{EngineError, QuerySet};
 use crate::telemetry;
 
-/// What to count and in what.
+/// The queries and the release.
 #[derive(Args)]
 pub struct Arguments {
     /// The folder of a release
     directory: PathBuf,
-    /// The queries: the document that `POST /v1/releases/{id}/queries` takes
+    /// The queries: the document of `POST /v1/releases/{id}/queries`
     #[arg(long)]
     queries: PathBuf,
 }
@@ -27,7 +27,7 @@ pub struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
-    interrupt::cancels(&control);
+    interrupt::cancel_on_signal(&control);
     let folder = Folder::new(&arguments.directory);
     let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
     let document = input::document(&arguments.queries)?;

@@ -1,4 +1,4 @@
-//! `guardian rotate-key`: changes the master key of a store while no process has it open.
+//! `guardian rotate-key`: replaces the master key of a store that no process has open.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::serve::{not_started, runtime};
 use crate::config::{NewKeyOptions, StoreOptions};
 use crate::service;
 
-/// Which store, and which key.
+/// The store and its new key.
 #[derive(Args)]
 pub struct Arguments {
     /// The folder of the embedded store, and of its master key
@@ -28,8 +28,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
             service::rotate(&arguments.store, &arguments.data, &arguments.new).await.map_err(not_started)?;
         let place = arguments.new.place().map_err(CommandOutcome::Usage)?;
         let said = format!(
-            "the keys of {} datasets and {} jobs are wrapped under {place} now\nstart every process with it; the old key opens \
-             nothing of this store any more, but still opens older backups",
+            "the keys of {} datasets and {} jobs are now wrapped under {place}\nstart every process with it; the old key opens \
+             only older backups of this store",
             rotated.datasets, rotated.jobs
         );
         writeln!(std::io::stdout().lock(), "{said}")

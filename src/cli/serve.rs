@@ -1,4 +1,4 @@
-//! `guardian serve`: the service, until it is told to stop.
+//! `guardian serve`: runs the service until a signal stops it.
 
 use std::io::Write;
 
@@ -14,10 +14,10 @@ pub(super) fn run(config: &Config) -> Result<CommandOutcome, CommandOutcome> {
     let _telemetry = watched(config.log_format, &config.watch)?;
     telemetry::announce(config.log_format, config.effective());
     runtime()?.block_on(async {
-        // before anyone can be told that it serves: a signal from then on is heard
-        let told_to_stop = told_to_stop()?;
+        // before the service announces itself, so that no signal is lost
+        let stop_signal = stop_signal()?;
         let service = start(config).await?;
-        // as a browser on this machine has it
+        // the address for a browser on this machine
         let address = format!("{}{}", service.address(), config.path_prefix.trim_end_matches('/'));
         let id = service.store_id();
         let store = service.database().map_or_else(
@@ -25,7 +25,7 @@ pub(super) fn run(config: &Config) -> Result<CommandOutcome, CommandOutcome> {
             |database| format!("store {database}: shared with every process that is given it and the same master key"),
         );
         let mut out = std::io::stdout().lock();
-        // a service whose greeting nobody reads serves all the same
+        // a failure to print does not stop the service
         let _ = writeln!(
             out,
             "guardian listens on http://{address} (Swagger UI: http://{address}/docs)
@@ -36,16 +36,16 @@ store id {id}"
         .and_then(|()| out.flush());
         drop(out);
         tokio::select! {
-            () = told_to_stop => {}
+            () = stop_signal => {}
             () = service.evicted() => {}
         }
-        tracing::info!("stopping: running jobs get the grace period");
+        tracing::info!("stopping; running jobs have the grace period");
         service.shutdown().await;
         Ok(CommandOutcome::Done)
     })
 }
 
-/// Starts the log and the traces; to be kept until everything else has ended.
+/// Starts logging and tracing; the result must outlive everything else.
 pub(super) fn watched(format: LogFormat, watch: &ObservabilityOptions) -> Result<Telemetry, CommandOutcome> {
     let collector = watch.collector().map_err(CommandOutcome::Usage)?;
     telemetry::start_with_traces(format, collector).map_err(CommandOutcome::InputOutput)
@@ -66,8 +66,8 @@ pub(super) fn not_started(error: StartError) -> CommandOutcome {
     }
 }
 
-/// Listens for an interrupt or a termination from now on; the future ends with the first.
-pub(super) fn told_to_stop() -> Result<impl Future<Output = ()>, CommandOutcome> {
+/// Listens for an interrupt or termination; the future ends with the first signal.
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, CommandOutcome> {
     let listen = |kind| signal(kind).map_err(|error| CommandOutcome::Internal(format!("no signals: {error}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     Ok(async move {

@@ -1,35 +1,35 @@
-//! `guardian tenants`: what holds for one tenant.
+//! `guardian tenants`: sets and lists the options of tenants.
 
 use clap::{ArgAction, Args, Subcommand};
 
 use super::exit::CommandOutcome;
 use super::keys::{StoreLocation, named, say};
 use super::serve::{not_started, runtime};
-use crate::service::books::AdminOps;
+use crate::service::admin::AdminOps;
 
-/// What to do with tenants.
+/// An operation on tenants.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Decides what holds for a tenant
+    /// Sets the options of a tenant
     Set(Set),
-    /// Lists the tenants that have keys or settings, one a line: name, approval by another
+    /// Lists tenants with keys or options, one per line: name, approval by another
     List(List),
 }
 
-/// What is to hold.
+/// The options of a tenant.
 #[derive(Args)]
 pub struct Set {
     #[command(flatten)]
     place: StoreLocation,
-    /// Which tenant
+    /// The tenant
     #[arg(value_parser = named)]
     tenant: String,
-    /// Whether a held release is approved by another key only than those that submitted its jobs
+    /// Whether the approving key of a held release must differ from the keys that submitted its jobs
     #[arg(long, action = ArgAction::Set, value_name = "true|false")]
     approval_by_another: bool,
 }
 
-/// Where.
+/// The store.
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
@@ -47,17 +47,17 @@ pub(super) fn run(command: &Command) -> Result<CommandOutcome, CommandOutcome> {
 
 async fn set(arguments: &Set) -> Result<CommandOutcome, CommandOutcome> {
     let Set { place, tenant, approval_by_another } = arguments;
-    let books = AdminOps::open(&place.store, &place.data).await.map_err(not_started)?;
-    let set = books.set_approval_by_another(tenant, *approval_by_another).await;
-    books.close().await;
+    let admin = AdminOps::open(&place.store, &place.data).await.map_err(not_started)?;
+    let set = admin.set_approval_by_another(tenant, *approval_by_another).await;
+    admin.close().await;
     say(&line(tenant, set.map_err(not_started)?.approval_by_another))?;
     Ok(CommandOutcome::Done)
 }
 
 async fn list(arguments: &List) -> Result<CommandOutcome, CommandOutcome> {
-    let books = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
-    let tenants = books.tenants().await;
-    books.close().await;
+    let admin = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
+    let tenants = admin.tenants().await;
+    admin.close().await;
     for (tenant, settings) in tenants.map_err(not_started)? {
         say(&line(&tenant, settings.approval_by_another))?;
     }

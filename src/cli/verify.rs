@@ -1,4 +1,4 @@
-//! `guardian verify`: the verifier of bytes on disk, whoever published them.
+//! `guardian verify`: verifies releases and other tables on disk.
 
 mod anything;
 
@@ -19,25 +19,25 @@ use crate::report::{CheckResult, VerificationSummary};
 use crate::spec::DocumentSource;
 use crate::telemetry;
 
-/// What to verify.
+/// Options of the verification.
 #[derive(Args)]
 pub struct Arguments {
     /// The folder of a release, or with --rules a table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     path: Option<PathBuf>,
-    /// The table it was made from
+    /// The original table
     #[arg(long, conflicts_with = "request")]
     original: Option<PathBuf>,
-    /// A rule such as "age, zip -> disease", that the table is held against; may be repeated
+    /// A rule of the table such as "age, zip -> disease"; may be repeated
     #[arg(long = "rules", value_name = "RULE", requires = "guarantee")]
     rules: Vec<String>,
     /// The guarantee of the rules, in JSON: '{"type":"l_diversity","l":2}'
     #[arg(long, value_name = "JSON", requires = "rules")]
     guarantee: Option<String>,
-    /// Holds the tables of a request against its rules: the document of a verification, with the files that it names beside it
+    /// Verifies the tables of a verification document; its files are in the same folder
     #[arg(long, conflicts_with_all = ["rules", "guarantee"])]
     request: Option<PathBuf>,
-    /// Answers in JSON
+    /// Prints JSON
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         (_, Some(request)) => anything::request(request, arguments.json),
         (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments),
         (Some(path), None) if path.is_file() => {
-            let detail = "to verify a table, say what it must keep: --rules \"age, zip -> disease\" --guarantee JSON";
+            let detail = "to verify a table, give its rules: --rules \"age, zip -> disease\" --guarantee JSON";
             Err(CommandOutcome::Usage(format!("{}: {detail}", path.display())))
         }
         (Some(directory), None) => release(directory, arguments),
@@ -58,11 +58,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
 fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
-    interrupt::cancels(&control);
+    interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let folder = Folder::new(directory);
     let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
-    // with the original at hand the rules are those of the specification, not those that the manifest lists
+    // with the original, the rules come from the specification instead of the manifest
     let job = match &arguments.original {
         None => None,
         Some(path) => {
@@ -89,7 +89,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, Co
     })?;
     drop(shown);
     if let Some(job) = job.filter(|_| manifest.unit != Unit::Row) {
-        // what the unit says of the rows is seen in the original alone
+        // only the original shows whether the rows satisfy the unit of protection
         summary.verified &= job.persons.is_none();
         summary.checks.push(CheckResult {
             check: CheckName::Unit,

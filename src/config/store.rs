@@ -1,4 +1,4 @@
-//! Where the store and the master key are.
+//! The locations of the store and the master key.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,72 +8,71 @@ use serde::{Serialize, Serializer};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-/// Where what lasts is kept.
+/// Options of the store and the master key.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
-    /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
-    /// all in the data folder, and must be told so to listen beyond loopback. DATABASE_URL is taken too
+    /// The Postgres database that processes share, postgres://USER@HOST/DATABASE, or "embedded" for a store of one process in the data
+    /// folder. Default: embedded, on loopback addresses only. DATABASE_URL works too
     #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
     #[serde(rename = "store")]
     pub url: Option<StoreUrl>,
-    /// What counts where --store says nothing
+    /// The store without --store
     #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
     #[serde(skip)]
     pub database_url: Option<StoreUrl>,
-    /// The file of the master key, made when there is none; every process on one store needs the same. Default:
-    /// master.key in the data folder. The environment variable GUARDIAN_MASTER_KEY can hold the key itself instead, as 64
-    /// hexadecimal digits
+    /// The file of the master key, created if absent and equal for all processes of a store. Default: master.key in the data
+    /// folder. The environment variable GUARDIAN_MASTER_KEY can contain the key instead, as 64 hexadecimal digits
     #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key: Option<PathBuf>,
-    /// The key itself; for the environment alone, because others can see a command line
+    /// The key itself; environment only, because command lines are visible to others
     #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
     #[serde(skip)]
     pub master_key_digits: Option<MasterKeyHex>,
-    /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
+    /// Starts only on the store with this id; `migrate` and `serve` print the id
     #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
     pub expect_store: Option<Uuid>,
 }
 
-/// The environment variables that hold keys.
+/// Environment variables of keys.
 const MASTER_KEY: &str = "GUARDIAN_MASTER_KEY";
 const NEW_MASTER_KEY: &str = "GUARDIAN_NEW_MASTER_KEY";
 
-/// The master key that takes the place of the present one.
+/// Options of a new master key.
 #[derive(Args, Clone, Debug, Default)]
 pub struct NewKeyOptions {
-    /// The file of the new master key, made when there is none. The environment variable GUARDIAN_NEW_MASTER_KEY can hold the key
-    /// itself instead, as 64 hexadecimal digits
+    /// The file of the new master key, created if absent. The environment variable GUARDIAN_NEW_MASTER_KEY can contain the key
+    /// instead, as 64 hexadecimal digits
     #[arg(long, value_name = "FILE")]
     pub new_master_key: Option<PathBuf>,
-    /// The key itself; for the environment alone
+    /// The key itself; environment only
     #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
     pub new_master_key_digits: Option<MasterKeyHex>,
 }
 
 impl NewKeyOptions {
-    /// Where the new key is.
+    /// The location of the new key.
     ///
     /// # Errors
-    /// A sentence for the operator, unless exactly one place is named.
+    /// A message for the operator, unless exactly one location is given.
     pub fn place(&self) -> Result<MasterKeyLocation<'_>, String> {
         match (&self.new_master_key, &self.new_master_key_digits) {
             (Some(file), None) => Ok(MasterKeyLocation::File(file.clone())),
             (None, Some(digits)) => Ok(MasterKeyLocation::Digits { name: NEW_MASTER_KEY, digits }),
-            _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
+            _ => Err(format!("give the new master key by either --new-master-key or {NEW_MASTER_KEY}")),
         }
     }
 }
 
-/// Where a master key is.
+/// The location of a master key.
 #[derive(Clone, Debug)]
 pub enum MasterKeyLocation<'a> {
-    /// In a file, made when there is none.
+    /// A file, created if absent.
     File(PathBuf),
-    /// In the environment.
+    /// An environment variable.
     Digits {
-        /// The variable.
+        /// The name of the variable.
         name: &'static str,
-        /// What it holds.
+        /// The value of the variable.
         digits: &'a MasterKeyHex,
     },
 }
@@ -87,13 +86,12 @@ impl fmt::Display for MasterKeyLocation<'_> {
     }
 }
 
-/// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
-/// repeats what it refuses.
+/// The unchecked digits of a key, never shown and wiped when dropped. A check in the argument parser would print rejected values.
 #[derive(Clone)]
 pub struct MasterKeyHex(Zeroizing<String>);
 
 impl MasterKeyHex {
-    /// The digits.
+    /// The digits as given.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -113,10 +111,10 @@ impl fmt::Debug for MasterKeyHex {
 }
 
 impl StoreOptions {
-    /// The database, unless the store is the embedded one.
+    /// The URL of the database; `None` for the embedded store.
     ///
     /// # Errors
-    /// A sentence for the operator.
+    /// A message for the operator.
     pub fn database(&self) -> Result<Option<&str>, String> {
         let chosen = self.url.as_ref().or(self.database_url.as_ref());
         match chosen.map(StoreUrl::reveal) {
@@ -129,42 +127,41 @@ impl StoreOptions {
         }
     }
 
-    /// Whether the operator has named a store, be it the embedded one.
+    /// Whether the operator has chosen a store explicitly.
     #[must_use]
     pub const fn is_chosen(&self) -> bool {
         self.url.is_some() || self.database_url.is_some()
     }
 
-    /// Where the master key is.
+    /// The location of the master key.
     ///
     /// # Errors
-    /// A sentence for the operator, when two places are named.
+    /// A message for the operator, if two locations are given.
     pub fn master_key(&self, data: &Path) -> Result<MasterKeyLocation<'_>, String> {
         match (&self.master_key, &self.master_key_digits) {
             (None, None) => Ok(MasterKeyLocation::File(data.join("master.key"))),
             (Some(file), None) => Ok(MasterKeyLocation::File(file.clone())),
             (None, Some(digits)) => Ok(MasterKeyLocation::Digits { name: MASTER_KEY, digits }),
             (Some(_), Some(_)) => {
-                Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
+                Err(format!("give the master key by either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
             }
         }
     }
 }
 
-/// The URL of a store. It may hold a password, so that it is never shown; every text is taken here and judged later, because a
-/// parser of arguments repeats what it refuses.
+/// The unchecked URL of a store, never shown because it may contain a password. A check in the argument parser would print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl(String);
 
 impl StoreUrl {
-    /// The URL, with its password.
+    /// The URL including its password.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// The URL as it may be logged: who, where and which database.
+/// Serializes the URL without its password, for the log.
 impl Serialize for StoreUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.redacted())
@@ -172,7 +169,7 @@ impl Serialize for StoreUrl {
 }
 
 impl StoreUrl {
-    /// The URL without a password or anything else that could hold one. What is not plainly a URL is not shown at all.
+    /// The URL without any part that could contain a password; other texts are hidden.
     pub(super) fn redacted(&self) -> String {
         let shown = || {
             let (scheme, rest) = self.0.split_once("://")?;

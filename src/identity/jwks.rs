@@ -1,4 +1,4 @@
-//! The keys of an issuer, as a JWKS document (RFC 7517) in a file that whoever runs the service keeps up to date.
+//! The keys of an issuer: a JWKS document (RFC 7517) in a file that the operator maintains.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,36 +18,36 @@ use super::Caller;
 use super::jwt::{self, JwtRules, TokenError};
 
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The file is looked at again after so long, and at once for a key that is not known.
+/// The pause between two reads of the file; an unknown key triggers an immediate read.
 const JWKS_RELOAD_INTERVAL: TimeDelta = TimeDelta::seconds(2);
-/// The members of keys that only their issuer may have.
+/// Members of private keys.
 const PRIVATE_JWK_MEMBERS: [&str; 7] = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
-/// Why a file of keys cannot be used.
+/// The reason why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeySetError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(#[from] io::Error),
-    /// It is no JWKS document.
-    #[error("it is no JSON object with a list of keys")]
+    /// The file is not a JWKS document.
+    #[error("the file is not a JSON object with a list of keys")]
     NotJwks,
-    /// It holds private keys.
-    #[error("it holds a private key; a service needs public ones only")]
+    /// The file contains private keys.
+    #[error("the file contains a private key; the service needs public keys only")]
     PrivateKey,
-    /// A `kid` names several keys.
+    /// Several keys have the same `kid`.
     #[error("two keys have the same kid")]
     SameId,
-    /// None of its keys can verify a token.
-    #[error("it holds no key for signatures with RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519")]
+    /// No key of the file can verify a token.
+    #[error("the file contains no key for signatures with RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519")]
     NoKey,
 }
 
-/// The public keys of an issuer.
+/// The usable public keys of an issuer.
 #[derive(Debug)]
 pub(super) struct KeySet(Vec<PublicKey>);
 
-/// A key, and the one algorithm that it is for.
+/// A key with its only algorithm.
 #[derive(Debug)]
 pub(super) struct PublicKey {
     id: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct PublicKey {
 }
 
 impl KeySet {
-    /// Reads a document. Keys that are no public keys for signatures are passed over, as RFC 7517 asks.
+    /// Parses a document; ignores keys for other purposes, as RFC 7517 requires.
     fn parse(document: &[u8]) -> Result<Self, KeySetError> {
         let document: Value = serde_json::from_slice(document).map_err(|_| KeySetError::NotJwks)?;
         let members = document.get("keys").and_then(Value::as_array).ok_or(KeySetError::NotJwks)?;
@@ -74,7 +74,7 @@ impl KeySet {
         if keys.is_empty() { Err(KeySetError::NoKey) } else { Ok(Self(keys)) }
     }
 
-    /// The key that a token means: the one of its `kid`, or the only one where one of both has no `kid`.
+    /// The key of a token: by its `kid`, or the only key if the token or the key has no `kid`.
     pub(super) fn find(&self, id: Option<&str>) -> Option<&PublicKey> {
         match (id, self.0.as_slice()) {
             (None, [only]) => Some(only),
@@ -94,35 +94,35 @@ impl PublicKey {
         if !signs || !verifies {
             return None;
         }
-        let stated = common.key_algorithm;
+        let declared = common.key_algorithm;
         let algorithm = match &jwk.algorithm {
-            AlgorithmParameters::RSA(numbers) if is_strong(numbers) => of_rsa(stated)?,
+            AlgorithmParameters::RSA(numbers) if is_strong(numbers) => rsa_algorithm(declared)?,
             AlgorithmParameters::EllipticCurve(point) => match point.curve {
-                EllipticCurve::P256 => only(stated, KeyAlgorithm::ES256, Algorithm::ES256)?,
-                EllipticCurve::P384 => only(stated, KeyAlgorithm::ES384, Algorithm::ES384)?,
+                EllipticCurve::P256 => expected_algorithm(declared, KeyAlgorithm::ES256, Algorithm::ES256)?,
+                EllipticCurve::P384 => expected_algorithm(declared, KeyAlgorithm::ES384, Algorithm::ES384)?,
                 _ => return None,
             },
             AlgorithmParameters::OctetKeyPair(point) if point.curve == EllipticCurve::Ed25519 => {
-                // the library cuts a longer one, and a shorter one is its panic
+                // the library truncates longer keys and panics on shorter ones
                 bytes(&point.x).filter(|bytes| bytes.len() == 32)?;
-                only(stated, KeyAlgorithm::EdDSA, Algorithm::EdDSA)?
+                expected_algorithm(declared, KeyAlgorithm::EdDSA, Algorithm::EdDSA)?
             }
             _ => return None,
         };
         let verifying = DecodingKey::from_jwk(&jwk).ok()?;
-        // a point that is not on its curve is found now
+        // rejects a point outside its curve
         crypto::verify("", b"", &verifying, algorithm).ok()?;
         Some(Self { id: jwk.common.key_id, algorithm, verifying })
     }
 }
 
-fn only(stated: Option<KeyAlgorithm>, fits: KeyAlgorithm, algorithm: Algorithm) -> Option<Algorithm> {
-    stated.is_none_or(|stated| stated == fits).then_some(algorithm)
+fn expected_algorithm(declared: Option<KeyAlgorithm>, fits: KeyAlgorithm, algorithm: Algorithm) -> Option<Algorithm> {
+    declared.is_none_or(|declared| declared == fits).then_some(algorithm)
 }
 
-/// An RSA key fits several algorithms; issuers that do not say which mean RS256.
-fn of_rsa(stated: Option<KeyAlgorithm>) -> Option<Algorithm> {
-    match stated {
+/// The algorithm of an RSA key, RS256 by default.
+fn rsa_algorithm(declared: Option<KeyAlgorithm>) -> Option<Algorithm> {
+    match declared {
         None | Some(KeyAlgorithm::RS256) => Some(Algorithm::RS256),
         Some(KeyAlgorithm::RS384) => Some(Algorithm::RS384),
         Some(KeyAlgorithm::RS512) => Some(Algorithm::RS512),
@@ -137,7 +137,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
 
-/// Whether a modulus has 2048 to 4096 bits, and the exponent is one that RSA is sound with.
+/// Whether the modulus has 2048 to 4096 bits and the exponent is sound.
 fn is_strong(numbers: &RSAKeyParameters) -> bool {
     let (Some(modulus), Some(exponent)) = (bytes(&numbers.n), bytes(&numbers.e)) else { return false };
     let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
@@ -147,7 +147,7 @@ fn is_strong(numbers: &RSAKeyParameters) -> bool {
     (2048..=4096).contains(&bits) && exponent.is_some_and(|exponent| exponent >= 3 && exponent % 2 == 1)
 }
 
-/// Admits the tokens of an issuer whose keys stand in a file.
+/// Verifies the tokens of an issuer with the keys of a file.
 #[derive(Debug)]
 pub struct Issuer {
     rules: JwtRules,
@@ -158,16 +158,16 @@ pub struct Issuer {
 #[derive(Debug)]
 struct KeySetState {
     keys: Arc<KeySet>,
-    /// What was last found in the file, usable or not: each content is judged once.
+    /// The last content of the file, usable or not, so that each content is parsed once.
     found: Result<Vec<u8>, io::ErrorKind>,
     looked_at: DateTime<Utc>,
 }
 
 impl Issuer {
-    /// Reads the file.
+    /// Reads the keys of the file.
     ///
     /// # Errors
-    /// [`KeySetError`] when it is missing or has no usable keys.
+    /// [`KeySetError`] if the file is missing or has no usable keys.
     pub fn open(rules: JwtRules, file: &Path, now: DateTime<Utc>) -> Result<Self, KeySetError> {
         let found = read(file)?;
         let keys = Arc::new(KeySet::parse(&found)?);
@@ -175,7 +175,7 @@ impl Issuer {
         Ok(Self { rules, file: file.to_owned(), state })
     }
 
-    /// The caller that a token makes at `now`. Blocks: the file may be read, and a signature is verified.
+    /// The caller of a token at `now`. Blocks while it reads the file and verifies the signature.
     ///
     /// # Errors
     /// [`TokenError`]
@@ -188,11 +188,11 @@ impl Issuer {
         self.rules.admit(&header, token, &keys, now)
     }
 
-    /// The keys, read again when it is time, or at once.
+    /// The keys, after a reload if due or requested.
     fn keys(&self, now: DateTime<Utc>, at_once: bool) -> Arc<KeySet> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let age = now - state.looked_at;
-        // a clock that was set back makes no file young
+        // tolerates a clock that was set back
         if at_once || age >= JWKS_RELOAD_INTERVAL || age < TimeDelta::zero() {
             state.looked_at = now;
             self.look(&mut state);
@@ -209,12 +209,12 @@ impl Issuer {
         let parsed = seen.map_err(io::Error::from).map_err(KeySetError::from).and_then(KeySet::parse);
         match parsed {
             Ok(keys) => {
-                tracing::info!(keys = keys.0.len(), "the keys of the issuer were read again");
+                tracing::info!(keys = keys.0.len(), "reloaded the keys of the issuer");
                 state.keys = Arc::new(keys);
             }
             Err(error) => {
                 let file = self.file.display();
-                tracing::warn!(file = %file, error = %error, "the JWKS file cannot be used; the keys it held before still count");
+                tracing::warn!(file = %file, error = %error, "JWKS file is unusable; the previous keys remain valid");
             }
         }
         state.found = found.map_err(|error| error.kind());
@@ -224,12 +224,12 @@ impl Issuer {
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let open = File::open(file)?;
     if !open.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file that can be read again"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not a regular file"));
     }
     let mut found = Vec::new();
     open.take(MAX_FILE_BYTES + 1).read_to_end(&mut found)?;
     if found.len() as u64 > MAX_FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than a set of keys can be"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is too large for a key set"));
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! JSON web tokens (RFC 7519) that a gateway's issuer signs: what they must say, and the caller that they make.
+//! Verification of JSON web tokens (RFC 7519) and their conversion to callers.
 
 use chrono::{DateTime, Utc};
 use jsonwebtoken::{Header, Validation, decode, decode_header};
@@ -7,59 +7,59 @@ use serde_json::{Map, Value};
 use super::jwks::KeySet;
 use super::{Actor, Caller, Preset, Scope, Scopes, is_tenant};
 
-/// Longer tokens are refused unread.
+/// The maximum length of a token.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// How far the clocks of issuer and service may be apart.
+/// The tolerated difference between the clocks of issuer and service.
 const LEEWAY_SECONDS: i64 = 60;
-/// The end of the year 9999; ends after it are no ends.
+/// The end of the year 9999, the latest accepted expiry.
 const MAX_EXPIRY_UNIX_SECONDS: i64 = 253_402_300_799;
 const MAX_SUBJECT_CHARS: usize = 255;
-/// Other types of tokens are meant for other ends, such as a logout.
+/// Accepted types of tokens; others serve other purposes, such as logout.
 const ACCEPTED_TOKEN_TYPES: [&str; 4] = ["jwt", "at+jwt", "application/jwt", "application/at+jwt"];
 
-/// What a token must say.
+/// Required claims of a token.
 #[derive(Clone, Debug)]
 pub struct JwtRules {
-    /// Its `iss`.
+    /// The required `iss`.
     pub issuer: String,
-    /// One of its `aud`.
+    /// A required member of `aud`.
     pub audience: String,
-    /// The claim that holds the tenant.
+    /// The name of the claim with the tenant.
     pub tenant_claim: String,
 }
 
-/// Why a token is refused: for the log alone, callers get one answer.
+/// The reason why a token is rejected, for the log only: callers get a uniform answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
-    /// It cannot be read as a token.
-    #[error("it is malformed")]
+    /// The token cannot be parsed.
+    #[error("the token is malformed")]
     Malformed,
-    /// It names critical extensions, or is of a type for other ends.
-    #[error("it is of a kind that is not taken")]
+    /// The token has critical extensions or another type.
+    #[error("the type of the token is not accepted")]
     Kind,
-    /// It names a key that the set has not, or none where the set has several.
-    #[error("its key is not in the set")]
+    /// The key of the token is unknown or ambiguous.
+    #[error("the key of the token is unknown")]
     UnknownKey,
-    /// Its signature is not the key's, or its issuer, audience or a claim that must be there is another.
-    #[error("its algorithm, signature, issuer, audience or claims do not fit")]
+    /// The signature, issuer, audience or a required claim is wrong.
+    #[error("algorithm, signature, issuer, audience or claims of the token are wrong")]
     Claims,
-    /// It is not valid yet, or no more.
-    #[error("its time is not now")]
+    /// The token is not valid at this time.
+    #[error("the token is not valid at this time")]
     Time,
-    /// It has no usable subject.
-    #[error("its subject is missing or unusable")]
+    /// The subject is missing or unusable.
+    #[error("the subject of the token is missing or unusable")]
     Subject,
-    /// It has no usable tenant.
-    #[error("its tenant is missing or unusable")]
+    /// The tenant is missing or unusable.
+    #[error("the tenant of the token is missing or unusable")]
     Tenant,
 }
 
-/// The header of a token, not trusted yet.
+/// The unverified header of a token.
 pub(super) fn header(token: &str) -> Result<Header, TokenError> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(TokenError::Malformed);
     }
-    // `none` and unknown algorithms cannot be read
+    // `none` and unknown algorithms do not parse
     let header = decode_header(token).map_err(|_| TokenError::Malformed)?;
     let usual =
         header.typ.as_ref().is_none_or(|typ| ACCEPTED_TOKEN_TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ)));
@@ -67,7 +67,7 @@ pub(super) fn header(token: &str) -> Result<Header, TokenError> {
 }
 
 impl JwtRules {
-    /// The caller that a token makes at `now`.
+    /// The caller of a token at `now`.
     ///
     /// # Errors
     /// [`TokenError`]
@@ -79,16 +79,16 @@ impl JwtRules {
         now: DateTime<Utc>,
     ) -> Result<Caller, TokenError> {
         let key = keys.find(header.kid.as_deref()).ok_or(TokenError::UnknownKey)?;
-        // the key says which algorithm, not the token
+        // the key determines the algorithm, not the token
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // judged below, by the service's clock
+        // checked below with the clock of the service
         validation.validate_exp = false;
         let claims = decode::<Map<String, Value>>(token, &key.verifying, &validation);
         let claims = claims.map_err(|_| TokenError::Claims)?.claims;
-        // the library also takes several issuers
+        // the library also accepts several issuers
         if text(&claims, "iss") != Some(&self.issuer) {
             return Err(TokenError::Claims);
         }
@@ -107,7 +107,7 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     claims.get(name).and_then(Value::as_str)
 }
 
-/// Judges `nbf` and `exp`, and gives the moment from which the token works no more.
+/// Checks `nbf` and `exp`; returns the end of the token's validity.
 fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc>, TokenError> {
     let from = match claims.get("nbf") {
         None => 0,
@@ -125,11 +125,11 @@ fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc
 /// A NumericDate in whole seconds.
 fn seconds(claim: &Value) -> Option<i64> {
     let number = claim.as_f64().filter(|number| number.is_finite())?;
-    // exact: both bounds are integers far below 2^53
+    // exact, since both bounds are integers far below 2^53
     Some(number.clamp(0.0, MAX_EXPIRY_UNIX_SECONDS as f64) as i64)
 }
 
-/// What `scope` and `scp` name, as texts with spaces or as lists; names that stand for nothing here are for others.
+/// The scopes of `scope` and `scp`, as texts with spaces or lists; ignores unknown names.
 fn scopes(claims: &Map<String, Value>) -> Scopes {
     let mut named = Scopes::NONE;
     for claim in ["scope", "scp"].iter().filter_map(|name| claims.get(*name)) {

@@ -1,4 +1,4 @@
-//! Who may do what: API keys, tokens of an issuer, their scopes, and the caller that a request turns out to be.
+//! API keys, tokens of an issuer, their scopes, and the callers of requests.
 
 mod jwks;
 mod jwt;
@@ -20,66 +20,66 @@ use uuid::Uuid;
 /// The tenant of a service without authentication.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// An API key as it is kept: without its secret.
+/// A stored API key, without its secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiKey {
-    /// Part of the token, and the name under which it is revoked.
+    /// The id, a part of the token.
     pub id: Uuid,
-    /// Whose data it opens.
+    /// The tenant whose data the key opens.
     pub tenant: String,
-    /// For people.
+    /// A name for operators.
     pub name: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Scopes,
-    /// The hash of the secret.
+    /// The hash of the token's secret.
     pub hash: TokenHash,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: DateTime<Utc>,
-    /// When it stops working by itself.
+    /// The time of its expiry, if any.
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it was revoked.
+    /// The time of its revocation, if any.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
 impl ApiKey {
-    /// Whether `token` is this key's and works at `now`.
+    /// Whether `token` belongs to this key and is valid at `now`.
     #[must_use]
     pub fn admits(&self, token: &Token, now: DateTime<Utc>) -> bool {
-        // no short cut: how long an answer takes does not tell what was wrong
+        // constant time: the duration does not reveal which check failed
         self.id == token.id() && (self.hash == token.hash()) & self.works(now)
     }
 
-    /// Whether it was neither revoked nor has it expired at `now`.
+    /// Whether the key is neither revoked nor expired at `now`.
     #[must_use]
     pub fn works(&self, now: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && !self.has_expired(now)
     }
 
-    /// Whether it has come to its end by itself.
+    /// Whether the key has expired at `now`.
     #[must_use]
     pub fn has_expired(&self, now: DateTime<Utc>) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
-/// Who acts.
+/// The actor of an audit log entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Actor {
-    /// Nobody who has a name: there is no authentication, or the command line or the service itself acts.
+    /// An anonymous caller, the command line or the service itself.
     Unnamed,
-    /// A key.
+    /// The caller's API key.
     Key(Uuid),
     /// The subject of an issuer's token.
     Subject {
-        /// Its `sub`.
+        /// The claim `sub`.
         subject: String,
-        /// When the token stops working.
+        /// The end of the token's validity.
         until: DateTime<Utc>,
     },
 }
 
 impl Actor {
-    /// The key, if it is one.
+    /// The id of the key, if the actor is a key.
     #[must_use]
     pub const fn key(&self) -> Option<Uuid> {
         match self {
@@ -88,7 +88,7 @@ impl Actor {
         }
     }
 
-    /// The name in the audit log, if there is one.
+    /// The name in the audit log, if any.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         (*self != Self::Unnamed).then(|| self.to_string())
@@ -106,14 +106,14 @@ impl fmt::Display for Actor {
     }
 }
 
-/// Whoever sends a request.
+/// The caller of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// Whose data the request may reach.
+    /// The tenant whose data the request may access.
     pub tenant: String,
-    /// What it may do.
+    /// The scopes of the caller.
     pub scopes: Scopes,
-    /// Who it is.
+    /// The identity of the caller.
     pub actor: Actor,
 }
 
@@ -124,19 +124,19 @@ impl Caller {
         Self { tenant: DEFAULT_TENANT.to_owned(), scopes: Scopes::ALL, actor: Actor::Unnamed }
     }
 
-    /// The service itself, or whoever has its command line, on behalf of a tenant. Asks for nothing, so that it needs no scope.
+    /// The service itself or its command line, for a tenant; it has no scopes.
     #[must_use]
     pub const fn upkeep(tenant: String) -> Self {
         Self { tenant, scopes: Scopes::NONE, actor: Actor::Unnamed }
     }
 
-    /// The caller that a key makes.
+    /// The caller of a key.
     #[must_use]
     pub fn from_key(key: &ApiKey) -> Self {
         Self { tenant: key.tenant.clone(), scopes: key.scopes, actor: Actor::Key(key.id) }
     }
 
-    /// Whether it may do what `scope` allows.
+    /// Whether the caller has `scope`.
     #[must_use]
     pub const fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)

@@ -5,17 +5,17 @@ use std::str::FromStr;
 
 macro_rules! scopes {
     ($($variant:ident, $name:literal, $what:literal;)*) => {
-        /// One thing that a key may do.
+        /// A permission of a key.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Scope {
             $(#[doc = $what] $variant,)*
         }
 
         impl Scope {
-            /// Every scope.
+            /// Every scope, in the order of the contract.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name used in the contract.
+            /// The name in the contract.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -37,7 +37,7 @@ scopes! {
     Operate, "operate", "See the service's own state; none of the data.";
 }
 
-/// A name that stands for nothing here.
+/// An unknown name of a scope or preset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown name")]
 pub struct UnknownScopeError;
@@ -55,24 +55,24 @@ impl FromStr for Scope {
 pub struct Scopes(u32);
 
 impl Scopes {
-    /// No scope.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// Every scope.
+    /// The set of all scopes.
     pub const ALL: Self = Self((1 << Scope::ALL.len()) - 1);
 
-    /// Whether `scope` is a member.
+    /// Whether the set contains `scope`.
     #[must_use]
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 >> scope as u32 & 1 == 1
     }
 
-    /// Those of both sets.
+    /// The union of two sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The members.
+    /// The members in the order of the contract.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.iter().copied().filter(move |&scope| self.contains(scope))
     }
@@ -108,26 +108,26 @@ impl FromStr for Scopes {
     }
 }
 
-/// A bundle of scopes for a kind of user.
+/// A preset of scopes for a role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
-    /// Uploads, publishes, reads.
+    /// Uploads tables, publishes and reads releases.
     Pipeline,
-    /// Inspects, publishes, approves, keeps the ledger.
+    /// Inspects data, publishes and approves releases, maintains the ledger.
     Officer,
     /// Reads published releases.
     Analyst,
-    /// Runs the service; sees none of the data.
+    /// Runs the service without access to data.
     Operator,
-    /// Everything.
+    /// All scopes.
     Admin,
 }
 
 impl Preset {
-    /// Every preset.
+    /// Every preset, in the order of the command line.
     pub const ALL: [Self; 5] = [Self::Pipeline, Self::Officer, Self::Analyst, Self::Operator, Self::Admin];
 
-    /// The name used on the command line.
+    /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -139,7 +139,7 @@ impl Preset {
         }
     }
 
-    /// What it may do.
+    /// The scopes of the preset.
     #[must_use]
     pub fn scopes(self) -> Scopes {
         use Scope as S;

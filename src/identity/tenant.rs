@@ -1,10 +1,11 @@
 //! Names of tenants.
 
-/// The most characters of a tenant's name.
+/// The maximum length of a tenant's name.
 const MAX_TENANT_CHARS: usize = 64;
 
-/// Whether `name` may be a tenant's: 1 to 64 letters, digits and `- _ . : @ +` or spaces, with a letter or digit at both ends. No
-/// control character, no slash, no lone dots: it can stand in a line of a log or a list as it is.
+/// Whether `name` is a valid tenant: 1 to 64 letters, digits, `- _ . : @ +` or spaces, with a letter or digit at both ends.
+///
+/// Such names are safe in lines of logs and lists.
 #[must_use]
 pub fn is_tenant(name: &str) -> bool {
     let fits = |character: char| character.is_alphanumeric() || "-_.:@+ ".contains(character);

@@ -1,7 +1,7 @@
-//! Bearer tokens: shown once, kept as a hash.
+//! Bearer tokens: shown once, stored as hashes.
 //!
-//! `gk_ID_SECRET`: the id finds the key, the secret of 256 random bits proves it. A secret with so much entropy needs no slow
-//! hash; comparison takes the same time wherever two hashes differ.
+//! A token is `gk_ID_SECRET` with the id of its key and 256 random bits. Such a secret needs no slow hash. Hashes are compared in
+//! constant time.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 const PREFIX: &str = "gk";
 
-/// A bearer token. Has no `Debug` that shows the secret.
+/// A bearer token; its `Debug` hides the secret.
 pub struct Token {
     id: Uuid,
     secret: Zeroizing<[u8; 32]>,
@@ -26,20 +26,20 @@ impl Token {
     /// A new token for the key `id`.
     ///
     /// # Errors
-    /// When the operating system has no randomness to give.
+    /// If the operating system provides no randomness.
     pub fn draw(id: Uuid) -> Result<Self, getrandom::Error> {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *secret)?;
         Ok(Self { id, secret })
     }
 
-    /// Whether `text` has the shape of a key's token, right or wrong, and not that of an issuer's.
+    /// Whether `text` has the form of a key's token rather than an issuer's.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         text.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('_'))
     }
 
-    /// The token that `text` spells, if it spells one.
+    /// Parses a token.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut members = text.splitn(3, '_');
@@ -55,19 +55,19 @@ impl Token {
         Some(Self { id: Uuid::try_parse(id).ok()?, secret: bytes })
     }
 
-    /// The key it belongs to.
+    /// The id of its key.
     #[must_use]
     pub const fn id(&self) -> Uuid {
         self.id
     }
 
-    /// What is kept of it.
+    /// The stored hash of the secret.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(*self.secret).into())
     }
 
-    /// The text to show, once.
+    /// The token as text, shown once.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(format!("{PREFIX}_{}_", self.id.simple()));
@@ -80,19 +80,19 @@ impl Token {
 }
 
 impl TokenHash {
-    /// The hash that was kept as `bytes`.
+    /// The hash with the stored `bytes`.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Takes as long as finding out that a token is not a key's, and finds it. For tokens whose key there is not.
+    /// Compares a token of an unknown key in the time of a known one; always false.
     #[must_use]
-    pub fn of_nobody(token: &Token) -> bool {
+    pub fn matches_unknown_key(token: &Token) -> bool {
         std::hint::black_box(Self([0; 32]) == token.hash())
     }
 
-    /// The bytes to keep.
+    /// The bytes to store.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_survives_its_text_and_no_other_text_is_it() {
+    fn token_round_trips_through_its_text_only() {
         let token = Token::draw(Uuid::now_v7()).unwrap();
         let text = token.reveal();
         let again = Token::parse(&text).unwrap();

@@ -9,10 +9,10 @@ use crate::identity::KeySetError;
 use crate::ports::StoreError;
 use crate::vault::VaultError;
 
-/// Why a service did not start.
+/// The reason why a service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The options do not fit together.
+    /// The options contradict each other.
     #[error("{0}")]
     Config(String),
     /// The store cannot be opened.
@@ -27,36 +27,36 @@ pub enum StartError {
          give it in GUARDIAN_MASTER_KEY"
     )]
     ForeignKey(String),
-    /// The store has a master key, and there is none.
+    /// The store requires a master key, but none exists.
     #[error(
         "the store has a master key, but {} does not exist; bring back the file, or copy it from another process on the store, \
          and name it with --master-key",
         .0.display()
     )]
     KeyMissing(PathBuf),
-    /// The store is not the one that was expected. Nothing was made in it.
+    /// The store has another id than expected; nothing was created in it.
     #[error("--expect-store names the store {expected}, but {}; nothing was made or changed", found_instead(.found))]
     OtherStore {
-        /// The id that was expected.
+        /// The expected id.
         expected: Uuid,
-        /// The id that was found, if any.
+        /// The id of the store, if any.
         found: Option<Uuid>,
     },
-    /// The first key cannot be made, or its file is there already.
+    /// The first key cannot be created, or its file exists.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
     /// The keys of the issuer cannot be read.
     #[error("the keys of the issuer cannot be read from {file}: {1}", file = .0.display())]
     Jwks(PathBuf, KeySetError),
-    /// The operating system has no randomness to give.
-    #[error("no key can be drawn: {0}")]
+    /// The operating system provides no randomness.
+    #[error("the system provides no randomness for a key: {0}")]
     Randomness(getrandom::Error),
-    /// The address cannot be listened on.
+    /// The address is not available.
     #[error("{0} cannot be listened on: {1}")]
     Listen(SocketAddr, io::Error),
 }
 
-/// What lies under a failure. For the operator at the start only: it may name hosts and users, though no password.
+/// The cause of a failure, for the operator at the start only: it may name hosts and users, but no password.
 fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Making, listing and revoking API keys, beside the service: from the command line, and for the first start.
+//! Creation, listing and revocation of API keys, for the command line and the first start.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -18,30 +18,30 @@ use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
 use crate::ports::{AuditAction, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
-/// How often it is looked whether another process has made the first key, and the pause between.
+/// Number and pause of checks for the first key of another process.
 const MAX_BOOTSTRAP_POLLS: u32 = 10;
 const BOOTSTRAP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a new key is to be.
+/// Properties of a new key.
 pub struct NewKey {
-    /// Whose data it opens.
+    /// The tenant whose data the key opens.
     pub tenant: String,
-    /// For people.
+    /// A name for operators.
     pub name: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Scopes,
-    /// How long it works; for ever when not given.
+    /// The lifetime of the key; unlimited by default.
     pub lifetime: Option<Duration>,
 }
 
-/// The keys of a store, open for a command.
+/// Manages the keys of a store for a command.
 pub struct ApiKeyAdmin {
     store: OpenStore,
     clock: Clock,
 }
 
 impl ApiKeyAdmin {
-    /// Opens the store.
+    /// Opens the store of the options.
     ///
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
@@ -50,7 +50,7 @@ impl ApiKeyAdmin {
         Ok(Self { store, clock: Clock::system() })
     }
 
-    /// Makes a key; its token is in no other place than the answer.
+    /// Creates a key and returns its token, which is not stored.
     ///
     /// # Errors
     /// [`StartError`]
@@ -60,7 +60,7 @@ impl ApiKeyAdmin {
         Ok((key, token))
     }
 
-    /// The keys of a tenant, or of all.
+    /// The keys of a tenant, or of all tenants.
     ///
     /// # Errors
     /// [`StartError`]
@@ -68,7 +68,7 @@ impl ApiKeyAdmin {
         Ok(self.store.shared().keys(tenant).await?)
     }
 
-    /// Ends a key; `None` when there is no such key.
+    /// Revokes a key; `None` for an unknown key.
     ///
     /// # Errors
     /// [`StartError`]
@@ -79,19 +79,19 @@ impl ApiKeyAdmin {
         Ok(Some(store.revoke_key(id, now, &audit_entry).await?))
     }
 
-    /// The time by which keys expire.
+    /// The current time, for the expiry of keys.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }
 
-    /// Ends every connection.
+    /// Closes all connections of the store.
     pub async fn close(self) {
         self.store.close().await;
     }
 }
 
-/// Whoever has the command line: no key, on behalf of a tenant.
+/// The caller of the command line, without a key, for a tenant.
 pub(super) fn operator(tenant: &str) -> Caller {
     Caller::upkeep(tenant.to_owned())
 }
@@ -117,14 +117,14 @@ async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), Star
     Ok(store.insert_key(key, &made(key, clock)).await?)
 }
 
-/// The line of the audit log for a new key.
+/// The audit log entry of a new key.
 fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
     let mut audit_entry = AuditEntry::new(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
     audit_entry.detail = Some(key.scopes.to_string());
     audit_entry
 }
 
-/// The first key, when there is none, in a file that only its owner can read. Of processes that start together one makes it.
+/// Creates the first key in a file that only its owner can read. Of concurrent processes only one creates it.
 pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> Result<(), StartError> {
     if !store.keys(None).await?.is_empty() {
         return Ok(());
@@ -136,9 +136,9 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
         lifetime: None,
     };
     let (key, token) = draw(wanted, clock.now())?;
-    // written first: a key whose token nobody has would stand in the way of another
+    // write the file first: a key without its token would block another first key
     if let Err(error) = write_new(file, &token.reveal()) {
-        // another process that was given the same file may be about to make the key
+        // another process with the same file may be creating the key
         let made = error.kind() == io::ErrorKind::AlreadyExists && appears(store).await?;
         return if made { Ok(()) } else { Err(StartError::BootstrapKey(file.to_owned(), error)) };
     }
@@ -151,7 +151,7 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
     Ok(())
 }
 
-/// Whether there is a key, now or in a moment.
+/// Whether a key exists now or within a moment.
 async fn appears(store: &dyn Store) -> Result<bool, StoreError> {
     for _ in 0..MAX_BOOTSTRAP_POLLS {
         if !store.keys(None).await?.is_empty() {
@@ -218,7 +218,7 @@ mod tests {
         other.close().await;
     }
 
-    /// Starts at once on one database, each with the file that `file` names for its number.
+    /// Starts several services on one database, each with its own `file`.
     async fn start_together(options: &StoreOptions, home: &Path, file: impl Fn(usize) -> String) -> Vec<String> {
         let mut rings = Vec::new();
         for _ in 0..6 {
@@ -249,11 +249,11 @@ mod tests {
         for _ in 0..3 {
             let (database, home) = (database!(), tempfile::tempdir().unwrap());
             let tokens = start_together(&on(&database.url()), home.path(), |number| format!("{number}.key")).await;
-            assert_eq!(tokens.len(), 1, "whoever loses leaves no file");
+            assert_eq!(tokens.len(), 1, "the others leave no file");
         }
         let (database, home) = (database!(), tempfile::tempdir().unwrap());
         let tokens = start_together(&on(&database.url()), home.path(), |_| "one.key".to_owned()).await;
-        assert_eq!(tokens.len(), 1, "nor does it take away another's");
+        assert_eq!(tokens.len(), 1, "the file of another process remains");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The ledger carried from one store to another, from the command line.
+//! Export and import of ledgers for the command line.
 
 #[cfg(test)]
 mod tests;
@@ -16,37 +16,37 @@ use crate::config::{MasterKeyLocation, StoreOptions};
 use crate::ports::{ImportConflict, ImportSummary, PortablePiece, Store, StoreError};
 use crate::ports::{LedgerFileError, LedgerHeader, LedgerWriter};
 
-/// Why a ledger was not carried.
+/// The reason why a ledger was not exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The store or its keys cannot be opened.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// There is no master key, and none is made.
-    #[error("there is no master key in {}: a ledger means something under the key alone that it was written under", .0.display())]
+    /// The master key does not exist and is not created.
+    #[error("there is no master key in {}: a ledger is readable only under the master key of its store", .0.display())]
     NoKey(PathBuf),
-    /// The file is refused whole.
-    #[error("the file is refused whole: {0}")]
+    /// The file is invalid.
+    #[error("the file is invalid: {0}")]
     File(#[from] LedgerFileError),
-    /// The file was written under another master key.
-    #[error("the file is of the store {store}, which has another master key: name the one of that store")]
+    /// The file belongs to a store with another master key.
+    #[error("the file belongs to the store {store} with another master key: give the master key of that store")]
     OtherKey {
-        /// Where it was written.
+        /// The store of the file.
         store: uuid::Uuid,
     },
-    /// The store has hashed contents by another secret.
+    /// The store hashes contents with another secret.
     #[error(
         "the file is of the store {store}, whose contents are hashed by another secret than those here: equal tables would not be \
          known as equal; import into a store that was never used"
     )]
     OtherSecret {
-        /// Where it was written.
+        /// The store of the file.
         store: uuid::Uuid,
     },
-    /// What the file says contradicts what is here.
+    /// The file contradicts the store.
     #[error("nothing was imported: {0}")]
     Conflict(#[from] ImportConflict),
-    /// It cannot be written.
+    /// Writing the file failed.
     #[error("the ledger cannot be written: {0}")]
     Unwritten(#[from] io::Error),
 }
@@ -57,10 +57,10 @@ impl From<StoreError> for LedgerError {
     }
 }
 
-/// Writes the ledger of a tenant, or of all, as a file.
+/// Writes the ledger of a tenant, or of all tenants.
 ///
 /// # Errors
-/// [`LedgerError`]; what was written until then is told from a whole file.
+/// [`LedgerError`]; an incomplete file is detected at its import.
 pub async fn export(
     options: &StoreOptions,
     data: &Path,
@@ -82,7 +82,7 @@ pub async fn export(
     exported
 }
 
-/// The people of datasets are written piece by piece: what is there of a visible dataset never changes.
+/// Writes subject fingerprints in chunks, since those of a visible dataset never change.
 async fn written(
     store: &dyn Store,
     header: &LedgerHeader,
@@ -97,21 +97,21 @@ async fn written(
     for (tenant, dataset, pieces) in people {
         for piece in pieces {
             let hashes = store.people_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
-            let hashes = hashes.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))?;
+            let hashes = hashes.ok_or_else(|| StoreError::corrupt("a chunk of hashes is missing"))?;
             file.people(PortablePiece { dataset, piece: piece.number(), hashes: hashes.into() })?;
         }
     }
     Ok(file.end()?)
 }
 
-/// Enters the ledger that a file holds, read from its beginning. A store that was never used takes up the secret by which the file's contents are hashed.
+/// Imports the ledger of a file. An unused store adopts the hashing secret of the file.
 ///
 /// # Errors
-/// [`LedgerError`]; then nothing was entered.
+/// [`LedgerError`]; nothing is imported then.
 pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<ImportSummary, LedgerError> {
     let (header, copy) = ports::read(file)?;
     let place = existing_key(options, data)?;
-    // before the store is touched: a new one would be begun with this key
+    // before opening the store, since a new store would adopt this key
     let brought = vault::brought(&place, &header.hashing_key().unwrap_or_default());
     let brought = brought.map_err(|_| LedgerError::OtherKey { store: header.store })?;
     if !header.is_keyed_by(&brought.hashing_fingerprint()) {
@@ -130,7 +130,7 @@ pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<I
     imported
 }
 
-/// Where the master key is; none is made.
+/// The location of an existing master key.
 fn existing_key<'a>(options: &'a StoreOptions, data: &Path) -> Result<MasterKeyLocation<'a>, LedgerError> {
     match options.master_key(data).map_err(StartError::Config)? {
         MasterKeyLocation::File(path) if !path.exists() => Err(LedgerError::NoKey(path)),

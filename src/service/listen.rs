@@ -1,4 +1,4 @@
-//! Connections: so many at a time, and none that sends nothing for ever.
+//! Accepts connections up to a limit, with a timeout for the head of a request.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,26 +17,26 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// The head of a request must have come so long after its connection was free for it.
+/// The longest time for the head of a request on a free connection.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// When connections cannot be accepted, as when files have run out, the next try waits so long.
+/// The pause after a failed accept, such as without free file descriptors.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Serves connections until `stopping`, then those under way to their ends.
+/// Serves connections until `stopping`, then finishes the open ones.
 pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stopping: CancellationToken) {
-    // told outright: looking for the version first would have no end for who sends nothing
+    // HTTP/1 only: version detection has no timeout for silent clients
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_HEAD_TIMEOUT);
     let places = Arc::new(Semaphore::new(most as usize));
-    let under_way = GracefulShutdown::new();
+    let open_connections = GracefulShutdown::new();
     let next = async || {
-        // never closed; who waits here waits in the system's queue
+        // the semaphore is never closed; new connections wait in the queue of the system
         let place = Arc::clone(&places).acquire_owned().await.ok();
         (place, accept(&listener).await)
     };
     while let Some((place, (stream, from))) = stopping.run_until_cancelled(next()).await {
         tracing::trace!("connection accepted");
-        // answers are short and wait for nothing
+        // answers are short and must not wait
         let _ = stream.set_nodelay(true);
         let service = router.clone().map_request(move |mut request: Request<_>| {
             request.extensions_mut().insert(ConnectInfo(from));
@@ -44,15 +44,15 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stop
         });
         let service = TowerToHyperService::new(service);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let connection = under_way.watch(connection);
+        let connection = open_connections.watch(connection);
         tokio::spawn(async move {
-            // a client that breaks off is none of our faults
+            // a disconnecting client is no error of the service
             let _ = connection.await;
             drop(place);
         });
     }
     drop(listener);
-    under_way.shutdown().await;
+    open_connections.shutdown().await;
 }
 
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
@@ -61,7 +61,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok(accepted) => return accepted,
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
-                tracing::error!(error = %error, "no connection can be accepted");
+                tracing::error!(error = %error, "accepting a connection failed");
                 tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }

@@ -1,14 +1,14 @@
-//! How much memory and how many open files the process may have.
+//! Limits of memory and open files of the process.
 
 use std::fs;
 use std::path::Path;
 
 use crate::config::JobLimits;
 
-/// The share of the memory at hand that jobs get unless told: the rest is for uploads, requests and the store's cache.
+/// The default share of the memory for jobs; uploads, requests and the cache of the store use the rest.
 const MEMORY_DIVISOR: u64 = 2;
 
-/// The bytes that jobs and plans may take together; `None` for no bound.
+/// The memory budget of jobs and plans in bytes; `None` for no bound.
 pub(super) fn budget(limits: &JobLimits) -> Option<u64> {
     match limits.memory_budget {
         Some(0) => None,
@@ -17,7 +17,7 @@ pub(super) fn budget(limits: &JobLimits) -> Option<u64> {
     }
 }
 
-/// The memory of the machine, or of the control group of this process where that has less; `None` where neither can be told.
+/// The memory of the machine or of the control group, whichever is smaller; `None` if both are unknown.
 fn available(root: &Path) -> Option<u64> {
     [machine(root), group(root)].into_iter().flatten().min()
 }
@@ -29,7 +29,7 @@ fn machine(root: &Path) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// The tightest limit of the group and those around it; of version 2, else of version 1.
+/// The smallest limit of the control group and its ancestors, version 2 or else version 1.
 fn group(root: &Path) -> Option<u64> {
     let limit = |file: &Path| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
@@ -49,7 +49,7 @@ fn group(root: &Path) -> Option<u64> {
     limits.into_iter().min()
 }
 
-/// Lets the process open as many files as it may: connections are files.
+/// Raises the limit of open files to its maximum, since connections are files.
 pub(super) fn open_more_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -58,7 +58,7 @@ pub(super) fn open_more_files() {
     }
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(error = %error, files = limit.current, "the limit of open files stays as it is");
+        tracing::warn!(error = %error, files = limit.current, "raising the limit of open files failed");
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(found(&[memory, own, outer, ("sys/fs/cgroup/a/b/memory.max", "4096\n")]), Some(2048));
         let first = ("proc/self/cgroup", "9:cpu:/x\n4:memory:/d\n");
         assert_eq!(found(&[memory, first, ("sys/fs/cgroup/memory/d/memory.limit_in_bytes", "8192\n")]), Some(8192));
-        // a group of its own sees itself as the root
+        // a namespaced group sees itself as the root
         let contained = ("proc/self/cgroup", "0::/\n");
         assert_eq!(found(&[memory, contained, ("sys/fs/cgroup/memory.max", "512\n")]), Some(512));
     }

@@ -4,7 +4,7 @@ use super::error::StartError;
 use crate::config::StoreOptions;
 use crate::store::OpenStore;
 
-/// Opens the store that the options name; where they say which one to expect, only that one.
+/// Opens the store of the options, after a check of the expected id.
 pub(super) async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
     let database = options.database().map_err(StartError::Config)?;
     if let Some(expected) = options.expect_store {

@@ -1,4 +1,4 @@
-//! The address of an operator's tools: metrics and health, apart from the data.
+//! The separate address of metrics and health.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use crate::api::{self, Readiness};
 use crate::clock::Clock;
 use crate::telemetry::Recorder;
 
-/// What was timed is summed up at least so often.
+/// The pause between two aggregations of histograms.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(20);
 
-/// An address that is listened on, and what is told there.
+/// The listener of metrics and health.
 pub(super) struct AdminListener {
     listener: TcpListener,
     address: SocketAddr,
@@ -23,7 +23,7 @@ pub(super) struct AdminListener {
 }
 
 impl AdminListener {
-    /// Takes the address, and begins to count.
+    /// Binds the address and starts the recorder.
     pub(super) async fn bind(address: SocketAddr) -> Result<Self, StartError> {
         let refused = |error: io::Error| StartError::Listen(address, error);
         let recorder = Recorder::install().map_err(|error| StartError::Config(error.to_string()))?;
@@ -32,12 +32,12 @@ impl AdminListener {
         Ok(Self { listener, address, recorder })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub(super) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stopping`.
+    /// Answers requests until `stopping`.
     pub(super) fn serve(self, readiness: Readiness, clock: Clock, stopping: CancellationToken) {
         let Self { listener, recorder, .. } = self;
         let routes = api::admin_router(readiness, clock, recorder.clone());

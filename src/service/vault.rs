@@ -8,8 +8,7 @@ use crate::config::{MasterKeyLocation, NewKeyOptions, StoreOptions};
 use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, Store, StoreError};
 use crate::vault::{MasterKey, Vault, VaultError};
 
-/// Opens the master key, or makes one for a store that was never used, and holds it against the store's pin. Gives the vault that
-/// hashes as the store always has.
+/// Opens the vault of a store after a check of its master key; creates the key for an unused store.
 pub(super) async fn open(store: &dyn Store, place: &MasterKeyLocation<'_>) -> Result<Vault, StartError> {
     let known = store.pinned(MASTER_KEY_PIN).await?.is_some();
     if let MasterKeyLocation::File(path) = place
@@ -19,12 +18,12 @@ pub(super) async fn open(store: &dyn Store, place: &MasterKeyLocation<'_>) -> Re
         return Err(StartError::KeyMissing(path.clone()));
     }
     let master = master(place)?;
-    // a store from before there was a hashing key of its own has hashed with one derived from the master key
+    // stores of earlier versions derive the hashing key from the master key
     let vault = if known { Vault::derived(&master) } else { Vault::fresh(&master)? };
     pinned(store, place, vault).await
 }
 
-/// The same; a store that was never used hashes as `brought` does.
+/// Like [`open`]; an unused store adopts the hashing key of `brought`.
 pub(super) async fn open_as(
     store: &dyn Store,
     place: &MasterKeyLocation<'_>,
@@ -37,7 +36,7 @@ pub(super) async fn open_as(
     }
 }
 
-/// The vault of the present master key and a hashing key that was wrapped under it.
+/// The vault of the current master key and a hashing key wrapped under it.
 pub(super) fn brought(place: &MasterKeyLocation<'_>, wrapped: &[u8]) -> Result<Vault, VaultError> {
     Vault::derived(&master(place)?).with_hashing_key(wrapped)
 }
@@ -57,11 +56,10 @@ fn master(place: &MasterKeyLocation<'_>) -> Result<MasterKey, VaultError> {
     }
 }
 
-/// Changes the master key of a store that no other process has open: wraps every key anew, all or none. What is encrypted and hashed
-/// stays as it is.
+/// Replaces the master key of a store that no other process has open: wraps all keys again or none. Ciphertexts and hashes remain.
 ///
 /// # Errors
-/// [`StartError`]; the present key counts then, as before.
+/// [`StartError`]; the current key remains valid then.
 pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) -> Result<RotationCounts, StartError> {
     let (present, next) =
         (options.master_key(data).map_err(StartError::Config)?, new.place().map_err(StartError::Config)?);
@@ -77,7 +75,7 @@ async fn rotate_in(
     next: &MasterKeyLocation<'_>,
 ) -> Result<RotationCounts, StartError> {
     if store.pinned(MASTER_KEY_PIN).await?.is_none() {
-        return Err(StartError::Config("the store has no master key yet: nothing was ever kept in it".to_owned()));
+        return Err(StartError::Config("the store is unused and has no master key".to_owned()));
     }
     let old = open(store, present).await?;
     let new = old.rotated(&master(next)?);
@@ -91,7 +89,7 @@ async fn rotate_in(
         rewrap: &|purpose, id, wrapped| Ok(old.rewrap(&new, purpose, id, wrapped)?),
     };
     store.rotate(rotation).await.map_err(|error| match error {
-        // another process has changed it since it was looked at
+        // another process replaced it since the check
         StoreError::Conflict => StartError::ForeignKey(present.to_string()),
         other => other.into(),
     })

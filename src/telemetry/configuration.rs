@@ -1,4 +1,4 @@
-//! One line with everything that the operator chose or left at its default.
+//! Logs all options of the operator, with defaults, in one line.
 
 use std::io::Write;
 
@@ -8,13 +8,12 @@ use tracing::Level;
 
 use crate::config::LogFormat;
 
-/// Writes the options to the log, in the shape that the log has. They are written here because the fields of an event are
-/// fixed when it is compiled, and options are not.
+/// Writes the options in the format of the log. The fields of a `tracing` event are static, so this writes them directly.
 pub fn announce(format: LogFormat, options: Map<String, Value>) {
     if !tracing::enabled!(Level::INFO) {
         return;
     }
-    // a log that cannot be written is no reason not to serve
+    // the service runs without a writable log
     let _ = writeln!(std::io::stderr().lock(), "{}", line(format, &now(), options));
 }
 

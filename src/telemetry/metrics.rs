@@ -1,23 +1,23 @@
-//! The recorder of metrics. A process has one, however many services it holds: it is installed once and shared.
+//! The recorder of metrics, one per process and shared by its services.
 
 use std::sync::{Mutex, PoisonError};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 
-/// Bounds of what is timed, from a quick answer to a long job.
+/// Bounds of histograms in seconds, from a quick answer to a long job.
 const SECONDS: [f64; 18] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0];
 
-/// The recorder, once it is installed.
+/// The installed recorder.
 static INSTALLED: Mutex<Option<Recorder>> = Mutex::new(None);
 
-/// Another library has installed a recorder of its own.
+/// Another recorder is already installed.
 #[derive(Debug, thiserror::Error)]
 #[error("metrics cannot be recorded: {0}")]
 pub struct RecorderError(String);
 
-/// Renders what was recorded. Clones show the same.
+/// Renders recorded metrics; clones share them.
 #[derive(Clone)]
 pub struct Recorder {
     handle: PrometheusHandle,
@@ -25,7 +25,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The process's recorder, installed with the first call.
+    /// The recorder of the process; the first call installs it.
     ///
     /// # Errors
     /// [`RecorderError`]
@@ -42,14 +42,14 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Everything, in the text format of Prometheus.
+    /// All metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
         self.process.collect();
         self.handle.render()
     }
 
-    /// Sums up what was timed since, which is kept singly until then. To be called now and then when nobody asks.
+    /// Aggregates recorded durations; to be called regularly, since each is kept until then.
     pub fn tidy(&self) {
         self.handle.run_upkeep();
     }

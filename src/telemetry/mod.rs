@@ -1,7 +1,6 @@
-//! What an operator sees: the log on standard error, traces sent to a collector, the recorder of metrics. No value of the data
-//! is ever in any of them.
+//! The log on standard error, traces for a collector and the recorder of metrics, all without values of the data.
 //!
-//! Level and targets of the log by `RUST_LOG`; traces are of this program's own spans, whatever the log shows.
+//! `RUST_LOG` sets level and targets of the log; traces contain this program's spans independently of the log.
 
 mod configuration;
 mod metrics;
@@ -20,20 +19,19 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::LogFormat;
 
-/// The log and the traces of a process; what is not sent yet is sent when it is dropped.
+/// Logging and tracing of a process; dropping it sends the remaining traces.
 #[must_use = "traces are sent when this is dropped"]
 pub struct Telemetry(Option<SdkTracerProvider>);
 
-/// Starts the log. A second call changes nothing.
+/// Starts logging; a second call has no effect.
 pub fn start(format: LogFormat) {
     start_all(format, None);
 }
 
-/// Starts the log, and sends traces to a collector. To be called outside of any async runtime, and dropped there: what sends
-/// traces waits on a thread of its own.
+/// Starts logging and tracing. Call and drop it outside of async runtimes, because the exporter blocks its own thread.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// A message for the operator.
 pub fn start_with_traces(format: LogFormat, collector: Option<&str>) -> Result<Telemetry, String> {
     let provider = collector.map(traces::provider).transpose()?;
     start_all(format, provider.as_ref());
@@ -48,14 +46,14 @@ fn start_all(format: LogFormat, provider: Option<&SdkTracerProvider>) {
         LogFormat::Json => log.json().boxed(),
     };
     let traces = provider.map(traces::layer);
-    // a process that has a log keeps it
+    // an installed logger remains
     let _ = tracing_subscriber::registry().with(log.with_filter(filter)).with(traces).try_init();
 }
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.0.take().map(|provider| provider.shutdown()) {
-            tracing::warn!(error = %error, "the last traces were not sent");
+            tracing::warn!(error = %error, "sending the last traces failed");
         }
     }
 }

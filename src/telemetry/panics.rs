@@ -1,8 +1,8 @@
-//! A panic's payload may quote a value of the data: it is never logged.
+//! A panic hook without payloads, which may quote values of the data.
 
 use std::panic;
 
-/// Makes panics log where they happened and nothing of what they say. For the binary to call once, before any thread starts.
+/// Logs only the location of panics. The binary calls it once, before any thread starts.
 pub fn install_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let (file, line) = info.location().map_or(("unknown", 0), |location| (location.file(), location.line()));

@@ -1,4 +1,4 @@
-//! Traces for a collector (OTLP over HTTP): spans of requests, of jobs and of their phases. Lines of the log are not sent.
+//! Traces for a collector (OTLP over HTTP): spans of requests, jobs and phases, without log lines.
 
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
 use opentelemetry::trace::{Status, TraceContextExt, TracerProvider};
@@ -12,14 +12,14 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Sends spans in batches, from a thread of its own.
+/// Sends spans in batches on a separate thread.
 pub(super) fn provider(collector: &str) -> Result<SdkTracerProvider, String> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(format!("{}/v1/traces", collector.trim_end_matches('/')))
         .build()
-        .map_err(|error| format!("no traces can be sent: {error}"))?;
+        .map_err(|error| format!("the exporter of traces cannot start: {error}"))?;
     let resource = Resource::builder()
         .with_service_name("guardian")
         .with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
@@ -27,7 +27,7 @@ pub(super) fn provider(collector: &str) -> Result<SdkTracerProvider, String> {
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// This program's own spans, and nothing that is logged in them.
+/// Filters this program's spans, without their log lines.
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(provider: &SdkTracerProvider) -> impl Layer<S> + use<S> {
     let own = |metadata: &Metadata<'_>| metadata.is_span() && metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
     let layer: OpenTelemetryLayer<S, Tracer> = tracing_opentelemetry::layer().with_tracer(provider.tracer("guardian"));
@@ -59,7 +59,7 @@ impl Extractor for TraceHeaders<'_> {
     }
 }
 
-/// Makes a new span part of the trace that a caller tells of, if it does, and names it. Without a collector it does nothing.
+/// Attaches a new span to the caller's trace, if any, and names it; no effect without a collector.
 pub fn continue_trace(span: &Span, name: &str, traceparent: Option<&str>, tracestate: Option<&str>) {
     let parent = TraceContextPropagator::new().extract(&TraceHeaders { traceparent, tracestate });
     if span.set_parent(parent).is_ok() {
@@ -67,7 +67,7 @@ pub fn continue_trace(span: &Span, name: &str, traceparent: Option<&str>, traces
     }
 }
 
-/// Notes on a request's span how it was answered.
+/// Records the status of the answer on a request's span.
 pub fn note_status(span: &Span, status: u16) {
     span.set_attribute("http.response.status_code", i64::from(status));
     if status >= 500 {

@@ -1,4 +1,4 @@
-//! What is encrypted under the key of one dataset.
+//! Encryption under the key of a dataset.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use uuid::Uuid;
 
 use super::{Secret, VaultError};
 
-/// The layout of what is encrypted: this byte, the nonce, the ciphertext, its tag.
+/// The version byte of the layout: version, nonce, ciphertext, tag.
 const CIPHERTEXT_LAYOUT: u8 = 1;
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
-/// What something encrypted is, within its dataset. It opens as nothing else.
+/// The role of a ciphertext within its dataset; decryption requires the same role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CiphertextContext {
     /// One column of a chunk.
     Chunk {
-        /// The chunk's number.
+        /// The index of the chunk.
         chunk: u32,
-        /// The column's number.
+        /// The index of the column.
         column: u32,
     },
-    /// What is known of the columns: names, kinds and counts.
+    /// The profiles of the columns: names, kinds and counts.
     Profiles,
-    /// What the dataset says of a release that was made of it.
+    /// The internal report of a release.
     InternalReport {
         /// The release.
         release: Uuid,
@@ -33,7 +33,7 @@ pub enum CiphertextContext {
 }
 
 impl CiphertextContext {
-    /// What the ciphertext covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
+    /// The associated data of the ciphertext, unique per role and dataset, since the tag fixes its length.
     fn context_bytes(self, dataset: Uuid) -> Vec<u8> {
         let mut covered = dataset.as_bytes().to_vec();
         match self {
@@ -52,17 +52,17 @@ impl CiphertextContext {
     }
 }
 
-/// Sealed bytes. Only a [`DataKey`] makes them, and a store gives back those that it was given.
+/// Encrypted bytes. Only a [`DataKey`] creates them; a store returns them unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ciphertext(Vec<u8>);
 
 impl Ciphertext {
-    /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::encrypt`].
+    /// A ciphertext read from a store; new ones come from [`DataKey::encrypt`].
     pub(crate) const fn from_stored(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// What a store keeps.
+    /// The bytes for a store.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -71,11 +71,11 @@ impl Ciphertext {
 
 impl fmt::Debug for Ciphertext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sealed({} bytes)", self.0.len())
+        write!(f, "Ciphertext({} bytes)", self.0.len())
     }
 }
 
-/// The key of one dataset. Has no `Debug`, and is wiped when dropped.
+/// The key of a dataset, without `Debug`, wiped when dropped.
 pub struct DataKey {
     dataset: Uuid,
     secret: Secret,
@@ -86,24 +86,24 @@ impl DataKey {
         Self { dataset, secret }
     }
 
-    /// Seals bytes for one place of the dataset.
+    /// Encrypts bytes for a role within the dataset.
     ///
     /// # Errors
-    /// When the system gives no randomness for the nonce.
+    /// If the system provides no randomness for the nonce.
     pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
         Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.dataset), plain)?))
     }
 
-    /// Opens what was encrypted for the same place.
+    /// Decrypts a ciphertext of the same role.
     ///
     /// # Errors
-    /// [`VaultError::Damaged`] when it is anything else.
+    /// [`VaultError::Damaged`] for any other ciphertext.
     pub fn decrypt(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
         decrypt_bytes(&self.secret, &place.context_bytes(self.dataset), &ciphertext.0)
     }
 }
 
-/// Encrypts under a nonce of its own; the tag covers `covered` too.
+/// Encrypts with a fresh nonce; the tag also covers `covered`.
 pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
     let mut ciphertext = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
     ciphertext.push(CIPHERTEXT_LAYOUT);
@@ -118,7 +118,7 @@ pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Resul
     Ok(ciphertext)
 }
 
-/// Undoes [`encrypt_bytes`].
+/// Decrypts the output of [`encrypt_bytes`].
 pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, VaultError> {
     let rest = match ciphertext.split_first() {
         Some((&CIPHERTEXT_LAYOUT, rest)) if rest.len() >= NONCE_BYTES + TAG_BYTES => rest,
@@ -133,7 +133,7 @@ pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], ciphertext: &[u8]) -> 
     Ok(plain)
 }
 
-/// Wipes its copy of the key when dropped.
+/// A cipher that wipes its copy of the key when dropped.
 fn cipher(key: &Secret) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(key.as_slice().into())
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_whole_or_not_at_all() {
+    fn damaged_ciphertext_is_rejected() {
         let key = key(7);
         for plain in [&b""[..], b"x", b"a column of values"] {
             let ciphertext = key.encrypt(PLACE, plain).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_in_its_place_alone() {
+    fn ciphertext_opens_in_its_context_only() {
         let key = key(7);
         let places = [
             PLACE,
@@ -179,10 +179,14 @@ mod tests {
             CiphertextContext::Chunk { chunk: 2, column: 2 },
             CiphertextContext::Profiles,
         ];
-        for sealed_for in places {
-            let ciphertext = key.encrypt(sealed_for, b"values").unwrap();
+        for encrypted_for in places {
+            let ciphertext = key.encrypt(encrypted_for, b"values").unwrap();
             for place in places {
-                assert_eq!(key.decrypt(place, &ciphertext).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
+                assert_eq!(
+                    key.decrypt(place, &ciphertext).is_ok(),
+                    place == encrypted_for,
+                    "{encrypted_for:?} as {place:?}"
+                );
             }
         }
     }
@@ -199,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bytes_never_look_alike_and_are_never_shown() {
+    fn equal_bytes_have_different_hidden_ciphertexts() {
         let key = key(7);
         let (one, other) = (key.encrypt(PLACE, b"values").unwrap(), key.encrypt(PLACE, b"values").unwrap());
         assert_ne!(one, other);
-        assert_eq!(format!("{one:?}"), "Sealed(47 bytes)");
+        assert_eq!(format!("{one:?}"), "Ciphertext(47 bytes)");
         assert!(!one.as_bytes().windows(6).any(|window| window == b"values"));
     }
 }

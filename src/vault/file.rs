@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::{Secret, Vault, VaultError};
 
-/// Reads the key, or makes one when there is no file.
+/// Reads the key, or creates one if the file is absent.
 pub(super) fn read_or_create(path: &Path) -> Result<Secret, VaultError> {
     let failed = |source| VaultError::File { path: path.display().to_string(), source };
     match File::open(path) {
@@ -17,7 +17,7 @@ pub(super) fn read_or_create(path: &Path) -> Result<Secret, VaultError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let secret = Vault::fresh_secret()?;
             match create(path, &secret) {
-                // another process was first: its key counts
+                // another process was faster: use its key
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 outcome => outcome.map_err(failed)?,
             }
@@ -42,7 +42,7 @@ fn read(path: &Path, mut file: File) -> Result<Secret, VaultError> {
     Ok(secret)
 }
 
-/// Writes the key beside its place and links it there, so that the file is whole whenever it exists.
+/// Writes the key to a temporary file and links it, so that an existing file is complete.
 fn create(path: &Path, secret: &Secret) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -57,7 +57,7 @@ fn create(path: &Path, secret: &Secret) -> io::Result<()> {
         file.sync_all()?;
         fs::hard_link(&draft, path)
     })();
-    // best effort: a draft left behind holds a key that nothing uses, readable by its owner alone
+    // best effort: a remaining draft contains an unused key, readable only by its owner
     let _ = fs::remove_file(&draft);
     written?;
     File::open(folder)?.sync_all()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_or_that_is_no_key_is_refused() {
+    fn unsafe_or_malformed_key_file_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("master.key");
         read_or_create(&path).unwrap();

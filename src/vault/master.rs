@@ -6,22 +6,22 @@ use zeroize::Zeroizing;
 
 use super::{Secret, Vault, VaultError, file};
 
-/// The master key. Has no `Debug`, and is wiped when dropped.
+/// The master key, without `Debug`, wiped when dropped.
 pub struct MasterKey(pub(super) Secret);
 
 impl MasterKey {
-    /// The key of a file, which is made (mode 0600, in a folder of mode 0700, from the system's randomness) when there is none.
+    /// Opens the key of a file; creates a random key (mode 0600, folder mode 0700) if absent.
     ///
     /// # Errors
-    /// When the file cannot be made or read, is not a key, or others may read it.
+    /// If the file cannot be created or read, is not a key, or is readable by others.
     pub fn open(path: &Path) -> Result<Self, VaultError> {
         file::read_or_create(path).map(Self)
     }
 
-    /// The key that 64 hexadecimal digits write; `name` is where they stand, for the error.
+    /// Parses a key of 64 hexadecimal digits; `name` is their source, for the error.
     ///
     /// # Errors
-    /// [`VaultError::NotDigits`], which does not repeat them.
+    /// [`VaultError::NotDigits`], without the digits.
     pub fn of_digits(name: &'static str, digits: &str) -> Result<Self, VaultError> {
         let mut secret: Secret = Zeroizing::new([0; 32]);
         let wrong = || VaultError::NotDigits { name };
@@ -36,10 +36,10 @@ impl MasterKey {
         Ok(Self(secret))
     }
 
-    /// A new key from the system's randomness.
+    /// Draws a new random key.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// If the system provides no randomness.
     pub fn fresh() -> Result<Self, VaultError> {
         Vault::fresh_secret().map(Self)
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_read_in_both_cases_and_nothing_else_is() {
+    fn key_accepts_hexadecimal_digits_only() {
         let key = MasterKey::of_digits("KEY", &"0aF9".repeat(16)).unwrap();
         assert_eq!(key.0.as_slice(), [0x0a, 0xf9].repeat(16));
         let secret = "5e".repeat(31);

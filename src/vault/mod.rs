@@ -1,8 +1,8 @@
-//! Keys. One master key, kept outside the store, wraps every other: the release keys of jobs that have not ended, the key of each
-//! dataset, under which its originals are encrypted, and the one that keys the hashes of contents. Whoever has the store alone can
-//! neither read an original, nor redo a release's drawing, nor test whether a guessed table was uploaded.
+//! Keys and their wrapping under the master key.
 //!
-//! The master key can be changed: what it wraps is wrapped anew, and what is encrypted or hashed stays as it is.
+//! The master key, stored outside the store, wraps the release keys of unfinished jobs, the data key of each dataset and the hashing
+//! key of contents. An adversary with the store alone can neither read an original, nor repeat the randomness of a release, nor test
+//! a guessed table. A rotation of the master key wraps all keys again; ciphertexts and hashes remain.
 
 mod ciphertext;
 mod file;
@@ -19,22 +19,22 @@ pub use master::MasterKey;
 /// A 256-bit secret, wiped when dropped.
 pub type Secret = Zeroizing<[u8; 32]>;
 
-/// What a wrapped secret is for. It opens for nothing else.
+/// The purpose of a wrapped secret; unwrapping requires the same purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// To draw the release of a job.
+    /// The randomness of a job's release.
     Release,
-    /// To encrypt a dataset.
+    /// The encryption of a dataset.
     Dataset,
-    /// To hash contents; there is one.
+    /// The hashing of contents; one per store.
     Hashing,
 }
 
 impl Purpose {
-    /// What the wrapping covers beside the secret. Ids have one length, so that two labels never cover the same bytes.
+    /// The associated data of a wrapping, unambiguous because ids have a fixed length.
     fn context_bytes(self, id: Uuid) -> Vec<u8> {
         let label: &[u8] = match self {
-            // release keys were wrapped before anything else was: those of jobs that wait must open still
+            // release keys of earlier versions have no label; those of queued jobs must still open
             Self::Release => b"",
             Self::Dataset => b"dataset key",
             Self::Hashing => b"hashing key",
@@ -43,37 +43,37 @@ impl Purpose {
     }
 }
 
-/// What can go wrong with keys. Never says anything of a key.
+/// Errors of keys; their messages contain no key material.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The key file or its folder cannot be made or read.
+    /// The key file or its folder cannot be created or read.
     #[error("the key file {path} cannot be used")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// The key file is not 32 bytes long.
-    #[error("the key file {path} does not hold a key of 32 bytes")]
+    #[error("the key file {path} does not contain a key of 32 bytes")]
     NotAKey {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
-    /// Others than the owner may read the key file.
+    /// The key file is readable by others.
     #[error("the key file {path} is open to others; its mode must be 0600")]
     Exposed {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
-    /// The operating system gave no randomness.
-    #[error("the operating system gave no randomness")]
+    /// The operating system provides no randomness.
+    #[error("the operating system provides no randomness")]
     Randomness,
-    /// The master key's digits are not 64 hexadecimal ones.
+    /// The master key is not 64 hexadecimal digits.
     #[error("{name} is not a key: it must be 64 hexadecimal digits")]
     NotDigits {
-        /// Where they stand.
+        /// The source of the digits.
         name: &'static str,
     },
     /// A wrapped secret was damaged, belongs to something else, or was wrapped under another master key.
@@ -82,12 +82,12 @@ pub enum VaultError {
          the same master key"
     )]
     Unwrap,
-    /// Sealed bytes were damaged, stand in another place than theirs, or are another dataset's.
-    #[error("encrypted data cannot be opened: it was damaged, or belongs elsewhere")]
+    /// A ciphertext is damaged, or belongs to another role or dataset.
+    #[error("encrypted data cannot be decrypted: it is damaged or belongs elsewhere")]
     Damaged,
 }
 
-/// Wraps secrets and keys hashes. Has no `Debug` and wipes its keys when dropped.
+/// Wraps secrets and computes keyed hashes, without `Debug`, wiped when dropped.
 pub struct Vault {
     wrapping: Secret,
     hashing: Secret,
@@ -95,21 +95,21 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// The vault of a master key and a hashing key of its own, new contents' hashes with it.
+    /// The vault of a master key with a new hashing key.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system provides no randomness.
     pub fn fresh(master: &MasterKey) -> Result<Self, VaultError> {
         Ok(Self::new(master, Self::fresh_secret()?))
     }
 
-    /// The vault of a master key on a store from the time when the hashing key was derived from it.
+    /// The vault of a store of an earlier version, with a hashing key derived from the master key.
     #[must_use]
     pub fn derived(master: &MasterKey) -> Self {
         Self::new(master, keyed(&master.0, b"guardian content hashes 1"))
     }
 
-    /// The same with the hashing key that [`Vault::wrapped_hashing_key`] gave, under the same master key.
+    /// The vault of a master key with a hashing key from [`Vault::wrapped_hashing_key`].
     ///
     /// # Errors
     /// [`VaultError::Unwrap`]
@@ -118,24 +118,24 @@ impl Vault {
         Ok(Self { hashing, ..self })
     }
 
-    /// The vault of another master key that hashes contents as this one does.
+    /// The vault of another master key with the hashing key of this one.
     #[must_use]
     pub fn rotated(&self, master: &MasterKey) -> Self {
         Self::new(master, self.hashing.clone())
     }
 
-    /// The hashing key, wrapped: a store keeps it, so that contents hash alike under every master key it will have.
+    /// The wrapped hashing key for the store, so that hashes survive a rotation of the master key.
     ///
     /// # Errors
-    /// When the system gives no randomness for the nonce.
+    /// If the system provides no randomness for the nonce.
     pub fn wrapped_hashing_key(&self) -> Result<Vec<u8>, VaultError> {
         self.wrap(Purpose::Hashing, Uuid::nil(), &self.hashing)
     }
 
-    /// A vault of a key that nobody keeps, for tests and for work without a store.
+    /// A vault with a temporary master key, for tests and commands without a store.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system provides no randomness.
     pub fn in_memory() -> Result<Self, VaultError> {
         Self::fresh(&MasterKey::fresh()?)
     }
@@ -148,40 +148,40 @@ impl Vault {
         }
     }
 
-    /// Equal for vaults of one master key, and says nothing else of it: a store keeps it to know its key by.
+    /// Identifies the master key without revealing it; a store keeps it to check its key.
     #[must_use]
     pub const fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
     }
 
-    /// Equal for vaults that hash equal contents alike, and says nothing else of the hashing key.
+    /// Identifies the hashing key without revealing it.
     #[must_use]
     pub fn hashing_fingerprint(&self) -> [u8; 32] {
         *keyed(&self.hashing, b"guardian hashing fingerprint 1")
     }
 
-    /// A new secret from the system's randomness, such as the release key of a job.
+    /// Draws a new secret, such as the release key of a job.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// If the system provides no randomness.
     pub fn fresh_secret() -> Result<Secret, VaultError> {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut_slice()).map_err(|_| VaultError::Randomness)?;
         Ok(secret)
     }
 
-    /// Wraps a secret, so that it opens for this purpose and id only.
+    /// Wraps a secret for a purpose and id.
     ///
     /// # Errors
-    /// When the system gives no randomness for the nonce.
+    /// If the system provides no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
         ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), secret.as_slice())
     }
 
-    /// Opens what [`Vault::wrap`] wrapped for the same purpose and id.
+    /// Unwraps the output of [`Vault::wrap`] for the same purpose and id.
     ///
     /// # Errors
-    /// When it was damaged, belongs to something else, or was wrapped under another master key.
+    /// If it is damaged, has another purpose or id, or was wrapped under another master key.
     pub fn unwrap_secret(&self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
         let opened = ciphertext::decrypt_bytes(&self.wrapping, &purpose.context_bytes(id), wrapped)
             .map_err(|_| VaultError::Unwrap)?;
@@ -194,7 +194,7 @@ impl Vault {
         Ok(secret)
     }
 
-    /// Wraps for another vault what was wrapped for this one.
+    /// Wraps a secret of this vault again for another vault.
     ///
     /// # Errors
     /// As [`Vault::unwrap_secret`] and [`Vault::wrap`].
@@ -202,17 +202,17 @@ impl Vault {
         next.wrap(purpose, id, &self.unwrap_secret(purpose, id, wrapped)?)
     }
 
-    /// Draws the key of a dataset; also gives it wrapped, as a store keeps it.
+    /// Draws the key of a dataset; returns it with its wrapped form for the store.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system provides no randomness.
     pub fn fresh_data_key(&self, dataset: Uuid) -> Result<(DataKey, Vec<u8>), VaultError> {
         let secret = Self::fresh_secret()?;
         let wrapped = self.wrap(Purpose::Dataset, dataset, &secret)?;
         Ok((DataKey::new(dataset, secret), wrapped))
     }
 
-    /// The key of a dataset, from what [`Vault::fresh_data_key`] wrapped.
+    /// Unwraps the key of a dataset from [`Vault::fresh_data_key`].
     ///
     /// # Errors
     /// As [`Vault::unwrap_secret`].
@@ -220,24 +220,24 @@ impl Vault {
         Ok(DataKey::new(dataset, self.unwrap_secret(Purpose::Dataset, dataset, wrapped)?))
     }
 
-    /// A hasher of a tenant's contents. Equal contents hash equal for one tenant only.
+    /// A hasher of contents; hashes are comparable within a tenant only.
     #[must_use]
     pub fn content_hasher(&self, tenant: &str) -> ContentHasher {
         ContentHasher(mac(&keyed(&self.hashing, tenant.as_bytes())))
     }
 }
 
-/// A keyed hash under way (HMAC-SHA-256).
+/// An incremental keyed hash (HMAC-SHA-256).
 #[derive(Clone)]
 pub struct ContentHasher(Hmac<Sha256>);
 
 impl ContentHasher {
-    /// Adds bytes. Where one value ends and the next begins is for the caller to mark.
+    /// Adds bytes; the caller delimits values.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash of all bytes added.
+    /// The hash of all added bytes.
     #[must_use]
     pub fn finish(self) -> [u8; 32] {
         self.0.finalize().into_bytes().into()
@@ -246,7 +246,7 @@ impl ContentHasher {
 
 fn mac(key: &Secret) -> Hmac<Sha256> {
     #[expect(clippy::unwrap_used)]
-    // Unwrap safety: HMAC takes keys of every length
+    // Unwrap safety: HMAC accepts keys of every length
     <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(key.as_slice()).unwrap()
 }
 
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapped_secret_opens_for_its_purpose_and_id_only() {
+    fn secret_unwraps_for_its_purpose_and_id_only() {
         let vault = Vault::in_memory().unwrap();
         let secret = Vault::fresh_secret().unwrap();
         let purposes = [Purpose::Release, Purpose::Dataset, Purpose::Hashing];
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn release_keys_that_were_wrapped_before_other_purposes_open_still() {
+    fn release_keys_of_earlier_versions_still_unwrap() {
         use chacha20poly1305::aead::{Aead, Payload};
         use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 

@@ -1,4 +1,4 @@
-//! The examples of the document: files of `openapi/examples`, most of them answers of a real run that a test repeats.
+//! The examples of the document, from `openapi/examples`; a test repeats the run that made most of them.
 
 use serde_json::Value;
 
@@ -15,64 +15,64 @@ files! {
     "anatomy.json", "One sensitive attribute";
     "answers.json", "Answers from one part, from one table and from several";
     "arrow.txt", "The bytes of an Arrow IPC stream";
-    "attacked.json", "Nothing was learned beyond the rules";
-    "audit.json", "Every world, against every rule";
-    "audit_log.json", "What was done to a policy";
-    "bucketize.json", "One value of an attribute with a threshold of its own";
+    "attacked.json", "An attack without findings";
+    "audit.json", "All possible worlds, for every rule";
+    "audit_log.json", "An entry for a policy";
+    "bucketize.json", "One value with its own threshold";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
-    "decompose.json", "Two sensitive attributes, whose joint values are published too";
+    "decompose.json", "Two sensitive attributes with a joint table";
     "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
-    "entered.json", "A table that was published elsewhere";
+    "entered.json", "An external table";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
     "generalize.json", "Classes of at least two rows, with zip codes that differ";
-    "health.json", "All is well";
-    "held.json", "A release that waits for an approval, from a table with columns that are not published";
-    "history.json", "A release that was published and withdrawn";
+    "health.json", "A healthy service";
+    "held.json", "A release that waits for approval, without some columns";
+    "history.json", "A published and withdrawn release";
     "hospital.csv", "Six patients";
-    "hospital.ndjson", "Six patients, one a line";
+    "hospital.ndjson", "Six patients, one per line";
     "inferred.json", "The share is inferred";
-    "internal_report.json", "What the original says of the release";
-    "job.json", "A job that made a release";
-    "job_queued.json", "A job that waits";
-    "job_refused.json", "A job that would have broken a rule";
+    "internal_report.json", "The internal report of the hospital release";
+    "job.json", "A succeeded job";
+    "job_queued.json", "A queued job";
+    "job_refused.json", "A refused job";
     "jobs.json", "A list of one job";
     "manifest.json", "The hospital table, published";
-    "one_rule.json", "A rule as an object, and everything else dropped";
+    "one_rule.json", "A rule as an object, with unlisted attributes dropped";
     "parquet.txt", "The bytes of a Parquet file";
-    "part.csv", "The quasi-identifiers of a table, tied by bucket";
+    "part.csv", "The quasi-identifiers of a table with bucket labels";
     "part.json", "A page of three rows";
     "part.ndjson", "One row a line";
-    "plan.json", "What would come out";
+    "plan.json", "A feasible plan";
     "policies.json", "A list of one policy";
     "policy.json", "The first version of a policy";
-    "policy_document.json", "What the law asks of a hospital";
+    "policy_document.json", "The policy of a hospital";
     "policy_versions.json", "A list of one version";
-    "profile.json", "How the columns of the hospital table go together";
-    "proposed.json", "Two tables to be judged under three rules";
-    "purged.json", "The rows are gone, the release stays";
+    "profile.json", "The profile of the hospital table";
+    "proposed.json", "Two proposed tables under three rules";
+    "purged.json", "A purged dataset with a remaining release";
     "queries.json", "Three queries over the hospital table";
-    "reason.json", "Why it is done";
-    "rejected.json", "A release that was given up";
+    "reason.json", "A reason";
+    "rejected.json", "A rejected release";
     "releases.json", "A list of one release";
-    "report.html", "The release in words and pictures";
-    "report.json", "The release in words";
-    "sequential.json", "A table beside an earlier one: whoever joins them finds no group of one row";
-    "series.json", "What was published of the hospital table";
-    "slicing.json", "Two columns, in which zip codes stand beside hospitals";
-    "statement.json", "A table that was published elsewhere, and another name of an attribute";
+    "report.html", "The release as sentences and charts";
+    "report.json", "The release as sentences";
+    "sequential.json", "A table after an earlier one: no group of their join has one row";
+    "series.json", "The series of the hospital table";
+    "slicing.json", "Two columns that keep zip codes with hospitals";
+    "statement.json", "An external table and an alias";
     "taxonomies.json", "A list of one taxonomy";
-    "taxonomy.csv", "Jobs, as rows of levels";
+    "taxonomy.csv", "Jobs as rows of levels";
     "taxonomy.json", "The first version of a taxonomy";
-    "taxonomy_deleted.json", "A taxonomy that is not there any more";
-    "taxonomy_document.json", "Jobs, in two branches";
+    "taxonomy_deleted.json", "A deleted taxonomy";
+    "taxonomy_document.json", "Jobs in two branches";
     "values.json", "The zip codes of the hospital table";
-    "verification.json", "A table with classes that keep too little";
-    "verification_form.json", "A table of one part, with the classes of two attributes";
-    "verification_release.json", "A release, held against a rule of the reader's own";
+    "verification.json", "A table with classes that break a rule";
+    "verification_form.json", "A table of one part with classes of two attributes";
+    "verification_release.json", "A release under a rule of its reader";
     "versatile.json", "Three rules over the hospital table";
-    "withdrawn.json", "A release that is not served any more";
+    "withdrawn.json", "A withdrawn release";
     "zip.txt", "The bytes of a zip file";
 }
 
@@ -80,12 +80,12 @@ fn find(file: &str) -> Option<&'static (&'static str, &'static str, &'static str
     FILES.iter().find(|(name, ..)| *name == file)
 }
 
-/// What an example shows.
+/// The summary of an example.
 pub(super) fn summary(file: &str) -> &'static str {
     find(file).map(|(_, summary, _)| *summary).unwrap_or_default()
 }
 
-/// An example: a document, or a text.
+/// The value of an example: a document or a text.
 pub(super) fn value(file: &str) -> Value {
     match find(file) {
         Some((name, _, text)) if name.ends_with(".json") => parsed(text),
@@ -100,7 +100,7 @@ mod tests {
     use crate::api::routes::table::ROUTES;
 
     #[test]
-    fn every_example_is_there_and_used() {
+    fn examples_exist_and_are_used() {
         let answers = ROUTES.iter().flat_map(|route| route.answers).flat_map(|(.., examples)| *examples);
         let used = ROUTES.iter().flat_map(|route| route.requests).chain(answers);
         let mut used: Vec<&str> = used.map(|(_, file)| *file).collect();

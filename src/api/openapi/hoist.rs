@@ -1,17 +1,16 @@
-//! Every variant of a schema gets a name of its own, so that generated clients have types with names.
+//! Names every variant of a schema, so that generated clients have named types.
 
 use serde_json::{Map, Value, json};
 
-/// A document that stands beside the code.
+/// Parses an embedded document.
 pub(in crate::api) fn parsed(text: &str) -> Value {
-    // a test reads them all
+    // a test parses all of them
     serde_json::from_str(text).unwrap_or_default()
 }
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Moves the objects inside of `oneOf` into schemas of their own. Variants that are told apart by `type` get a discriminator,
-/// and take no other members than those they have.
+/// Moves the objects of `oneOf` into named schemas. Variants with `type` get a discriminator and reject unknown members.
 pub(super) fn name_variants(document: &mut Value) {
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     let mut moved = Map::new();
@@ -39,7 +38,7 @@ pub(super) fn name_variants(document: &mut Value) {
     schemas.extend(moved);
 }
 
-/// A variant is called by its tag, or else by its first required member.
+/// The name of a variant: its tag, or otherwise its first required member.
 fn variant_name(parent: &str, variant: &Value) -> Option<String> {
     match variant["properties"]["type"]["enum"][0].as_str() {
         Some(tag) => Some(format!("{}{parent}", camel(tag))),
@@ -60,7 +59,7 @@ pub(super) fn variant_of(name: &str, parent: &str, renamed: &str) -> String {
     name.strip_prefix(parent).map_or_else(|| name.to_owned(), |variant| format!("{renamed}{variant}"))
 }
 
-/// The document with its schemas renamed, wherever they are referred to.
+/// Renames schemas and all references to them.
 pub(super) fn rename(document: &Value, to: impl Fn(&str) -> String + Copy) -> Value {
     let mut renamed = references(document, to);
     if let Some(schemas) = renamed["components"]["schemas"].as_object_mut() {

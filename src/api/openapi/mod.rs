@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the handlers. A copy stands in `openapi/openapi.json`; a test holds them equal.
+//! The OpenAPI document of the routes; a test compares it with `openapi/openapi.json`.
 
 pub(super) mod complete;
 mod examples;
@@ -21,48 +21,48 @@ use crate::problem::{FaultDocument, ProblemDocument};
 #[openapi(
     info(
         title = "Guardian",
-        description = "Publishes microdata tables under privacy rules: many rules, one provable release, and a ledger so that the next release does not undo it.\n\n\
-            Upload a table (`upload_dataset`), look at what would come out (`plan_job`), publish (`submit_job`), download \
+        description = "Publishes microdata tables under privacy rules: it verifies every release and records it, so that later releases cannot undo it.\n\n\
+            Upload a table (`upload_dataset`), plan a release (`plan_job`), publish it (`submit_job`) and download it \
             (`get_release`, `download_part`, `download_archive`).\n\n\
-            Every refusal is a problem document (RFC 9457, `application/problem+json`); each operation lists those that it can \
-            answer. Beside them, a path that does not exist is answered 404 `not-found`, and a method that a path does not have 405 \
-            `method-not-allowed`. No problem holds a value of the data.\n\n\
-            Every answer has an `X-Request-Id`: the one that was sent, or a new one. Ids are UUIDs, times RFC 3339 in UTC. Lists \
-            come in pages: `next` of one is `cursor` of the following. Unknown members are refused. Every operation that \
-            answers GET answers HEAD too.",
+            Every refusal is a problem document (RFC 9457, `application/problem+json`); each operation lists its problems. In \
+            addition, an unknown path is answered 404 `not-found`, and an unsupported method 405 `method-not-allowed`. No problem \
+            contains a value of the data.\n\n\
+            Every answer has an `X-Request-Id`: that of the request, or a new one. Ids are UUIDs, times RFC 3339 in UTC. Lists \
+            have pages: `next` of a page is the `cursor` of the following one. Unknown members are refused. Every GET operation \
+            also answers HEAD.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(ProblemDocument, FaultDocument)),
     tags(
-        (name = "analyses", description = "Calculators"),
-        (name = "datasets", description = "Uploaded tables"),
-        (name = "plans", description = "Dry runs"),
-        (name = "jobs", description = "Publishing"),
-        (name = "releases", description = "What was published"),
-        (name = "policies", description = "Specifications under a name"),
-        (name = "taxonomies", description = "Trees over the values of attributes"),
-        (name = "verifications", description = "What tables keep, whoever published them"),
-        (name = "ledger", description = "What was published before"),
-        (name = "operation", description = "Health, and who did what"),
+        (name = "analyses", description = "Calculators on given numbers"),
+        (name = "datasets", description = "Uploaded microdata tables"),
+        (name = "plans", description = "Dry runs of jobs"),
+        (name = "jobs", description = "Publication of releases"),
+        (name = "releases", description = "Published releases and attacks on them"),
+        (name = "policies", description = "Named, versioned specifications"),
+        (name = "taxonomies", description = "Named, versioned trees over attribute values"),
+        (name = "verifications", description = "Verification of releases and external tables"),
+        (name = "ledger", description = "Disclosures, active rules and statements of series"),
+        (name = "operation", description = "Health and audit log"),
     ),
 )]
 struct Description;
 
-/// Every route with its description.
+/// The router of all routes with their descriptions.
 pub(super) fn routes() -> OpenApiRouter<App> {
     let mut routes = table::with_handlers(OpenApiRouter::with_openapi(Description::openapi()));
     SecurityScopes.modify(routes.get_openapi_mut());
     routes
 }
 
-/// Says of every operation which scope it needs, from the table that the service goes by.
+/// Adds the required scopes of the route table to every operation.
 struct SecurityScopes;
 
 impl Modify for SecurityScopes {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, or where the service takes them a JSON web token of its issuer. Only a service with `--auth` asks for one."));
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+            "An API key, or a JSON web token of the accepted issuer. Only a service with `--auth` requires it.",
+        ));
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(scheme.build()));
         for (path, item) in &mut document.paths.paths {
@@ -79,7 +79,7 @@ impl Modify for SecurityScopes {
                     let needs = format!("the key lacks the scope {}", either(scopes, "`"));
                     let requirement = |scope: &Scope| SecurityRequirement::new("key", [scope.name()]);
                     operation.security = Some(scopes.iter().map(requirement).collect());
-                    for (status, what) in [("401", "no key, or one that does not work"), ("403", &needs)] {
+                    for (status, what) in [("401", "no valid key"), ("403", &needs)] {
                         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
                         let response = ResponseBuilder::new().description(what);
                         let response = response.content("application/problem+json", problem).build();
@@ -91,10 +91,10 @@ impl Modify for SecurityScopes {
     }
 }
 
-/// The document of routes, completed.
+/// The completed document of the routes.
 ///
 /// # Errors
-/// When the document cannot be written as JSON.
+/// If the document cannot be written as JSON.
 pub(super) fn completed(document: &utoipa::openapi::OpenApi) -> Result<serde_json::Value, serde_json::Error> {
     serde_json::to_value(document).map(complete::complete)
 }
@@ -102,7 +102,7 @@ pub(super) fn completed(document: &utoipa::openapi::OpenApi) -> Result<serde_jso
 /// The OpenAPI document as pretty JSON with a final line feed.
 ///
 /// # Errors
-/// When the document cannot be written as JSON.
+/// If the document cannot be written as JSON.
 pub fn document() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&completed(&routes().to_openapi())?)?;
     text.push('\n');

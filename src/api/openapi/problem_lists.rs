@@ -9,13 +9,13 @@ use Kind::{
     UnclassifiedAttributes, UnknownAttribute, UnknownField, UnknownPolicy, VacuousGuarantee, WorkLimit,
 };
 
-/// Every operation can answer these.
+/// Problems of every operation.
 pub(super) const COMMON_PROBLEMS: &[Kind] = &[ForeignOrigin, HostRefused, Internal];
-/// Every operation that needs a key can answer these too.
+/// Additional problems of operations with a key.
 pub(super) const AUTH_PROBLEMS: &[Kind] = &[Unauthenticated, Forbidden, TooManyRequests, Unavailable];
-/// Every operation with a body can answer this.
+/// Additional problems of operations with a body.
 pub(super) const BODY_PROBLEMS: &[Kind] = &[Kind::RequestTimeout];
-/// What the faults of an `invalid-specification` can be.
+/// The types of faults of an `invalid-specification`.
 pub(super) const FAULT_KINDS: &[Kind] = &[
     UnknownField,
     ParameterRange,
@@ -47,7 +47,7 @@ pub(super) const FAULT_KINDS: &[Kind] = &[
     TooManyAttributes,
     WorkLimit,
 ];
-/// What can end a job.
+/// Problems that end a job.
 pub(super) const JOB_PROBLEMS: &[Kind] = &[
     InvalidSpecification,
     CompositionViolated,

@@ -1,4 +1,4 @@
-//! The OpenAPI document as it is served, and Swagger UI over it.
+//! Routes of the OpenAPI document and Swagger UI.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::http::gateway::LinkBase;
 
-/// The routes of both.
+/// The routes of the document and its pages.
 pub(in crate::api) fn routes(document: Value) -> Router {
     let document = Arc::new(document);
     let serve = move |base: LinkBase| {
@@ -19,7 +19,7 @@ pub(in crate::api) fn routes(document: Value) -> Router {
         }
         async move { Json(document) }
     };
-    // relative to the page, so that it is found under every prefix
+    // relative to the page, for every path prefix
     let config = Config::new(["../openapi.json"]);
     Router::new().route("/openapi.json", get(serve)).merge(SwaggerUi::new("/docs").config(config))
 }

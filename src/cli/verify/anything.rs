@@ -1,4 +1,4 @@
-//! Tables that anybody published, held against rules.
+//! Verifies external tables under rules.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -18,25 +18,25 @@ use crate::problem::{Kind, Problem};
 use crate::spec::{self, VerificationSubject};
 use crate::telemetry;
 
-/// A request, and the files that it names beside it.
+/// Verifies a request with its files in the same folder.
 pub(super) fn request(path: &Path, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     let document = input::document(path)?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     verify(&document, json, |file| {
         let plain = matches!(Path::new(file).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
         plain.then(|| folder.join(file)).ok_or_else(|| {
-            let detail = "a file of the request is not the name of a file beside it";
+            let detail = "a file of the request must be the name of a file in its folder";
             CommandOutcome::Refused(Box::new(Problem::new(Kind::MalformedRequest, detail).with("file", file)))
         })
     })
 }
 
-/// A table, and what it must keep.
+/// Verifies a table under the rules of the command line.
 pub(super) fn table(path: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     let guarantee = arguments.guarantee.as_deref().unwrap_or_default();
     let guarantee = spec::parse_json(guarantee.as_bytes()).map_err(|problem| {
         CommandOutcome::Usage(format!(
-            "--guarantee: {}; it is like '{{\"type\":\"l_diversity\",\"l\":2}}'",
+            "--guarantee: {}; an example is '{{\"type\":\"l_diversity\",\"l\":2}}'",
             problem.detail
         ))
     })?;
@@ -60,19 +60,19 @@ fn verify(
 ) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
-    interrupt::cancels(&control);
+    interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let refused = |faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults)));
     let subject = spec::read_verification(document).map_err(refused)?;
     let VerificationSubject::Tables(tables, original) = &subject else {
-        let detail = "a release of a service is verified by the service; here, verify its folder";
+        let detail = "only the service verifies its releases by id; verify the folder of a release here";
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail))));
     };
     let limits = IngestLimits::default();
     let mut files = Vec::new();
-    for stated in subject.files() {
-        let path = place(&stated.file)?;
-        let mut reader = input::opened(&path, stated.format, &limits, &control)?;
+    for file in subject.files() {
+        let path = place(&file.file)?;
+        let mut reader = input::opened(&path, file.format, &limits, &control)?;
         let read = engine::read_file(reader.as_mut(), &limits, &mut |_| Ok(()));
         files.push(read.map_err(|problem| {
             let detail = format!("{}: {}", path.display(), problem.detail);
@@ -96,7 +96,7 @@ fn verify(
     Ok(if found.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 
-/// What is achieved and what breaks, for people.
+/// The result in sentences.
 fn in_words(found: &Verification) -> String {
     let mut text = String::new();
     // writing to a text cannot fail

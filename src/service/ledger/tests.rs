@@ -1,4 +1,4 @@
-//! What was published in one store decides what may be published in another.
+//! Releases of one store restrict releases of another after an import.
 
 use std::io::Seek;
 use std::net::SocketAddr;
@@ -142,7 +142,7 @@ async fn carried(from: &Config, to: &Config) {
     assert_ne!(service.store_id(), home);
     let dataset = upload(&service).await;
     let kind = |job: &Value| job["problem"]["type"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-    // raw race beside raw age leads to what the first release protects
+    // raw race with raw age reaches the attribute that the first release protects
     let violating = job(&service, &dataset, plain(&["age", "race"])).await;
     assert_eq!((&violating["status"], kind(&violating).as_str()), (&json!("refused"), "composition-violated"));
     assert_eq!(violating["problem"]["release"], made);
@@ -158,7 +158,7 @@ async fn carried(from: &Config, to: &Config) {
         assert_eq!(call(&service, "POST", &path, "application/json", reason).await.0, 410);
     }
     assert_eq!(call(&service, "GET", "/v1/releases", "application/json", String::new()).await.1["items"], json!([]));
-    // and what stands beside them is published here too
+    // tables that compose with them are publishable here too
     let compatible = job(&service, &dataset, plain(&["gender"])).await;
     assert_eq!(compatible["status"], "succeeded", "{compatible}");
     service.shutdown().await;

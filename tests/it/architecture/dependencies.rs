@@ -400,7 +400,7 @@ fn functions_of_trait(text: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_serves_releases_cannot_reach_datasets() {
+fn release_routes_cannot_reach_datasets() {
     let declared = fs::read_to_string(root().join("src/ports/datasets.rs")).unwrap();
     let mut forbidden = functions_of_trait(&declared, "DatasetStore");
     assert!(["dataset", "get_column_chunk"].iter().all(|name| forbidden.iter().any(|found| found == name)));
@@ -440,7 +440,7 @@ fn bucket_columns_are_made_in_one_place() {
 }
 
 #[test]
-fn sealed_bytes_come_from_the_vault_or_are_read() {
+fn ciphertexts_come_from_the_vault_or_a_store() {
     let mut callers = Vec::new();
     for (file, text) in program() {
         for words in tokens(&strip(&text)).windows(3) {

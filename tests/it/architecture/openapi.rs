@@ -281,7 +281,7 @@ impl Steady {
 /// The examples of answers are those of a run. To take over what the service answers now: `GUARDIAN_BLESS=1 cargo test
 /// examples_are`, then build again.
 #[tokio::test(flavor = "multi_thread")]
-async fn examples_are_what_the_service_answers() {
+async fn examples_equal_the_answers_of_the_service() {
     let mut steady = Steady::default();
     let mut answers: BTreeMap<&str, String> = BTreeMap::new();
     let mut note = |name: &'static str, document: &Value| {

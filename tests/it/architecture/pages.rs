@@ -242,7 +242,7 @@ fn check_page(text: &str) -> (Vec<String>, String) {
 }
 
 #[test]
-fn pages_print_what_they_show() {
+fn commands_of_pages_print_the_shown_output() {
     let waiting = Mutex::new(pages());
     let wrong = Mutex::new(Vec::new());
     let work = || {

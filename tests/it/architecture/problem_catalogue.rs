@@ -12,16 +12,8 @@ use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, v
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
 const ELSEWHERE: [(Kind, &str, &str); 22] = [
-    (
-        Kind::SeriesUndeclared,
-        "tests/it/ledger/data_subjects.rs",
-        "people_of_another_series_are_found_whatever_their_columns_are_called",
-    ),
-    (
-        Kind::OverlappingRowSets,
-        "tests/it/ledger/data_subjects.rs",
-        "a_nightly_table_with_one_more_patient_is_refused_and_the_remedies_work",
-    ),
+    (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
+    (Kind::OverlappingRowSets, "tests/it/ledger/data_subjects.rs", "table_with_one_added_patient_is_refused"),
     (
         Kind::CompositionUndecidable,
         "tests/it/ledger/data_subjects.rs",
@@ -29,7 +21,7 @@ const ELSEWHERE: [(Kind, &str, &str); 22] = [
     ),
     (Kind::Unauthenticated, "tests/it/security/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Forbidden, "tests/it/security/identity.rs", "every_route_asks_every_caller_for_its_scope"),
-    (Kind::Quota, "tests/it/service/idempotency.rs", "jobs_beyond_the_quota_are_refused"),
+    (Kind::Quota, "tests/it/service/idempotency.rs", "jobs_above_the_quota_are_refused"),
     (Kind::Deadline, "tests/it/operations/durability.rs", "a_deadline_ends_a_job"),
     (
         Kind::AttemptsExhausted,
@@ -38,23 +30,15 @@ const ELSEWHERE: [(Kind, &str, &str); 22] = [
     ),
     (Kind::Internal, "src/jobs/worker/tests/mod.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
     (Kind::Unavailable, "tests/it/architecture/problem_catalogue.rs", "a_store_that_is_gone_is_unavailable"),
-    (Kind::RequestTimeout, "tests/it/service/limits.rs", "who_sends_nothing_loses_the_place"),
-    (Kind::WorkLimit, "tests/it/service/limits.rs", "a_job_beyond_the_memory_is_refused_before_it_is_queued"),
-    (Kind::ThresholdMissing, "tests/it/methods/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (Kind::InfeasibleSizes, "tests/it/methods/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::RequestTimeout, "tests/it/service/limits.rs", "silent_upload_times_out"),
+    (Kind::WorkLimit, "tests/it/service/limits.rs", "job_above_the_memory_budget_is_refused"),
+    (Kind::ThresholdMissing, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
+    (Kind::InfeasibleSizes, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
     (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
-    (Kind::DomainTooSmall, "tests/it/methods/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (
-        Kind::PriorReleaseViolates,
-        "tests/it/sequential/refusals.rs",
-        "what_cannot_be_published_is_refused_with_its_reason",
-    ),
-    (
-        Kind::ExclusionContradicted,
-        "tests/it/sequential/refusals.rs",
-        "what_cannot_be_published_is_refused_with_its_reason",
-    ),
-    (Kind::UnknownRelease, "tests/it/sequential/refusals.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::DomainTooSmall, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
+    (Kind::PriorReleaseViolates, "tests/it/sequential/refusals.rs", "infeasible_specification_is_refused_with_reason"),
+    (Kind::ExclusionContradicted, "tests/it/sequential/refusals.rs", "infeasible_specification_is_refused_with_reason"),
+    (Kind::UnknownRelease, "tests/it/sequential/refusals.rs", "infeasible_specification_is_refused_with_reason"),
     (Kind::JoinTooDense, "tests/it/sequential/refusals.rs", "a_join_of_too_much_is_refused"),
     (Kind::NotGnf, "tests/it/methods/proposed_tables.rs", "the_tables_of_the_paper_are_judged"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
@@ -180,7 +164,7 @@ async fn every_kind_is_reached() {
 }
 
 #[test]
-fn what_is_reached_elsewhere_is_reached_there() {
+fn kinds_reached_elsewhere_have_their_test() {
     for (kind, file, test) in ELSEWHERE {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
         assert!(text.contains(&format!("fn {test}(")), "{}: {file} has no {test}", kind.name());

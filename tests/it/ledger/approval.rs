@@ -4,7 +4,7 @@ use std::path::Path;
 
 use guardian::config::StoreOptions;
 use guardian::identity::Preset;
-use guardian::service::books::AdminOps;
+use guardian::service::admin::AdminOps;
 use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use serde_json::{Value, json};
 
@@ -20,9 +20,9 @@ fn reason() -> Value {
 }
 
 async fn ask_for_another(data: &Path, tenant: &str) {
-    let books = AdminOps::open(&StoreOptions::default(), data).await.unwrap();
-    books.set_approval_by_another(tenant, true).await.unwrap();
-    books.close().await;
+    let admin = AdminOps::open(&StoreOptions::default(), data).await.unwrap();
+    admin.set_approval_by_another(tenant, true).await.unwrap();
+    admin.close().await;
 }
 
 /// The token of another key like one of a preset.
@@ -76,7 +76,7 @@ async fn the_submitter_does_not_approve_where_the_tenant_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_in_particular_does_not_approve_either() {
+async fn anonymous_caller_cannot_approve_own_release() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
     ask_for_another(&data, "default").await;
@@ -98,7 +98,7 @@ async fn told(client: &Client, query: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_audit_log_is_read() {
+async fn audit_log_lists_entries() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let dataset = admin.dataset(HOSPITAL).await;

@@ -207,7 +207,7 @@ async fn two_incompatible_jobs_at_once_make_one_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_series_shows_what_was_published_and_what_may_not_be_any_more() {
+async fn series_lists_disclosures_and_blocked_pairs() {
     let server = Server::start().await;
     let missing = server.get("/v1/series/people").await;
     assert_eq!((missing.status, kind(&missing.json())), (404, "not-found"));

@@ -70,7 +70,7 @@ async fn a_record_key_is_there_and_unique() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_of_another_series_are_found_whatever_their_columns_are_called() {
+async fn overlap_is_found_under_other_column_names() {
     let server = Server::start().await;
     let first = uploaded(&server, "series=clinic", patients(0..3000, HEADER)).await;
     assert_eq!(first["overlaps"], json!([]));
@@ -139,7 +139,7 @@ async fn of_two_uploads_at_once_one_knows_of_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_nightly_table_with_one_more_patient_is_refused_and_the_remedies_work() {
+async fn table_with_one_added_patient_is_refused() {
     let server = Server::start().await;
     let night = "series=nightly&record_key=id";
     let first = uploaded(&server, night, patients(0..400, HEADER)).await;
@@ -176,7 +176,7 @@ async fn a_nightly_table_with_one_more_patient_is_refused_and_the_remedies_work(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_record_keys_rows_are_counted_and_nothing_is_judged_alone() {
+async fn rows_are_compared_without_record_keys() {
     let server = Server::start().await;
     let first = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
     server.publish(&id(&first), protected()).await;
@@ -274,7 +274,7 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unsealed_table_from_elsewhere_tolerates_no_other() {
+async fn exclusive_external_table_tolerates_no_other() {
     let server = Server::start().await;
     let table = json!({"name": "old", "attributes": ["ward"], "protection": "exclusive"});
     server.post("/v1/series/s/disclosures", &json!({"reason": "r", "tables": [table]})).await.ok(201);
@@ -324,7 +324,7 @@ async fn a_determinant_that_comes_later_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sensitive_attributes_that_tell_each_other_are_not_protected_in_two_releases() {
+async fn correlated_attributes_are_refused_in_two_releases() {
     let server = Server::start().await;
     // t tells s in three rows of four
     let row = |n: u32| {
@@ -346,7 +346,7 @@ async fn sensitive_attributes_that_tell_each_other_are_not_protected_in_two_rele
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_without_proof_needs_its_scope_and_is_marked_for_ever() {
+async fn unproven_release_needs_scope_and_is_marked() {
     let server = Server::start().await;
     let dataset = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
     server.publish(&id(&dataset), protected()).await;
@@ -376,7 +376,7 @@ async fn a_release_without_proof_needs_its_scope_and_is_marked_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_without_the_scope_publishes_without_proof() {
+async fn unproven_release_without_scope_is_forbidden() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
     let dataset = uploaded(&pipeline, "series=s", patients(0..300, HEADER)).await;
@@ -457,7 +457,7 @@ async fn keys_that_are_written_differently_are_the_same_people() {
 
 /// Record keys cannot be held against rows without.
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_from_before_they_had_one_spelling_prove_nobody_apart() {
+async fn keys_of_earlier_versions_prove_no_difference() {
     use sqlx::{ConnectOptions, Connection};
 
     let server = Server::start().await;
@@ -478,7 +478,7 @@ async fn keys_from_before_they_had_one_spelling_prove_nobody_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_compared_is_told_at_the_upload() {
+async fn undecidable_overlap_is_a_warning_of_the_upload() {
     let server = Server::start().await;
     let types = |told: &Value| -> Vec<String> {
         told["warnings"].as_array().into_iter().flatten().map(|warning| text(&warning["type"])).collect()

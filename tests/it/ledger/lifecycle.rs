@@ -39,7 +39,7 @@ async fn a_held_release_counts_and_is_published_by_approval() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rejected_release_that_nobody_read_has_not_been() {
+async fn rejected_unread_release_leaves_the_ledger() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let held = server.publish(&dataset, hospital(true)).await;
@@ -105,7 +105,7 @@ async fn an_act_needs_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn releases_beyond_their_retention_are_withdrawn() {
+async fn expired_releases_are_withdrawn() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("shared");
     let server = Server::start_with(|config| config.data.clone_from(&data)).await;

@@ -152,7 +152,7 @@ fn reaches(rule: &Rule, tables: &[&Table]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_ledger_lets_through_keeps_what_was_promised() {
+async fn accepted_releases_satisfy_all_active_rules() {
     let seed: u64 = std::env::var("GUARDIAN_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_121);
     println!("GUARDIAN_TEST_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);

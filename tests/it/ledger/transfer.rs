@@ -30,7 +30,7 @@ fn id_of(data: &Path) -> String {
 }
 
 #[test]
-fn a_command_can_be_told_which_store_to_expect() {
+fn command_rejects_an_unexpected_store() {
     let home = tempfile::tempdir().unwrap();
     let (one, other, none) = (home.path().join("one"), home.path().join("other"), home.path().join("none"));
     let (first, second) = (id_of(&one), id_of(&other));
@@ -75,8 +75,8 @@ async fn a_ledger_is_carried_by_a_file() {
     fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
     let import = |file: &Path| on(&other, &["ledger", "import", file.to_str().unwrap()]);
     assert!(complained(&import(&cut)).contains("cut"));
-    assert!(said(&import(&whole)).starts_with("entered 1 releases"));
-    assert!(said(&import(&whole)).starts_with("entered 0 releases"));
+    assert!(said(&import(&whole)).starts_with("imported 1 releases"));
+    assert!(said(&import(&whole)).starts_with("imported 0 releases"));
     let count =
         async |table: &'static str| (stored(&one, table).await, stored(&other, &format!("imported_{table}")).await);
     for table in ["releases", "disclosures"] {
@@ -125,7 +125,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     fs::write(&file, said(&on(&one, &["ledger", "export"]))).unwrap();
     fs::create_dir(&other).unwrap();
     fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
-    assert!(said(&on(&other, &["ledger", "import", file.to_str().unwrap()])).starts_with("entered 2 releases"));
+    assert!(said(&on(&other, &["ledger", "import", file.to_str().unwrap()])).starts_with("imported 2 releases"));
 
     let mut process = Process::serve(&other, "info");
     let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);

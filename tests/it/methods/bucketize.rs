@@ -234,7 +234,7 @@ async fn a_threshold_counts_to_the_last_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_knows_rows_of_a_bucket_finds_the_others_less_surely_with_counterfeits() {
+async fn counterfeits_lower_the_posterior_under_corruption() {
     let server = Server::start().await;
     let plain: String = (0..60).map(|i| format!("{},{},d{}\n", i % 7, i % 2, i % 6)).collect();
     for (counterfeits, worst) in [(json!(null), 1), (json!({"per_bucket": 2}), 3)] {
@@ -254,7 +254,7 @@ async fn who_knows_rows_of_a_bucket_finds_the_others_less_surely_with_counterfei
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_published_is_refused_with_its_reason() {
+async fn infeasible_specification_is_refused_with_reason() {
     let server = Server::start().await;
     let dataset = server.dataset(patients()).await;
     let thresholds = |thresholds: Value| bucketize(json!({"thresholds": thresholds}));
@@ -471,7 +471,7 @@ fn the_command_line_publishes_and_verifies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ratio_of_noisy_counts_is_told() {
+async fn ratio_of_noisy_counts_is_inferred() {
     let server = Server::start().await;
     let path = "/v1/analyses/differential-inference";
     let asked = json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6", "within": "0.1"});

@@ -32,7 +32,7 @@ async fn buckets(server: &Server, release: &Value, part: &str) -> BTreeMap<u32, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
+async fn correlated_attributes_share_buckets() {
     let server = Server::start().await;
     let dataset = server.dataset(visits(0)).await;
     let mut asked = document("gd", "together");
@@ -131,7 +131,7 @@ async fn attributes_that_tell_each_other_stand_behind_the_same_buckets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_of_their_own_are_for_those_who_say_so() {
+async fn separate_tables_need_a_declaration() {
     let server = Server::start().await;
     let guarding = |manifest: &Value| -> Vec<Vec<Value>> {
         let tables = manifest["tables"].as_array().unwrap().iter().filter(|table| table["protection"] == "guarding");

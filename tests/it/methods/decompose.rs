@@ -118,7 +118,7 @@ fn the_posters_table_is_decomposed_without_noise() {
 }
 
 #[test]
-fn tables_of_every_key_are_what_they_say() {
+fn manifests_of_all_keys_match_their_parts() {
     let (header, original) = rows_of(POSTER);
     let input = Original::new(table(POSTER.as_bytes()));
     for (key, method) in
@@ -136,7 +136,7 @@ fn tables_of_every_key_are_what_they_say() {
 
 /// Whoever reads lists without noise knows that somebody has each value: plan and audit find by ways of their own what follows.
 #[test]
-fn plan_and_audit_agree_on_what_random_tables_tell() {
+fn plan_and_attack_agree_on_random_tables() {
     let mut state = 7_u64;
     let mut below = move |n: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -205,7 +205,7 @@ fn occupations_and_educations_of_adult_are_decomposed() {
 
 /// The first of the attributes' values whose joint rows tell it, left out.
 #[test]
-fn joint_rows_that_tell_are_left_out() {
+fn revealing_joint_rows_are_suppressed() {
     let input = Original::new(table(POSTER.as_bytes()));
     let job = input.job(&poster(json!({"suppress_chain": true}))).unwrap();
     let (released, files) =
@@ -333,7 +333,7 @@ async fn a_decomposition_is_planned_published_and_attacked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_every_primary_value_tells_no_joint_row_is_left() {
+async fn revealing_primary_values_leave_no_joint_row() {
     let server = Server::start().await;
     let rows: String = (0..12).map(|i| format!("{},o{},{}\n", i % 5, i % 4, i % 4)).collect();
     let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary"], "suppress_chain": true});
@@ -418,7 +418,7 @@ async fn counts_are_estimated_from_both_tables() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_published_is_refused_with_its_reason() {
+async fn infeasible_specification_is_refused_with_reason() {
     let server = Server::start().await;
     let dataset = server.dataset(POSTER).await;
     let with = |name: &str, value: Value| {
@@ -487,7 +487,7 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
 }
 
 #[test]
-fn sensitive_attributes_that_tell_each_other_are_decomposed() {
+fn correlated_sensitive_attributes_are_decomposed() {
     // the second determines the first, twenty rows for each of its values
     let rows: String = (0..400).map(|i: u32| format!("{},{},{}\n", i / 20, i % 4, 10 * (i % 4) + i / 4 % 2)).collect();
     let csv = format!("age,s,t\n{rows}");
@@ -501,7 +501,7 @@ fn sensitive_attributes_that_tell_each_other_are_decomposed() {
 }
 
 #[test]
-fn folders_are_verified_and_what_is_changed_is_not() {
+fn changed_folder_fails_verification() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("T.csv"), POSTER).unwrap();

@@ -76,7 +76,7 @@ async fn a_dependency_in_the_data_is_protected_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dependency_may_be_assumed_unknown_for_a_reason_that_is_published() {
+async fn assumed_unknown_dependency_publishes_its_reason() {
     let server = Server::start().await;
     let dataset = server.dataset(people()).await;
     let unknown = json!([{"determinant": ["zip"], "dependent": ["county"], "reason": "zip codes are scrambled"}]);
@@ -90,7 +90,7 @@ async fn a_dependency_may_be_assumed_unknown_for_a_reason_that_is_published() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_known_may_not_tell_what_is_protected() {
+async fn known_attributes_must_not_determine_sensitive_ones() {
     let server = Server::start().await;
     let dataset = server.dataset(people()).await;
     let problem = server.refused(&dataset, method(&["zip -> county"], json!({}))).await;
@@ -118,7 +118,7 @@ async fn what_is_known_may_not_tell_what_is_protected() {
 
 /// What a release promised holds for later ones: also what only follows from its rules.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_follows_stands_in_the_ledger() {
+async fn implied_rules_are_in_the_ledger() {
     let server = Server::start().await;
     let dataset = server.dataset(people()).await;
     let only = |names: &[&str], rules: &[&str]| {
@@ -141,7 +141,7 @@ async fn what_follows_stands_in_the_ledger() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_combination_is_protected_by_the_attribute_that_the_data_allows() {
+async fn combination_is_protected_by_an_eligible_attribute() {
     let server = Server::start().await;
     // nine of ten are white, so that race alone can never be protected
     let row = |i: u32| format!("{},{},d{}\n", i % 37, if i.is_multiple_of(10) { "black" } else { "white" }, i / 3 % 5);

@@ -34,7 +34,7 @@ async fn buckets(server: &Server, release: &Value) -> Vec<BTreeMap<String, u64>>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bucket_protects_from_whoever_rules_values_out() {
+async fn every_bucket_protects_against_insiders() {
     let server = Server::start().await;
     for guarantee in [
         json!({"type": "l_diversity", "l": 2}),
@@ -77,7 +77,7 @@ async fn every_bucket_protects_from_whoever_rules_values_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_data_allows_is_less_where_values_can_be_ruled_out() {
+async fn excluded_values_lower_the_largest_l() {
     let server = Server::start().await;
     // of 100 rows 30 say nothing; of the others 24 have one value
     let row = |i: u32| match i {
@@ -107,7 +107,7 @@ async fn what_the_data_allows_is_less_where_values_can_be_ruled_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_in_stated_values_have_their_place() {
+async fn faults_in_excluded_values_have_pointers() {
     let server = Server::start().await;
     let dataset = server.dataset(visits()).await;
     let diverse = json!({"type": "l_diversity", "l": 2});
@@ -149,7 +149,7 @@ async fn faults_in_stated_values_have_their_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_values_that_nobody_spoke_of_are_pointed_out() {
+async fn undeclared_missing_values_are_a_warning() {
     let server = Server::start().await;
     let dataset = server.dataset(visits()).await;
     let mut document = anatomy(&json!({"type": "l_diversity", "l": 2}), json!(["none"]));
@@ -168,7 +168,7 @@ async fn missing_values_that_nobody_spoke_of_are_pointed_out() {
 
 /// Who rules out that there is a second diagnosis rules out the groups of diagnoses that have none, where a group tells the diagnosis.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_determines_a_value_is_ruled_out_with_it() {
+async fn determinants_of_excluded_values_are_excluded() {
     let server = Server::start().await;
     // 20 diagnoses of 12 rows each, two of them of the group that says nothing
     let row = |i: u32| {
@@ -198,7 +198,7 @@ async fn what_determines_a_value_is_ruled_out_with_it() {
 /// The ledger knows what was set aside: a release whose buckets do not reckon with it cannot stand in for one that does, and the
 /// same values in another order are the same job.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_set_aside_is_part_of_the_job() {
+async fn excluded_values_are_part_of_the_job() {
     let server = Server::start().await;
     let dataset = server.dataset(visits()).await;
     let diverse = json!({"type": "l_diversity", "l": 2});

@@ -56,7 +56,7 @@ fn most(class: &BTreeMap<String, f64>) -> f64 {
 }
 
 #[test]
-fn classes_of_a_real_table_keep_what_is_asked() {
+fn classes_of_a_real_table_satisfy_the_guarantee() {
     let csv = adult();
     let input = Original::new(table(&csv[..]));
     let (names, original) = cells(&csv);
@@ -149,7 +149,7 @@ fn classes_of_a_real_table_keep_what_is_asked() {
 }
 
 #[test]
-fn several_sensitive_attributes_and_k_alone_are_unsealed() {
+fn several_sensitive_attributes_or_k_are_exclusive() {
     let input = Original::new(table(&adult()[..]));
     let l = json!({"type": "l_diversity", "l": 2});
     let k = json!({"type": "k_anonymity", "k": 10});

@@ -198,7 +198,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_guarantee_holds_in_every_bucket_and_is_stated_as_it_is() {
+fn guarantees_hold_in_all_buckets_with_exact_figures() {
     let input = Original::new(table(adult()));
     for (number, Case { guarantee, measure, bound, stated, buckets }) in (1u8..).zip(cases()) {
         let document = json!({

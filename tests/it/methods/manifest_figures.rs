@@ -277,7 +277,7 @@ async fn every_figure_follows_from_the_parts() {
 }
 
 #[test]
-fn a_number_that_nobody_recomputed_is_found() {
+fn unchecked_figure_of_manifest_is_found() {
     let manifest = json!({"contract": 2, "utility": {"kl": 1.772_129}});
     let walk = Walk { manifest: &manifest, seen: BTreeSet::new() };
     assert!(std::panic::catch_unwind(|| walk.finish()).is_err());

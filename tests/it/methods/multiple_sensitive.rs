@@ -89,7 +89,7 @@ fn a_joint_value_is_as_rare_as_asked_for_in_every_bucket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_combination_without_a_rare_attribute_is_protected_by_its_joint_value() {
+async fn combination_is_protected_by_its_joint_value() {
     let server = Server::start().await;
     let dataset = server.dataset(adult()).await;
     // neither has a value rare enough: two of three work in offices, two of three are men
@@ -112,7 +112,7 @@ async fn a_combination_without_a_rare_attribute_is_protected_by_its_joint_value(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_joint_value_cannot_do_is_refused() {
+async fn unsupported_joint_values_are_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(adult()).await;
     let fault = |problem: &Value| {
@@ -141,7 +141,7 @@ fn multi_sa(rules: &[&str], l: u64) -> Value {
 }
 
 #[test]
-fn each_attribute_is_protected_from_whoever_knows_all_others() {
+fn attribute_is_protected_given_all_others() {
     let (manifest, files) = released(&multi_sa(EACH, 2), 1);
     assert_eq!(
         manifest["method"],
@@ -199,7 +199,7 @@ async fn all_sensitive_attributes_in_one_part() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_multi_sa_cannot_do_is_refused() {
+async fn unsupported_multi_sa_is_refused() {
     let server = Server::start().await;
     let csv = "a,b,c\n1,x,p\n2,x,p\n3,y,q\n4,y,q\n5,z,r\n6,z,r\n";
     let dataset = server.dataset(csv).await;

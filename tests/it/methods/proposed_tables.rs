@@ -90,7 +90,7 @@ async fn the_tables_of_the_paper_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_protects_nothing_and_what_is_left_out_is_pointed_out() {
+async fn useless_and_missing_tables_are_warnings() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     // as plans list tables
@@ -178,7 +178,7 @@ async fn every_fault_of_a_schema_has_its_place() {
 
 /// Proposed tables are judged beside what was published.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schema_is_judged_beside_earlier_releases() {
+async fn schema_is_checked_with_earlier_releases() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let release = server.publish(&dataset, json!({"method": hospital_method()})).await;
@@ -198,7 +198,7 @@ async fn a_schema_is_judged_beside_earlier_releases() {
 
 /// What predicts a protected attribute, and what singles out the rows beside it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_gives_a_sensitive_attribute_away_is_told() {
+async fn revealing_path_is_reported() {
     let server = Server::start().await;
     let row = |i: u32| {
         let ward = i % 6;

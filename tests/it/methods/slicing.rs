@@ -309,7 +309,7 @@ async fn the_table_of_the_paper_is_sliced() {
 
 /// A guarding table stands beside others that its rule allows; one that holds over all buckets together stands alone.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_stand_beside_a_sliced_table() {
+async fn sliced_table_composes_with_other_tables() {
     let server = Server::start().await;
     let plain = |names: &[&str]| {
         let mut document = publish(json!({"method": versatile(&[])}), names);
@@ -369,7 +369,7 @@ async fn what_may_stand_beside_a_sliced_table() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_sliced_is_refused() {
+async fn infeasible_slicing_is_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(TABLE).await;
     let columns = || explicit(&[&["age", "sex"], &["zip", "disease"]]);
@@ -470,7 +470,7 @@ fn counted_columns_are_those_of_the_data() {
 
 /// Random tables, columns and guarantees: whatever is published holds by the definition, and what is refused cannot.
 #[test]
-fn random_tables_hold_what_they_claim() {
+fn random_tables_satisfy_their_claims() {
     let (mut published, mut refused, mut unlike) = (0, 0, 0);
     for seed in 0..120 * seeds() {
         let mut random = Random(seed);

@@ -272,7 +272,7 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_columns_tell_together_is_refused() {
+async fn revealing_columns_are_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(TABLE).await;
     // the first row has dyspepsia: 22, M and 47906 go together in no other way
@@ -331,7 +331,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(guardian::re
 /// Whoever counts all worlds of a release whose buckets hold alone finds no value likelier than was asked for; of what is asked for over all
 /// buckets together, or of combinations alone, that is not so.
 #[test]
-fn no_world_tells_more_than_buckets_may() {
+fn possible_worlds_respect_the_bucket_bound() {
     let covers: [&[&[&str]]; 5] = [
         &[&["a", "s"], &["b", "s"]],
         &[&["a", "b"], &["b", "s"]],
@@ -386,7 +386,7 @@ fn no_world_tells_more_than_buckets_may() {
 
 /// The entropy of what a reader makes of two columns is that of the shares of all pairs of their rows, bucket by bucket.
 #[test]
-fn the_entropy_of_two_columns_is_stated() {
+fn entropy_of_two_columns_is_reported() {
     let mut document = with(
         sliced("disease", explicit(&[&["age", "sex"], &["zip", "disease"]]), json!(2)),
         "diversity",

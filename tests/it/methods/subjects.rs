@@ -134,7 +134,7 @@ async fn decompositions_hold_of_persons() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn classes_hold_so_many_persons() {
+async fn classes_have_enough_persons() {
     let server = Server::start().await;
     let dataset = uploaded(&server).await;
     let document = json!({"attributes": {"patient": {"drop": true}, "disease": {"drop": true}, "age": {"publish": true}, "ward": {"publish": true}},
@@ -172,7 +172,7 @@ async fn classes_hold_so_many_persons() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_said_of_persons_is_refused() {
+async fn guarantee_without_person_definition_is_refused() {
     let server = Server::start().await;
     let upload = async |query: &str, body: String| server.upload(query, body).await;
     upload("subject=patient", visits()).await.problem(400, "malformed-request");
@@ -271,8 +271,8 @@ fn the_command_line_publishes_and_verifies_persons() {
     assert_eq!(answered(visits()), (Some(0), json!(true), json!(true), Value::Null));
     let crowded = answered(visits().replace("p3,", "p2,"));
     assert_eq!(crowded, (Some(1), json!(false), json!(false), json!("a subject has more than 3 rows")));
-    let nobody = answered(visits().replace("p3,", ","));
-    assert_eq!(nobody, (Some(1), json!(false), json!(false), json!("a row is of no subject")));
+    let without_subject = answered(visits().replace("p3,", ","));
+    assert_eq!(without_subject, (Some(1), json!(false), json!(false), json!("a row has no subject")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -285,7 +285,7 @@ async fn thresholds_are_bounded_over_all_rules() {
 
 /// A misspelled value leaves the one that was meant with the threshold of others.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_tells_of_thresholds_that_no_value_has() {
+async fn plan_warns_of_unused_thresholds() {
     let server = Server::start().await;
     let dataset = server.dataset(patients()).await;
     let mut document = both();

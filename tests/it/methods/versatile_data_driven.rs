@@ -141,7 +141,7 @@ async fn nothing_is_chosen_for_rules_that_cannot_be_kept() {
 
 /// A second release of the same people has to stand beside the first, whatever the data would tell best.
 #[tokio::test(flavor = "multi_thread")]
-async fn gd_stands_beside_earlier_releases_or_is_refused() {
+async fn gd_composes_with_earlier_releases_or_is_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(adult()).await;
     let only = |names: &[&str], rules: &[&str]| {

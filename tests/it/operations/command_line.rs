@@ -123,7 +123,7 @@ fn compressed_input_and_an_empty_folder_are_taken() {
 }
 
 #[test]
-fn every_way_to_end_has_its_exit_code() {
+fn every_outcome_has_its_exit_code() {
     let service = Desk::hospital();
     let usage: [&[&str]; 5] =
         [&[], &["publish"], &["verify"], &["publish", "--surprise"], &["serve", "--listen", "nowhere"]];

@@ -306,7 +306,7 @@ async fn keys_and_data_are_closed_to_others() {
 
 /// Many callers at once, some of whom go away in the middle.
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_that_go_away_disturb_nobody() {
+async fn disconnected_callers_do_not_disturb_others() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
     let process = Process::serve(&data, "info");

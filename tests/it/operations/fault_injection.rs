@@ -167,7 +167,7 @@ impl Drop for Database {
 
 /// What a client reads while the release is withdrawn is cut: nobody takes a piece for the whole.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_withdrawn_under_way_is_cut() {
+async fn withdrawal_truncates_running_downloads() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let release = server.publish(&dataset, json!({"method": hospital_method()})).await;

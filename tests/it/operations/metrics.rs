@@ -58,7 +58,7 @@ fn watched(home: &tempfile::TempDir, more: &[&str]) -> (Process, Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_move_by_what_was_done_and_tell_nothing_else() {
+async fn counters_reflect_requests_without_data() {
     let home = tempfile::tempdir().unwrap();
     let (process, tools) = watched(&home, &[]);
     let before = Scrape::of(&tools).await;
@@ -161,7 +161,7 @@ async fn the_address_of_metrics_answers_health_and_no_data() {
 }
 
 #[test]
-fn metrics_are_not_told_on_the_main_port() {
+fn main_port_serves_no_metrics() {
     let home = tempfile::tempdir().unwrap();
     let mut command = crate::support::harness::guardian();
     command.args(["serve", "--listen", "127.0.0.1:4999", "--metrics-listen", "0.0.0.0:4999", "--data"]);

@@ -61,7 +61,7 @@ async fn every_request_has_one_line_with_its_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_configuration_is_told_without_secrets() {
+async fn configuration_is_logged_without_secrets() {
     // the database does not answer: what was chosen is told before
     let url = "postgres://me:hunter2@127.0.0.1:1/guard?password=hunter2";
     for (format, name) in

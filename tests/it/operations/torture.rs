@@ -11,6 +11,6 @@ async fn tortured(seconds: u64, store: StoreKind) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_killed_at_random_instants_loses_nothing() {
+async fn random_kills_lose_nothing() {
     tortured(6, StoreKind::Embedded).await;
 }

@@ -72,7 +72,7 @@ async fn the_divergence_of_a_real_table_is_that_of_the_definition() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_stands_nowhere_else_and_ends_with_the_original_or_the_release() {
+async fn internal_report_ends_with_original_or_release() {
     let server = Server::start().await;
     let documents = [
         json!({"internal": internal(), "method": hospital_method()}),
@@ -131,7 +131,7 @@ async fn it_stands_nowhere_else_and_ends_with_the_original_or_the_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_measured_does_not_change_the_release() {
+async fn measurement_does_not_change_the_release() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let first = server.publish(&dataset, json!({"method": hospital_method()})).await;
@@ -144,7 +144,7 @@ async fn what_is_measured_does_not_change_the_release() {
 }
 
 #[test]
-fn the_command_line_writes_it_only_when_it_is_told_where() {
+fn command_writes_internal_report_on_request_only() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     fs::write(at("T.csv"), HOSPITAL).unwrap();

@@ -140,7 +140,7 @@ async fn linked_rows_are_synthetic() {
 
 /// Tuples that every part of some bucket has, and that nobody is.
 #[tokio::test(flavor = "multi_thread")]
-async fn members_are_told_from_others_by_whoever_has_the_original() {
+async fn membership_attack_matches_the_original() {
     let server = Server::start().await;
     let dataset = server.dataset(TABLE).await;
     let columns = explicit(&[&["age", "sex"], &["zip", "disease"]]);

@@ -284,7 +284,7 @@ async fn formats_are_negotiated_and_cached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_report_is_a_page_of_html_for_whoever_asks_for_one() {
+async fn report_is_served_as_html_on_request() {
     let server = Server::start().await;
     let rows: String = (0..9).map(|row| format!("{},v{}\n", row / 3, row % 3)).collect();
     let dataset = server.dataset(format!("<b>age,\"d & 'x'\"\n{rows}")).await;

@@ -56,7 +56,7 @@ async fn values_come_most_frequent_first_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_tells_how_columns_go_together() {
+async fn profile_reports_associations() {
     let server = Server::start().await;
     // every id once; age and ward single rows out together; zip determines county; drug mostly follows illness
     let row = |i: usize| {

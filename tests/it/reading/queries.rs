@@ -442,7 +442,7 @@ impl Read for Rows<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counting_ends_when_nobody_waits_for_it() {
+async fn counting_stops_without_its_caller() {
     let server = Server::start().await;
     let mut manifest = server.publish(&server.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
     for table in manifest["tables"].as_array_mut().unwrap() {

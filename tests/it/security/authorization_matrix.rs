@@ -134,7 +134,7 @@ fn names_a_thing(&(method, path, ..): &Route) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_more_than_the_scope_and_the_tenant_allow() {
+async fn access_is_limited_to_scope_and_tenant() {
     let stage = Stage::set().await;
     let (mut things, never) = (stage.things().await, nowhere());
     for route in ROUTES {
@@ -205,7 +205,7 @@ async fn ask(client: &Client, method: &Method, path: &str, things: &Things) -> (
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_methods_tell_nothing_of_what_there_is() {
+async fn other_methods_reveal_no_existence() {
     let stage = Stage::set().await;
     let (things, never) = (stage.things().await, nowhere());
     let others = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];

@@ -170,7 +170,7 @@ fn a_malformed_prefix_is_refused_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_says_what_browsers_and_caches_may_do() {
+async fn every_answer_has_security_and_cache_headers() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
@@ -216,7 +216,7 @@ async fn a_stopping_process_is_not_ready_and_still_serves() {
     process.dataset(HOSPITAL).await;
     let asked = |url: String| run(guardian().args(["healthcheck", "--url", &url])).status.code();
     assert_eq!(asked(process.base.clone()), Some(0));
-    process.tell_to_stop();
+    process.send_stop_signal();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     // until the signal has arrived
     let refused = loop {

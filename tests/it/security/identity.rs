@@ -318,7 +318,7 @@ async fn tenants_see_nothing_of_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn held_releases_are_there_for_those_who_may_approve() {
+async fn held_releases_are_visible_to_approvers_only() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
     let dataset = pipeline.dataset(HOSPITAL).await;
@@ -377,7 +377,7 @@ async fn idempotency_keys_are_a_tenants_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_done_is_written_down() {
+async fn actions_are_in_the_audit_log() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let dataset = admin.dataset(HOSPITAL).await;
@@ -417,7 +417,7 @@ async fn what_was_done_is_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_of_the_data_are_for_those_who_may_inspect_it() {
+async fn counts_of_data_need_the_inspect_scope() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
     let dataset = pipeline.dataset(HOSPITAL).await;

@@ -269,7 +269,7 @@ async fn answers_lead_on_through_the_gateway() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_caller_claims_to_be_forwarded_is_not_believed() {
+async fn forwarded_headers_of_callers_are_ignored() {
     let Some(program) = nginx() else { return };
     let home = tempfile::tempdir().unwrap();
     let (process, token) = served(&home, &[]);

@@ -137,7 +137,7 @@ async fn pages_of_other_sites_are_refused_whatever_they_ask() {
 }
 
 #[test]
-fn the_service_is_told_no_address_to_call() {
+fn service_calls_no_address_of_a_request() {
     let document: Value = serde_json::from_str(&guardian::api::openapi_document().unwrap()).unwrap();
     let text = document.to_string();
     assert_eq!(document["webhooks"], Value::Null);
@@ -147,7 +147,7 @@ fn the_service_is_told_no_address_to_call() {
 }
 
 #[test]
-fn the_demo_serves_whoever_asks_or_nobody() {
+fn demo_runs_without_authentication_only() {
     let home = tempfile::tempdir().unwrap();
     for auth in ["keys", "jwt", "keys,jwt"] {
         let output = run(guardian().args(["demo", "--exit", "--auth", auth, "--data"]).arg(home.path().join("data")));

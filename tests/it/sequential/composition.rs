@@ -6,7 +6,7 @@ use super::releases::{PEOPLE, TOWNS, anonymity, new, of, plain, sequential};
 use crate::support::harness::{Client, Process, Server, kind, stored, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_joined_is_joined_with_nothing_else() {
+async fn joined_release_tolerates_no_other_join() {
     let server = Server::start().await;
     let dataset = server.dataset(TOWNS).await;
     let first = server.publish(&dataset, plain(&["job", "disease"])).await;
@@ -70,7 +70,7 @@ async fn releases_that_a_dependency_joins_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_no_rows_here_is_not_joined() {
+async fn table_without_rows_is_not_joined() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);
     let table = json!({"name": "survey", "attributes": ["job", "disease"], "protection": "plain"});
@@ -97,7 +97,7 @@ async fn ended(client: &Client, dataset: &str, mut document: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_jobs_at_once_the_later_is_judged_beside_the_first() {
+async fn concurrent_job_is_checked_with_the_first() {
     let server = Server::start().await;
     let mut first_came = [0, 0];
     for round in 0..8 {

@@ -60,7 +60,7 @@ fn on(release: &Value, requirement: usize) -> Vec<(usize, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_printed_elsewhere_is_joined_as_what_was_published_here() {
+async fn external_table_is_joined_like_a_release() {
     let server = Server::start().await;
     let mut csv = String::new();
     GzDecoder::new(&include_bytes!("../../../examples/data/adult.csv.gz")[..]).read_to_string(&mut csv).unwrap();
@@ -137,7 +137,7 @@ async fn what_was_printed_elsewhere_is_joined_as_what_was_published_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labels_are_placed_by_the_cut_that_was_stated() {
+async fn labels_are_placed_by_the_declared_cut() {
     let server = Server::start().await;
     let dataset = uploaded(&server, "s", true, PEOPLE).await;
     let holds = uploaded(&server, "s", true, PRINTED).await;
@@ -246,7 +246,7 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_placed_or_read_is_refused_where_it_is_named() {
+async fn unplaceable_external_rows_are_refused() {
     let server = Server::start().await;
     let asked = |survey: &Value| json!([anonymity(&[new("job"), of(survey, "disease")], &[new("#key")], 2)]);
     let document = |survey: &Value| sequential(&["name", "job"], &[survey], None, asked(survey));
@@ -327,7 +327,7 @@ async fn what_cannot_be_placed_or_read_is_refused_where_it_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_entered_is_held_against_the_dataset() {
+async fn statement_is_checked_against_the_dataset() {
     let server = Server::start().await;
     let holds = uploaded(&server, "s", true, PRINTED).await;
     let path = "/v1/series/s/disclosures";
@@ -366,7 +366,7 @@ async fn what_is_entered_is_held_against_the_dataset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rows_are_for_those_who_may_see_originals() {
+async fn external_rows_need_the_internal_scope() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let dataset = uploaded(&admin, "s", true, PEOPLE).await;

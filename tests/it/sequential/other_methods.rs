@@ -122,7 +122,7 @@ fn untreed(mut document: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_without_a_taxonomy_are_published_as_they_are_or_not_at_all() {
+async fn texts_without_taxonomy_are_exact_or_suppressed() {
     let server = Server::start().await;
     let dataset = server.dataset(PEOPLE).await;
     let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
@@ -242,7 +242,7 @@ async fn chain(server: &Server, names: [&str; 3]) -> [Value; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attributes_under_other_names_are_joined_as_what_they_are() {
+async fn renamed_attributes_are_joined() {
     let server = Server::start().await;
     let [_, second, third] = chain(&server, ["job", "job", "job"]).await;
     assert!(third["method_details"].get("renamed").is_none());
@@ -287,7 +287,7 @@ async fn attributes_under_other_names_are_joined_as_what_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alias_is_joined_as_what_it_stands_for() {
+async fn aliases_are_joined_as_their_attribute() {
     let server = Server::start().await;
     let uploaded = |csv: String| server.upload("series=s&same_people=false&reason=test", csv);
     let first = text(&uploaded(TOWNS.to_owned()).await.ok(201)["id"]);
@@ -351,7 +351,7 @@ fn census(rows: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_census_beside_sets_of_its_values() {
+async fn census_composes_with_generalized_sets() {
     let server = Server::start().await;
     let csv = census(600);
     let values = Values::of(&csv);
@@ -408,7 +408,7 @@ async fn the_census_beside_sets_of_its_values() {
 }
 
 #[test]
-fn by_the_command_line_names_and_what_is_suppressed_are_verified() {
+fn command_verifies_renamed_and_suppressed_attributes() {
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
     let mut document = sequential(

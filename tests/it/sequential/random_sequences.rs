@@ -187,7 +187,7 @@ fn document(random: &mut Random, beside: &[EarlierRelease]) -> Value {
 }
 
 #[test]
-fn what_the_search_says_of_joins_is_what_the_audit_finds() {
+fn search_and_join_attack_agree() {
     let tree = Arc::new(read_levels(LEVELS.as_bytes()).unwrap());
     let mut released = BTreeMap::new();
     for seed in 0..SEQUENCES * seeds() {

@@ -6,7 +6,7 @@ use super::releases::{PEOPLE, TOWNS, anonymity, linkability, new, of, plain, seq
 use crate::support::harness::{Server, kind};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_published_is_refused_with_its_reason() {
+async fn infeasible_specification_is_refused_with_reason() {
     let server = Server::start().await;
     let dataset = server.dataset(PEOPLE).await;
     let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;

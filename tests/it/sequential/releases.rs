@@ -168,7 +168,7 @@ async fn the_tables_of_the_slides_one_after_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn linkability_and_what_the_join_attack_tells() {
+async fn join_attack_reports_linkability() {
     let server = Server::start().await;
     let dataset = server.dataset(PEOPLE).await;
     let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
@@ -239,7 +239,7 @@ pub(super) const TOWNS: &str = "name,job,class,disease,town\n\
     Bob,Driver,c3,Cancer,B\nBob,Driver,c3,HIV,A\nCathy,Engineer,c4,HIV,B\nCathy,Engineer,c4,Cancer,B\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_third_release_keeps_what_the_second_promised() {
+async fn third_release_satisfies_rules_of_the_second() {
     let server = Server::start().await;
     let dataset = server.dataset(TOWNS).await;
     let first = server.publish(&dataset, plain(&["job", "disease"])).await;

@@ -51,7 +51,7 @@ async fn a_dataset_is_described_as_the_contract_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_says_what_the_job_then_does() {
+async fn plan_equals_the_outcome_of_the_job() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let plan = server.post("/v1/plans", &json!({"dataset": dataset, "method": hospital_method()})).await.ok(200);

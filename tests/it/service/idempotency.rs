@@ -64,7 +64,7 @@ async fn a_failed_upload_lets_go_of_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_while_the_first_upload_runs_is_told_to_come_back() {
+async fn repeat_during_first_upload_is_a_conflict() {
     let server = Server::start().await;
     let mut first = admitted(&server, "k", HOSPITAL.len()).await;
     let busy = upload(&server, "k", "name=t", HOSPITAL).await;
@@ -148,7 +148,7 @@ async fn keys_have_1_to_255_visible_characters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_beyond_the_quota_are_refused() {
+async fn jobs_above_the_quota_are_refused() {
     let server = Server::start_with(|config| config.max_queued_jobs = 0).await;
     let dataset = server.dataset(HOSPITAL).await;
     let document = json!({"dataset": dataset, "method": hospital_method()});
@@ -161,7 +161,7 @@ async fn jobs_beyond_the_quota_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_and_plans_beyond_their_places_are_refused() {
+async fn uploads_and_plans_above_limits_are_refused() {
     let server = Server::start_with(|config| {
         config.max_uploads = 1;
         config.max_plans = 0;

@@ -277,7 +277,7 @@ async fn damaged_files_are_refused_and_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_no_place_in_a_table_is_named() {
+async fn unsupported_values_are_reported_with_position() {
     let server = Server::start().await;
     let refused = |array: ArrayRef| {
         let batch = RecordBatch::try_from_iter_with_nullable([("x", array, true)]).unwrap();

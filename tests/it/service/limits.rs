@@ -182,7 +182,7 @@ const JOB: &str = "POST /v1/jobs HTTP/1.1\r\nContent-Type: application/json\r\n"
 const FORM: &str = "POST /v1/datasets HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_sends_nothing_loses_the_place() {
+async fn silent_upload_times_out() {
     let idle: fn(&mut guardian::config::Config) = |config| config.request_limits.upload_idle_seconds = 1;
     let total: fn(&mut guardian::config::Config) = |config| config.request_limits.max_upload_seconds = 1;
     for limited in [idle, total] {
@@ -204,7 +204,7 @@ async fn who_sends_nothing_loses_the_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_too_many_is_told_when_to_come_again() {
+async fn request_above_the_limit_gets_retry_after() {
     let server = Server::start_with(|config| config.request_limits.max_requests = 1).await;
     // once it is told to go on, it has the one place
     let slow = admitted(&server, "slow", 100_000).await;
@@ -241,7 +241,7 @@ async fn a_flood_is_answered_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_beyond_the_limit_wait() {
+async fn connections_above_the_limit_wait() {
     let server = Server::start_with(|config| config.request_limits.max_connections = 1).await;
     let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
     let mut first = TcpStream::connect(server.authority()).await.unwrap();
@@ -306,7 +306,7 @@ async fn waiting_and_downloading_have_places_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_beyond_the_memory_is_refused_before_it_is_queued() {
+async fn job_above_the_memory_budget_is_refused() {
     let server = Server::start_with(|config| config.job_limits.memory_budget = Some(1000)).await;
     let dataset = server.dataset(HOSPITAL).await;
     let document = json!({"dataset": dataset, "method": hospital_method()});

@@ -152,7 +152,7 @@ async fn every_version_stays_as_it_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_taxonomy_is_refused() {
+async fn malformed_taxonomy_is_refused() {
     let server = Server::start().await;
     let put = async |tree: Value| server.put("/v1/taxonomies/t", &json!({"taxonomy": tree})).await;
     let answer = put(json!({"Any": {"a": ["x", "y"], "b": ["x", "y", []], "c": {}}})).await;
@@ -218,7 +218,7 @@ async fn a_stored_taxonomy_is_written_out_in_the_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn holes_are_told_by_their_number_and_by_where_to_look() {
+async fn uncovered_values_are_counted_with_a_link() {
     let server = Server::start().await;
     let dataset = server.dataset(workers()).await;
     let missing = async |answer: &Answer, number: u64| {

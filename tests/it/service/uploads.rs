@@ -94,7 +94,7 @@ async fn missing_and_empty_survive_to_the_published_part() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn types_are_inferred_or_stated() {
+async fn types_are_inferred_or_declared() {
     let server = Server::start().await;
     let csv = "int,zip,dec,text\n5,01234,1.5,a\n-7,99999,2,b\n10,1,3.25,c\n";
     let kinds = |dataset: &Value| -> Vec<String> {

@@ -424,12 +424,12 @@ impl Process {
 
     /// SIGTERM; how it ended.
     pub(crate) fn terminate(&mut self) -> ExitStatus {
-        self.tell_to_stop();
+        self.send_stop_signal();
         self.child.wait().unwrap()
     }
 
     /// SIGTERM.
-    pub(crate) fn tell_to_stop(&mut self) {
+    pub(crate) fn send_stop_signal(&mut self) {
         let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }

@@ -216,7 +216,7 @@ fn rules(random: &mut Random, of: &[usize]) -> Vec<Value> {
 /// Whatever tables somebody publishes of some rows: where the judge says that a rule holds, no world-counting adversary learns
 /// more than it allows.
 #[test]
-fn what_is_said_to_hold_does() {
+fn verified_rules_hold() {
     let (mut held, mut broken, mut skipped, mut plain_guards) = (0, 0, 0, 0);
     for seed in 0..2000 * seeds() {
         let mut random = Random(seed);
@@ -286,7 +286,7 @@ fn what_is_said_to_hold_does() {
 
 /// What this crate publishes is said to hold, and does.
 #[test]
-fn what_is_published_is_verified_and_gives_nobody_away() {
+fn releases_are_verified_without_findings() {
     let (mut published, mut refused) = (0, 0);
     for seed in 0..150 * seeds() {
         let mut random = Random(seed);
@@ -446,7 +446,7 @@ async fn values_that_never_go_together_are_crossed_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
+async fn negative_association_needs_bounded_buckets() {
     let server = Server::start().await;
     let rows: String = (0..9000).map(|i| format!("{},{},s{}\n", i % 100, i / 100, i % 8000)).collect();
     let method = json!({"type": "bucketize", "quasi_identifiers": ["a", "b"], "sensitive": "s",
@@ -476,7 +476,7 @@ async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crossing_out_is_for_those_who_may_know_what_the_original_says() {
+async fn negative_association_needs_the_internal_scope() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let release = admin.publish(&admin.dataset(planted()).await, thirds(Some(1))).await;

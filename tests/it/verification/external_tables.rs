@@ -310,7 +310,7 @@ fn check<'a>(found: &'a Value, name: &str) -> &'a Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_is_verified_from_its_own_parts_and_faults_in_them_are_found() {
+async fn release_is_verified_from_its_parts() {
     let server = Server::start().await;
     let method = hospital_method();
     let manifest = server.publish(&server.dataset(HOSPITAL).await, json!({"method": method})).await;

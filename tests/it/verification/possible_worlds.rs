@@ -349,7 +349,7 @@ fn no_posterior_exceeds_its_bound() {
 /// A combination, all sensitive attributes in one part, and attributes behind the same buckets: by themselves, and beside a second
 /// release.
 #[test]
-fn no_posterior_exceeds_its_bound_where_several_attributes_are_protected() {
+fn posteriors_of_several_attributes_are_bounded() {
     for (shape, seeded, enough) in [(Shape::Joint, 3_000, 60), (Shape::Multi, 3_000, 60), (Shape::Tied, 600, 60)] {
         let (mut checked, mut pairs, mut reached) = (0, 0, 0);
         for seed in 0..seeded * seeds() {
@@ -367,7 +367,7 @@ fn no_posterior_exceeds_its_bound_where_several_attributes_are_protected() {
 /// Whoever knows how often each pair of the two values occurs rules out most worlds. Behind the same buckets that tells nothing
 /// more of anybody; in two tables it does.
 #[test]
-fn attributes_that_tell_each_other_need_the_same_buckets() {
+fn correlated_attributes_need_the_same_buckets() {
     let names = ["q".to_owned(), "s".to_owned(), "t".to_owned()];
     let (mut checked, mut told_apart) = (0, 0);
     for seed in 0..80 * seeds() {

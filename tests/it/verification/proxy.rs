@@ -37,7 +37,7 @@ fn share(ratio: &Value) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tables_of_diagnoses_tell_more_than_either() {
+async fn two_diagnosis_tables_reveal_more_than_one() {
     let server = Server::start().await;
     let dataset = server.dataset(discharges()).await;
     let known = "age, sex, race, care_days, region, dc_month, payor_primary";
@@ -126,7 +126,7 @@ async fn it_is_played_on_tables_that_come_with_their_original() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_those_who_may_know_what_the_original_says() {
+async fn proxy_attack_needs_the_internal_scope() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
     let release = admin.publish(&admin.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;

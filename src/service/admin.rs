@@ -1,4 +1,4 @@
-//! What an operator reads and decides beside the service: the audit log, and the settings of tenants.
+//! Administration of a store from the command line: the audit log and the options of tenants.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::config::StoreOptions;
 use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
 use crate::store::OpenStore;
 
-/// So many lines of the log are read at once.
+/// The page size of the audit log.
 const LOG_PAGE_LINES: u32 = 1000;
 
-/// The books of a store, open for a command.
+/// Administration of a store for a command.
 pub struct AdminOps {
     store: OpenStore,
     clock: Clock,
 }
 
 impl AdminOps {
-    /// Opens the store.
+    /// Opens the store of the options.
     ///
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
@@ -31,7 +31,7 @@ impl AdminOps {
         Ok(Self { store, clock: Clock::system() })
     }
 
-    /// Every tenant that has a key or settings.
+    /// Every tenant with a key or options.
     ///
     /// # Errors
     /// [`StartError`]
@@ -39,7 +39,7 @@ impl AdminOps {
         Ok(self.store.shared().tenants().await?)
     }
 
-    /// Decides whether a tenant's releases are approved by another key only than the submitter's.
+    /// Sets whether the approving key of a release must differ from the submitter's.
     ///
     /// # Errors
     /// [`StartError`]
@@ -66,7 +66,7 @@ impl AdminOps {
         Ok(self.store.shared().audit(tenant, filter, cursor, LOG_PAGE_LINES).await?)
     }
 
-    /// Ends every connection.
+    /// Closes all connections of the store.
     pub async fn close(self) {
         self.store.close().await;
     }
