@@ -1,6 +1,6 @@
 use crate::control::Cancelled;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{PlanError, PlanRefusal};
+use crate::publish::{PlanError, PlanRefusal, PublishError};
 use crate::verifier::VerifierError;
 
 /// Why a release did not come about.
@@ -36,6 +36,17 @@ impl From<PlanError> for EngineError {
         match unplanned {
             PlanError::Refused(refusal) => refusal.into(),
             PlanError::Cancelled(cancelled) => cancelled.into(),
+        }
+    }
+}
+
+impl From<PublishError> for EngineError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Cancelled(cancelled) => cancelled.into(),
+            PublishError::Slicing(_) | PublishError::Generalize(_) | PublishError::NotDrawn => {
+                Self::bug(error.to_string())
+            }
         }
     }
 }

@@ -28,7 +28,17 @@ impl<'a> BucketRows<'a> {
         Self { labels, starts }
     }
 
-    /// How many rows each label has, label 1 first.
+    /// Label of each row.
+    pub(super) const fn labels(&self) -> &'a [u32] {
+        self.labels
+    }
+
+    /// Number of labels.
+    pub(super) const fn groups(&self) -> u32 {
+        (self.starts.len() - 1) as u32
+    }
+
+    /// Number of rows of each label, label 1 first.
     pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
         self.starts.windows(2).map(|group| group[1] - group[0])
     }

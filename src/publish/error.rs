@@ -1,12 +1,14 @@
+use super::generalize::GeneralizeError;
+use super::slicing::SlicingError;
 use crate::control::Cancelled;
 use crate::problem::Fault;
 
-/// Why nothing was planned.
+/// Why there is no plan.
 #[derive(Debug)]
 pub enum PlanError {
-    /// The caller's answer.
+    /// The specification or the data has faults.
     Refused(PlanRefusal),
-    /// It was told to stop.
+    /// The job was cancelled.
     Cancelled(Cancelled),
 }
 
@@ -22,6 +24,41 @@ impl From<Cancelled> for PlanError {
     }
 }
 
-/// The caller's answer: why nothing can be published.
+/// The faults for which nothing can be published.
 #[derive(Debug)]
 pub struct PlanRefusal(pub Vec<Fault>);
+
+/// Why the tables of a feasible design were not made. All but a cancellation are bugs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The job was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// A sliced table has no valid buckets.
+    #[error("a sliced table cannot be made: {0}")]
+    Slicing(SlicingError),
+    /// A generalized table has no valid classes.
+    #[error("a generalized table cannot be made: {0}")]
+    Generalize(GeneralizeError),
+    /// The plan drew no buckets for a decomposition.
+    #[error("a decomposition has no buckets")]
+    NotDrawn,
+}
+
+impl From<SlicingError> for PublishError {
+    fn from(error: SlicingError) -> Self {
+        match error {
+            SlicingError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            other => Self::Slicing(other),
+        }
+    }
+}
+
+impl From<GeneralizeError> for PublishError {
+    fn from(error: GeneralizeError) -> Self {
+        match error {
+            GeneralizeError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            other => Self::Generalize(other),
+        }
+    }
+}

@@ -3,21 +3,21 @@ use crate::privacy::{Dependency, PrivacyRule, TableSchema};
 use crate::publication::EarlierReleases;
 use crate::random::RandomStreams;
 
-/// What a method plans with.
+/// Input of a plan.
 pub struct PlanInput<'a> {
     /// Counts of single attributes.
     pub counts: &'a dyn AttributeCounts,
-    /// The name each attribute is published under.
+    /// Published name of each attribute.
     pub published_names: &'a [String],
-    /// The tables that the ledger holds of the same people.
+    /// Tables that the ledger records of the same data subjects.
     pub earlier: &'a [TableSchema],
-    /// The rules that stand since earlier releases.
+    /// Rules that earlier releases promised.
     pub active_rules: &'a [PrivacyRule],
-    /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
+    /// Dependencies that the adversary knows. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
-    /// What is read back of earlier releases, for what is made beside them.
+    /// Earlier releases that a sequential release is joined with.
     pub beside: Option<&'a EarlierReleases>,
-    /// The rows; `None` while only counts are known. What looks at the data then decides nothing.
+    /// The rows; `None` while only counts are known. A choice that needs rows is then left undecided.
     pub rows: Option<PlanRows<'a>>,
 }
 
@@ -26,6 +26,6 @@ pub struct PlanInput<'a> {
 pub struct PlanRows<'a> {
     /// The table, its rows already permuted secretly.
     pub table: &'a Table,
-    /// The randomness that the release will be drawn from, so that a plan sees the very buckets that come out.
+    /// Randomness of the release: a plan sees the buckets that are published.
     pub streams: &'a RandomStreams,
 }

@@ -1,11 +1,12 @@
-//! Making the tables of a design: raw projections, and buckets with their parts.
+//! Parts of plain, bucketized and sliced tables.
 
-use super::arrange;
+use super::arrange::{self, BucketRows};
 use super::assign::{BucketAssignment, Labels};
-use super::bucketize;
-use super::design::Bucketized;
+use super::bucketize::{self, Counterfeit};
+use super::designed_table::Bucketized;
+use super::error::PublishError;
 use super::generalize;
-use super::slicing::{SlicedTable, SlicingPlan};
+use super::slicing::{SlicedDesign, SlicedTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{Attr, AttrSet, Column, Table};
@@ -15,91 +16,84 @@ use crate::publication::{
 };
 use crate::random::RandomStreams;
 
-pub(super) type MadeTable = (Vec<(Part, PartContents)>, TableProtection, TableWitness);
+/// A finished table.
+pub(super) struct MadeTable {
+    pub(super) parts: Vec<(Part, PartContents)>,
+    pub(super) protection: TableProtection,
+    pub(super) witness: TableWitness,
+}
 
-/// Makes one table.
+/// Maker of the tables of a design.
 pub(super) struct TableMaker<'a> {
     pub(super) table: &'a Table,
     pub(super) published_names: &'a [String],
+    pub(super) streams: &'a RandomStreams,
     pub(super) control: &'a Control,
 }
 
+/// Counterfeits of a table and the label of the bucket of each.
+struct LabelledCounterfeits {
+    values: Vec<Counterfeit>,
+    labels: Vec<u32>,
+}
+
 impl TableMaker<'_> {
-    pub(super) fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
+    /// A table of exact tuples.
+    pub(super) fn plain(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
         let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
-        Ok((vec![self.part("rows", &attrs, columns, None)], TableProtection::Plain, TableWitness::Plain))
+        let parts = vec![self.part("rows", &attrs, columns, None)];
+        Ok(MadeTable { parts, protection: TableProtection::Plain, witness: TableWitness::Plain })
     }
 
+    /// A table of a part of known attributes, and sensitive parts.
     pub(super) fn bucketized(
         &self,
         attributes: AttrSet,
         bucketized: &Bucketized,
         name: &TableName,
-        streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, guards, planned, .. } = bucketized;
-        let assignment = bucketized.draw(self.table, streams, self.control)?;
+        let assignment = bucketized.draw(self.table, self.streams, self.control)?;
         let buckets = assignment.buckets;
-        let fakes = match (planned, bucketize::protected(bucketized)) {
-            (Some(planned), Some(attr)) => {
-                let mut stream = streams.stream(&bucketize::counterfeits_label(attr));
-                planned.counterfeits(self.table, attr, (&assignment.bucket_of, buckets), &mut stream, self.control)?
-            }
-            _ => None,
-        };
-        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
-        let labels_of_fakes = fakes.as_ref().map(|fakes| {
-            let bucket_of = fakes.iter().map(|(bucket, _)| *bucket).collect();
-            labels.of_rows(BucketAssignment { bucket_of, buckets })
+        let counterfeits = self.counterfeits(bucketized, &assignment)?;
+        let labels = self.labels(buckets, name);
+        let counterfeits = counterfeits.map(|values| {
+            let bucket_of = values.iter().map(|counterfeit| counterfeit.bucket).collect();
+            LabelledCounterfeits { values, labels: labels.of_rows(BucketAssignment { bucket_of, buckets }) }
         });
         let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::BucketRows::new(&labels_of_rows, buckets);
-        let part = |name: String, attributes: AttrSet| {
-            let attrs: Vec<Attr> = attributes.iter().collect();
-            if let (Some(fakes), Some(labels_of_fakes), [attr]) = (&fakes, &labels_of_fakes, &attrs[..])
-                && name == "sa"
-            {
-                return self.with_counterfeits(*attr, (&labels_of_rows, labels_of_fakes), fakes, buckets);
-            }
-            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
-        };
+        let rows = BucketRows::new(&labels_of_rows, buckets);
         let known = attributes.minus(bucketized.sensitive());
-        let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
-        let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
-        let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
-        Ok((parts, TableProtection::Guarding(guards.clone()), TableWitness::Buckets(labels_of_rows)))
+        let mut parts = vec![self.bucket_part("qi", known, &rows)?];
+        match (&bucketized.parts[..], &counterfeits) {
+            ([only], Some(counterfeits)) => parts.push(self.part_with_counterfeits(*only, &rows, counterfeits)?),
+            ([only], None) => parts.push(self.bucket_part("sa", *only, &rows)?),
+            (several, _) => {
+                for (part, number) in several.iter().zip(1..) {
+                    parts.push(self.bucket_part(&format!("sa{number}"), *part, &rows)?);
+                }
+            }
+        }
+        let protection = TableProtection::Guarding(bucketized.guards.clone());
+        Ok(MadeTable { parts, protection, witness: TableWitness::Buckets(labels_of_rows) })
     }
 
-    pub(super) fn sliced(
-        &self,
-        slicing: &SlicingPlan,
-        name: &TableName,
-        streams: &RandomStreams,
-    ) -> Result<MadeTable, Cancelled> {
-        let SlicedTable { buckets: assignment, boxes, .. } = slicing.draw(self.table, self.control)?;
-        let buckets = assignment.buckets;
-        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
-        let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::BucketRows::new(&labels_of_rows, buckets);
-        let parts = slicing.decided().iter().zip(&boxes).zip(1..).map(|((column, boxes), number)| {
-            let attrs: Vec<Attr> = column.iter().collect();
+    /// A table of columns that are permuted within buckets.
+    pub(super) fn sliced(&self, sliced: &SlicedDesign, name: &TableName) -> Result<MadeTable, PublishError> {
+        let SlicedTable { buckets, boxes, columns } = sliced.draw(self.table, self.control)?;
+        let number = buckets.buckets;
+        let labels_of_rows = self.labels(number, name).of_rows(buckets);
+        let rows = BucketRows::new(&labels_of_rows, number);
+        let sensitive = sliced.plan.sensitive;
+        let parts = columns.iter().zip(&boxes).zip(1..).map(|((column, boxes), number)| {
             let name = format!("c{number}");
-            let Some(boxes) = boxes else {
-                let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-                return Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))));
-            };
-            let boxed = self.boxed(&attrs, slicing.sensitive, boxes);
-            let places: Vec<Attr> = boxed.attributes().iter().collect();
-            let columns = arrange::arranged(&boxed, &places, Some(&groups), self.control)?;
-            let (mut part, contents) = self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes())));
-            let shared = part.columns.iter_mut().filter(|column| column.attribute != slicing.sensitive);
-            shared.for_each(|column| column.cells = CellContent::Interval);
-            Ok((part, contents))
+            match boxes {
+                Some(boxes) => self.boxed_part(&name, *column, BoxedColumn { sensitive, boxes }, &rows),
+                None => self.bucket_part(&name, *column, &rows),
+            }
         });
         let parts = parts.collect::<Result<_, _>>()?;
-        let protection = slicing.diversity.protection(slicing.decided(), slicing.sensitive);
+        let protection = sliced.plan.diversity.protection(&columns, sensitive);
         let witness = match boxes.iter().all(Option::is_none) {
             true => TableWitness::Buckets(labels_of_rows),
             false => TableWitness::Boxes {
@@ -107,41 +101,84 @@ impl TableMaker<'_> {
                 boxes: boxes.into_iter().map(|boxes| boxes.map(|boxes| boxes.bucket_of).unwrap_or_default()).collect(),
             },
         };
-        Ok((parts, protection, witness))
+        Ok(MadeTable { parts, protection, witness })
     }
 
-    /// The columns of `attrs`, each value but the sensitive ones being the interval of its box.
-    fn boxed(&self, attrs: &[Attr], sensitive: Attr, boxes: &BucketAssignment) -> Table {
-        let column = |attr: &Attr| match *attr == sensitive {
+    /// Random labels of the buckets of a table.
+    pub(super) fn labels(&self, buckets: u32, name: &TableName) -> Labels {
+        Labels::draw(buckets, &mut self.streams.stream(&format!("{name}/labels")))
+    }
+
+    /// Counterfeits of each bucket, if the plan asks for any.
+    fn counterfeits(
+        &self,
+        bucketized: &Bucketized,
+        assignment: &BucketAssignment,
+    ) -> Result<Option<Vec<Counterfeit>>, Cancelled> {
+        let (Some(planned), Some(attr)) = (bucketized.planned(), bucketized.protected()) else { return Ok(None) };
+        let mut stream = self.streams.stream(&bucketize::counterfeits_label(attr));
+        planned.counterfeits(self.table, attr, assignment, &mut stream, self.control)
+    }
+
+    /// A part of exact tuples in buckets.
+    pub(super) fn bucket_part(
+        &self,
+        name: &str,
+        attributes: AttrSet,
+        rows: &BucketRows<'_>,
+    ) -> Result<(Part, PartContents), Cancelled> {
+        let attrs: Vec<Attr> = attributes.iter().collect();
+        let columns = arrange::arranged(self.table, &attrs, Some(rows), self.control)?;
+        Ok(self.part(name, &attrs, columns, Some(Labels::column(rows.sizes()))))
+    }
+
+    /// A part whose values, the sensitive ones apart, are the intervals of their boxes.
+    fn boxed_part(
+        &self,
+        name: &str,
+        attributes: AttrSet,
+        boxed: BoxedColumn<'_>,
+        rows: &BucketRows<'_>,
+    ) -> Result<(Part, PartContents), Cancelled> {
+        let attrs: Vec<Attr> = attributes.iter().collect();
+        let column = |attr: &Attr| match *attr == boxed.sensitive {
             true => self.table.column(*attr).clone(),
-            false => generalize::interval_cells(self.table.column(*attr), boxes),
+            false => generalize::interval_cells(self.table.column(*attr), boxed.boxes),
         };
-        Table::new(
+        let table = Table::new(
             attrs.iter().map(|attr| self.table.name(*attr).to_owned()).collect(),
             attrs.iter().map(column).collect(),
-        )
+        );
+        let all: Vec<Attr> = table.attributes().iter().collect();
+        let columns = arrange::arranged(&table, &all, Some(rows), self.control)?;
+        let (mut part, contents) = self.part(name, &attrs, columns, Some(Labels::column(rows.sizes())));
+        let shared = part.columns.iter_mut().filter(|column| column.attribute != boxed.sensitive);
+        shared.for_each(|column| column.cells = CellContent::Interval);
+        Ok((part, contents))
     }
 
-    /// The sensitive part with values of nobody among those of the rows.
-    fn with_counterfeits(
+    /// The sensitive part, with counterfeits among the values of the rows. Counterfeits exist of one attribute alone.
+    fn part_with_counterfeits(
         &self,
-        attr: Attr,
-        (labels, labels_of_fakes): (&[u32], &[u32]),
-        fakes: &[(u32, u32)],
-        buckets: u32,
+        sensitive: AttrSet,
+        rows: &BucketRows<'_>,
+        counterfeits: &LabelledCounterfeits,
     ) -> Result<(Part, PartContents), Cancelled> {
+        let Some(attr) = sensitive.iter().next() else { return self.bucket_part("sa", sensitive, rows) };
         let Column { domain, codes } = self.table.column(attr);
-        let codes = bucketize::with_counterfeits(codes, domain.len(), fakes);
+        let codes = bucketize::with_counterfeits(codes, domain.len(), &counterfeits.values);
         let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
-        let labels: Vec<u32> = labels.iter().chain(labels_of_fakes).copied().collect();
-        let groups = arrange::BucketRows::new(&labels, buckets);
-        let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
-        let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(groups.sizes())));
-        let per_bucket = fakes.len() as u32 / buckets.max(1);
+        let labels: Vec<u32> = rows.labels().iter().chain(&counterfeits.labels).copied().collect();
+        let buckets = rows.groups();
+        let all = BucketRows::new(&labels, buckets);
+        let columns = arrange::arranged(&alone, &[Attr(0)], Some(&all), self.control)?;
+        let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(all.sizes())));
+        let per_bucket = counterfeits.values.len() as u32 / buckets.max(1);
         part.rows = RowMeaning::TuplesAndCounterfeits { per_bucket };
         Ok((part, contents))
     }
 
+    /// A part of exact cells.
     pub(super) fn part(
         &self,
         name: &str,
@@ -170,4 +207,11 @@ impl TableMaker<'_> {
         };
         (description, PartContents { buckets, columns })
     }
+}
+
+/// A generalized column of a sliced table.
+struct BoxedColumn<'a> {
+    sensitive: Attr,
+    /// Box of each row.
+    boxes: &'a BucketAssignment,
 }

@@ -1,4 +1,6 @@
-//! How it is made to hold: one module per method, all returning the shape of `publication`.
+//! Publishing methods: one module per method, all returning the shape of `publication`.
+//!
+//! A plan turns a specification into a [`Design`]; [`execute`] makes the tables of the design.
 
 pub mod anatomy;
 mod arrange;
@@ -6,8 +8,11 @@ pub mod assign;
 pub mod bucketize;
 pub mod decompose;
 mod design;
+mod designed_rule;
+mod designed_table;
 mod dispatch;
 mod error;
+mod execute;
 pub mod generalize;
 mod input;
 mod make;
@@ -19,9 +24,12 @@ mod single;
 pub mod slicing;
 pub mod versatile;
 
-pub use design::{Bucketized, CandidateScores, Decision, Design, DesignedRule, DesignedTable, Generalized};
-pub use dispatch::{Method, plan, publish};
-pub use error::{PlanError, PlanRefusal};
+pub use design::{CandidateScores, Decision, Design, Enforcement};
+pub use designed_rule::{DesignedRule, RuleRejection};
+pub use designed_table::{BucketPlan, Bucketized, DesignedTable, Generalized, TableDesign};
+pub use dispatch::plan;
+pub use error::{PlanError, PlanRefusal, PublishError};
+pub use execute::execute;
 pub use input::{PlanInput, PlanRows};
-pub use proposed::{check_proposed as judge_proposed, redundant};
+pub use proposed::{check_proposed, redundant};
 pub use published::Published;

@@ -1,17 +1,20 @@
-//! A schema that somebody proposes, judged under the rules of a specification. Never executed.
+//! Check of proposed tables under the rules of a specification. They are never published.
 
+use super::design::Design;
+use super::designed_table::{Bucketized, DesignedTable};
 use super::error::PlanRefusal;
 use super::input::PlanInput;
-use super::{Bucketized, Decision, Design, DesignedTable, anatomy, versatile};
+use super::{anatomy, versatile};
 use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 
-/// The rules of `method` in the tables that are proposed in place of its own. A table that is to be bucketized keeps the
-/// strongest guarantees of all rules, of this job or protection, into its sensitive attribute; of none where there are none.
+/// Judges the rules of `method` in proposed tables.
+///
+/// A bucketized table keeps the strongest guarantees of all rules into its sensitive attribute, those of this job and active ones.
 ///
 /// # Errors
-/// [`PlanRefusal`] when the rules cannot even be stated.
+/// [`PlanRefusal`] if the method or its rules do not apply to proposed tables.
 pub fn check_proposed(
     method: &MethodSpec,
     tables: &[ProposedTable],
@@ -39,24 +42,25 @@ pub fn check_proposed(
         DesignedTable::new(table.attributes, bucketized)
     };
     let tables = tables.iter().map(designed).collect();
-    let mut design = Design { tables, rules, used_dependencies, decision: Decision::ByRules };
+    let mut design = Design { used_dependencies, ..Design::new(tables, rules) };
     design.judge();
     Ok(design)
 }
 
-/// The bucketized tables of `design`, by index, that guard no rule, of this job or protection, beside the `earlier` tables: their
-/// buckets protect nothing.
+/// Indexes of the bucketized tables of `design` that guard no rule, next to the `earlier` tables.
+///
+/// Their buckets protect nothing: no rule of this job and no active rule needs them.
 #[must_use]
-pub fn redundant(design: &Design, earlier: &[TableSchema], protection: &[PrivacyRule]) -> Vec<usize> {
+pub fn redundant(design: &Design, earlier: &[TableSchema], active_rules: &[PrivacyRule]) -> Vec<usize> {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(earlier);
-    let mut active = vec![false; schemas.len()];
+    let mut guards = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
-    for rule in kept.chain(protection.iter().copied()) {
+    for rule in kept.chain(active_rules.iter().copied()) {
         if let RuleStatus::Guardian { table, .. } = privacy::judge(&schemas, &rule) {
-            active[table] = true;
+            guards[table] = true;
         }
     }
-    let bucketized = design.tables.iter().enumerate().filter(|(_, table)| table.bucketized.is_some());
-    bucketized.map(|(index, _)| index).filter(|&index| !active[index]).collect()
+    let bucketized = design.tables.iter().enumerate().filter(|(_, table)| table.bucketized().is_some());
+    bucketized.map(|(index, _)| index).filter(|&index| !guards[index]).collect()
 }

@@ -1,11 +1,11 @@
 use crate::publication::{Publication, PublicationCells, Witness};
 
-/// What a method returns: the description, the cells and the secret assignment.
+/// Result of executing a design: the description, the cells and the witness.
 pub struct Published {
-    /// The tables and how the rules stand.
+    /// The tables, and why each rule holds.
     pub publication: Publication,
     /// The cells, in canonical order.
     pub contents: PublicationCells,
-    /// Which row of the table went where.
+    /// Buckets, classes and places of the original rows; secret.
     pub witness: Witness,
 }

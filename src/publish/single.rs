@@ -1,21 +1,24 @@
-//! A table of one part that has every row once, with texts in place of some values.
+//! A table of one part that holds every row once, with shared cells in place of some values.
 
 use std::sync::Arc;
 
+use super::make::MadeTable;
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{AttributeType, Codes, Column, Domain, Interner};
-use crate::publication::{
-    Part, PartContents, PublishedColumn, PublishedTable, RowMeaning, TableName, TableProtection, TableWitness,
-};
+use crate::publication::{Part, PartContents, PublishedColumn, RowMeaning, TableProtection, TableWitness};
 
-/// The table of `columns`, its rows in canonical order; the witness says which row stands where.
+/// A column with its description.
+pub(super) type DescribedColumn = (PublishedColumn, Column);
+
+/// The table of `columns`, its rows in canonical order. The witness is the place of each row.
 pub(super) fn of_one_part(
-    (name, protection): (TableName, TableProtection),
-    (described, columns): (Vec<PublishedColumn>, Vec<Column>),
+    columns: Vec<DescribedColumn>,
     rows: usize,
+    protection: TableProtection,
     control: &Control,
-) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
+) -> Result<MadeTable, Cancelled> {
+    let (descriptions, columns): (Vec<PublishedColumn>, Vec<Column>) = columns.into_iter().unzip();
     let order = canonical(&columns, rows, control)?;
     let columns: Vec<Column> = columns
         .into_iter()
@@ -28,7 +31,7 @@ pub(super) fn of_one_part(
     control.advance(rows as u64)?;
     let part = Part {
         name: "rows".to_owned(),
-        columns: described,
+        columns: descriptions,
         rows: RowMeaning::Tuples,
         bucketed: false,
         len: rows as u64,
@@ -38,11 +41,13 @@ pub(super) fn of_one_part(
         },
     };
     let contents = PartContents { buckets: None, columns };
-    Ok((PublishedTable { name, parts: vec![part], protection }, contents, TableWitness::Rows(places)))
+    Ok(MadeTable { parts: vec![(part, contents)], protection, witness: TableWitness::Rows(places) })
 }
 
-/// A column of texts. `numbers` are their numbers in `texts`, `None` the missing value, and `rows` says at which of these each row has its
-/// text. Each text must be that of some row.
+/// A column of texts.
+///
+/// `numbers` are positions in `texts`, `None` for the missing value, and `rows` is the index into `numbers` of each row. Each text
+/// must be that of some row.
 pub(super) fn column_of_texts(
     mut texts: Interner,
     numbers: &[Option<u32>],
@@ -54,7 +59,7 @@ pub(super) fn column_of_texts(
     Column { codes: Codes::collect(domain.len(), rows.map(|at| codes[at as usize])), domain }
 }
 
-/// The rows in canonical order: by their cells from left to right. One stable pass for each column, the last one first.
+/// Rows in canonical order: by their cells from left to right, with one stable pass per column, the last column first.
 fn canonical(columns: &[Column], rows: usize, control: &Control) -> Result<Vec<u32>, Cancelled> {
     let mut order: Vec<u32> = (0..rows as u32).collect();
     let mut next = vec![0; rows];

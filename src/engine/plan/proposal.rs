@@ -59,7 +59,7 @@ pub(in crate::engine) fn redundant_tables(
         let detail = format!("no table holds {}", left.join(", "));
         notices.push(notice(NoticeKind::AttributeInNoTable, "/schema".to_owned(), detail));
     }
-    let view = |table: &DesignedTable| match &table.bucketized {
+    let view = |table: &DesignedTable| match table.bucketized() {
         Some(bucketized) => {
             let known = table.attributes.minus(bucketized.sensitive());
             TableView::tied(std::iter::once(known).chain(bucketized.parts.iter().copied()))

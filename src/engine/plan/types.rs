@@ -214,7 +214,7 @@ impl<'a> PlanWriter<'a> {
     }
 
     fn table(&self, index: usize, table: &DesignedTable) -> PlanTable {
-        let protection = match &table.bucketized {
+        let protection = match table.bucketized() {
             Some(bucketized) if bucketized.guards.iter().all(|guard| guard.guarantees.is_empty()) => {
                 ProtectionKind::Exclusive
             }
@@ -255,7 +255,7 @@ impl<'a> PlanWriter<'a> {
             guarantee: self.declared(designed.rule.guarantee),
             status,
             because: self.derivation(designed),
-            eligible: designed.ineligible.is_none() && !self.infeasible,
+            eligible: designed.ineligibility().is_none() && !self.infeasible,
             largest_l: designed.largest_l / self.unit.rows(),
             enforced_by,
             violated_by,
@@ -289,7 +289,7 @@ impl<'a> PlanWriter<'a> {
 
     /// What made a rule impossible, added or implied.
     fn derivation(&self, designed: &DesignedRule) -> Option<RuleDerivationForm> {
-        if let Some(dependency) = designed.impossible.or(designed.follows_from) {
+        if let Some(dependency) = designed.determined_by().or(designed.follows_from) {
             return Some(self.dependency(dependency));
         }
         let implying = &self.design.rules[designed.implied_by?];
@@ -301,7 +301,7 @@ impl<'a> PlanWriter<'a> {
 
     /// The rule that a generalized table keeps for k-anonymity.
     fn anonymity_rule(&self, index: usize, table: &DesignedTable) -> Option<PlanRule> {
-        let generalized = table.generalized.as_ref()?;
+        let generalized = table.generalized()?;
         let k = generalized.k?;
         let eligible = k <= generalized.rows;
         Some(PlanRule {
@@ -326,14 +326,14 @@ impl<'a> PlanWriter<'a> {
 fn details_of(design: &Design) -> Option<MethodDetails> {
     let planned = design.planned().find(|planned| planned.faults.is_empty());
     planned.map(PlannedBuckets::method_details).or_else(|| decomposition(design)).or_else(|| {
-        let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
-        Some(MethodDetails::Sequential(Box::new(cut.sequence.clone())))
+        let cut = design.tables.iter().find_map(DesignedTable::sequential)?;
+        Some(MethodDetails::Sequential(Box::new(cut.details.clone())))
     })
 }
 
 /// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.
 fn decomposition(design: &Design) -> Option<MethodDetails> {
-    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref())?;
+    let decomposed = design.tables.iter().find_map(DesignedTable::decomposed)?;
     let drawn = decomposed.drawn.as_deref()?;
     let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
     Some(MethodDetails::Decompose(decomposed.method_details(drawn, &labels)))

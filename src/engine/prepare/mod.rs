@@ -88,7 +88,7 @@ pub(in crate::engine) fn prepare(
         rows,
     };
     let design = match &specification.schema {
-        Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
+        Some(tables) => publish::check_proposed(&specification.method, tables, &input)?,
         None => publish::plan(&specification.method, &input, control)?,
     };
     if let Some(table) = extended {
@@ -113,7 +113,7 @@ impl PreparedRelease {
     pub(in crate::engine) fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
         let rules: Vec<(Option<String>, RuleDemand)> =
             standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
-        let why = |table: &DesignedTable| match &table.bucketized {
+        let why = |table: &DesignedTable| match table.bucketized() {
             Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
             _ if table.stands_alone() => Some("would be exclusive"),
             _ => None,

@@ -6,7 +6,7 @@ use crate::ledger::CompositionViolation;
 use crate::problem::{Kind, Problem};
 use crate::publication::{AdversaryModel, BreachKind, MethodKind, NoticeKind, SlicedDiversity};
 use crate::publish::bucketize::PlannedBuckets;
-use crate::publish::{Decision, Design, DesignedRule};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
 use crate::spec::{MethodSpec, Specification};
 
@@ -91,7 +91,7 @@ pub(in crate::engine) fn unused_names(unknown_values: usize, pointer: &str) -> O
 /// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
 /// concluded, and what is better there.
 pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
-    let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
+    let drawn = design.tables.iter().find_map(|table| table.decomposed()?.drawn.as_deref());
     let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
     let notice = |rule: &DesignedRule| {
         let name = &names[rule.rule.sensitive.index()];
@@ -111,7 +111,7 @@ pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -
 
 /// Of which attributes a value can be concluded, by whom, and what keeps it from them.
 fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
-    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref());
+    let decomposed = design.tables.iter().find_map(DesignedTable::decomposed);
     let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
         return Vec::new();
     };

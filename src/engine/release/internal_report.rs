@@ -8,7 +8,7 @@ use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, mode
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{Boxes, ModelShape, PublishedRows, parted};
 use crate::publication::{ModelKind, Publication, PublishedBytes};
-use crate::publish::Design;
+use crate::publish::{Design, DesignedTable};
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
 use crate::spec::{InternalUtility, MethodSpec};
 use crate::utility::{Feature, Workload};
@@ -105,7 +105,7 @@ pub(in crate::engine) fn classification(
     control: &Control,
 ) -> Result<Option<Classification>, Cancelled> {
     let MethodSpec::Sequential(spec) = &order.specification.method else { return Ok(None) };
-    let cut = design.tables.iter().find_map(|designed| designed.cut.as_ref());
+    let cut = design.tables.iter().find_map(DesignedTable::sequential);
     let (Some(class), Some(cut)) = (spec.class, cut) else { return Ok(None) };
     let table = order.table;
     // which rows are held back tells nobody anything: the report is for the holder alone

@@ -184,7 +184,7 @@ impl DescribedRelease<'_> {
         let Self { order, prepared, publication } = self;
         let mut internal = internal_report::report(order, publication, parts, control)?;
         internal.generalization = prepared.design.tables.iter().find_map(|designed| {
-            let (cut, rows) = (designed.cut.as_ref()?, order.table.rows().max(1) as f64);
+            let (cut, rows) = (designed.sequential()?, order.table.rows().max(1) as f64);
             let (levels, values) = (cut.distortion as f64 / rows, cut.changed as f64 / rows);
             Some(Generalization { levels_per_row: levels, values_per_row: values })
         });
@@ -239,7 +239,7 @@ fn publish_and_write(
         beside: Some(&order.earlier.beside),
         rows: Some(PlanRows { table: permuted, streams }),
     };
-    let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
+    let published = publish::execute(&prepared.design, &input, permuted, streams, control)?;
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;

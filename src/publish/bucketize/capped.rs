@@ -1,10 +1,9 @@
 //! Buckets of tables whose guarantees put a bound on each value: small where little is at stake.
 
-use super::MOST_WORK;
 use super::multi::fill_two;
 use super::place::place;
 use super::share::{ValueThreshold, kinds};
-use super::sizes::{Pruning, two_sizes, work};
+use super::sizes::{MAX_SEARCH_STEPS, Pruning, two_sizes, work};
 use crate::control::{Cancelled, Control};
 use crate::publication::Guarantee;
 use crate::publish::assign::{BucketAssignment, SensitiveCodes};
@@ -28,7 +27,7 @@ pub(in crate::publish) fn capped(
     let counts = values.counts();
     let kinds = kinds(counts, &shares);
     let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1).max(fewest);
-    let searched = |largest: &u64| *largest >= smallest && work(kinds.len(), smallest, *largest) <= MOST_WORK;
+    let searched = |largest: &u64| *largest >= smallest && work(kinds.len(), smallest, *largest) <= MAX_SEARCH_STEPS;
     for largest in SEARCHED_SIZES.into_iter().filter(searched) {
         if let Some(two) = two_sizes(&kinds, smallest, largest, Pruning::Full, control)? {
             let filled = fill_two(counts, &shares, two);

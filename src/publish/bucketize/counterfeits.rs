@@ -1,96 +1,144 @@
-//! Counterfeits: sensitive values of nobody in each bucket, so that whoever finds out the values of all others of a bucket is not
-//! certain of the last one.
+//! Counterfeits: fake sensitive values in each bucket.
+//!
+//! An adversary who knows the values of all other rows of a bucket is not certain of the last one.
 
 use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, Table};
+use crate::microdata::{Attr, Codes, Column, Table};
+use crate::publish::assign::BucketAssignment;
 use crate::random::RandomStream;
 
-/// A value of an attribute says something of sensitive values when it has so many rows.
+/// Smallest number of rows of a value that predicts sensitive values.
 const MIN_VALUE_ROWS: u64 = 30;
-/// And makes one this much rarer than it is in the table, or more: a counterfeit of it would be seen through.
+/// Factor by which a value makes a sensitive value rarer than in the table, so that a counterfeit of it would be recognized.
 const RARITY_FACTOR: u64 = 10;
 
-/// Draws so many counterfeits for each bucket, each with a value that the bucket has not and no other of its counterfeits has: a
-/// bucket and a code each, those of a bucket together. Of the values that the fewest rows of the bucket make unlikely; tells, too, how
-/// many counterfeits some row makes unlikely all the same.
-///
-/// # Errors
-/// [`Cancelled`] when told to stop.
-pub(super) fn draw(
-    table: &Table,
-    sensitive: Attr,
-    (bucket_of, buckets): (&[u32], u32),
-    number: u32,
-    stream: &mut RandomStream,
-    control: &Control,
-) -> Result<(Vec<(u32, u32)>, u64), Cancelled> {
-    let column = table.column(sensitive);
-    let counts = column.counts();
-    let unlikely = unlikely(table, sensitive, &counts, control)?;
-    let mut rows_of: Vec<Vec<u32>> = vec![Vec::new(); buckets as usize];
-    for (&bucket, row) in bucket_of.iter().zip(0..) {
-        rows_of[bucket as usize].push(row);
-    }
-    let (mut drawn, mut seen_through) = (Vec::new(), 0);
-    let mut values: Vec<u32> = (0..).zip(&counts).filter(|(_, count)| **count > 0).map(|(code, _)| code).collect();
-    for (bucket, rows) in (0..).zip(&rows_of) {
-        control.check()?;
-        let mut present = vec![false; counts.len()];
-        let mut excluded = vec![0_u64; counts.len()];
-        for &row in rows {
-            present[column.codes.get(row as usize) as usize] = true;
-            let mut of_row: Vec<u32> = unlikely
-                .iter()
-                .filter_map(|(attr, by)| by.get(&table.column(*attr).codes.get(row as usize)))
-                .flatten()
-                .copied()
-                .collect();
-            of_row.sort_unstable();
-            of_row.dedup();
-            of_row.into_iter().for_each(|code| excluded[code as usize] += 1);
-        }
-        // the sort is stable: of equally good ones the order is drawn
-        stream.shuffle(&mut values);
-        let mut free: Vec<u32> = values.iter().copied().filter(|&code| !present[code as usize]).collect();
-        free.sort_by_key(|&code| excluded[code as usize]);
-        free.truncate(number as usize);
-        seen_through += free.iter().filter(|code| excluded[**code as usize] > 0).count() as u64;
-        drawn.extend(free.into_iter().map(|code| (bucket, code)));
-    }
-    Ok((drawn, seen_through))
+/// A fake sensitive value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::publish) struct Counterfeit {
+    /// Bucket that holds the value.
+    pub(in crate::publish) bucket: u32,
+    /// Code of the value.
+    pub(in crate::publish) code: u32,
 }
 
-/// Per attribute and value, the sensitive values that it makes unlikely.
-type Unlikely = Vec<(Attr, AHashMap<u32, Vec<u32>>)>;
+/// The counterfeits of all buckets.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct DrawnCounterfeits {
+    /// The counterfeits, bucket by bucket.
+    pub(super) values: Vec<Counterfeit>,
+    /// Number of counterfeits that some row of their bucket makes unlikely.
+    pub(super) seen_through: u64,
+}
 
-fn unlikely(table: &Table, sensitive: Attr, counts: &[u64], control: &Control) -> Result<Unlikely, Cancelled> {
-    let rows = table.rows() as u128;
-    let codes = &table.column(sensitive).codes;
-    let mut all = Vec::new();
-    for attr in table.attributes().without(sensitive).iter() {
-        let column = table.column(attr);
-        let support = column.counts();
-        let mut together: AHashMap<u32, AHashMap<u32, u64>> = AHashMap::new();
-        for (row, (value, code)) in column.codes.iter().zip(codes.iter()).enumerate() {
-            if row.is_multiple_of(Control::STRIDE) {
-                control.check()?;
-            }
-            if support[value as usize] >= MIN_VALUE_ROWS {
-                *together.entry(value).or_default().entry(code).or_default() += 1;
-            }
-        }
-        let rare = |(value, seen): (u32, AHashMap<u32, u64>)| {
-            let rows_here = u128::from(support[value as usize]);
-            let is_rare = |code: &u32| {
-                let here = u128::from(seen.get(code).copied().unwrap_or(0));
-                let overall = u128::from(counts[*code as usize]);
-                overall > 0 && here * rows * u128::from(RARITY_FACTOR) <= overall * rows_here
-            };
-            (value, (0..counts.len() as u32).filter(is_rare).collect::<Vec<u32>>())
-        };
-        all.push((attr, together.into_iter().map(rare).filter(|(_, codes)| !codes.is_empty()).collect()));
+/// A draw of counterfeits for the buckets of a table.
+pub(super) struct CounterfeitDraw<'a> {
+    table: &'a Table,
+    column: &'a Column,
+    counts: Vec<u64>,
+    unlikely: Vec<UnlikelyByValue>,
+    stream: &'a mut RandomStream,
+    control: &'a Control,
+}
+
+/// Sensitive codes that each value of an attribute makes unlikely.
+struct UnlikelyByValue {
+    attribute: Attr,
+    codes: AHashMap<u32, Vec<u32>>,
+}
+
+impl<'a> CounterfeitDraw<'a> {
+    /// A draw for one sensitive attribute.
+    pub(super) fn new(
+        table: &'a Table,
+        sensitive: Attr,
+        stream: &'a mut RandomStream,
+        control: &'a Control,
+    ) -> Result<Self, Cancelled> {
+        let column = table.column(sensitive);
+        let counts = column.counts();
+        let attributes = table.attributes().without(sensitive);
+        let unlikely = attributes.iter().map(|attribute| unlikely_by(attribute, table, column, &counts, control));
+        let unlikely = unlikely.collect::<Result<_, _>>()?;
+        Ok(Self { table, column, counts, unlikely, stream, control })
     }
-    Ok(all)
+
+    /// Draws `number` counterfeits for each bucket, distinct and absent from it. Values that few rows make unlikely come first.
+    pub(super) fn draw(&mut self, buckets: &BucketAssignment, number: u32) -> Result<DrawnCounterfeits, Cancelled> {
+        let mut rows_of: Vec<Vec<u32>> = vec![Vec::new(); buckets.buckets as usize];
+        for (&bucket, row) in buckets.bucket_of.iter().zip(0..) {
+            rows_of[bucket as usize].push(row);
+        }
+        let mut drawn = DrawnCounterfeits { values: Vec::new(), seen_through: 0 };
+        let occurring = (0..).zip(&self.counts).filter(|(_, count)| **count > 0);
+        let mut codes: Vec<u32> = occurring.map(|(code, _)| code).collect();
+        for (bucket, rows) in (0..).zip(&rows_of) {
+            self.control.check()?;
+            let mut present = vec![false; self.counts.len()];
+            let mut unlikely_for = vec![0_u64; self.counts.len()];
+            for &row in rows {
+                present[self.column.codes.get(row as usize) as usize] = true;
+                self.unlikely_for(row).into_iter().for_each(|code| unlikely_for[code as usize] += 1);
+            }
+            // the sort is stable, so that the draw orders equally unlikely values
+            self.stream.shuffle(&mut codes);
+            let mut absent: Vec<u32> = codes.iter().copied().filter(|&code| !present[code as usize]).collect();
+            absent.sort_by_key(|&code| unlikely_for[code as usize]);
+            absent.truncate(number as usize);
+            drawn.seen_through += absent.iter().filter(|code| unlikely_for[**code as usize] > 0).count() as u64;
+            drawn.values.extend(absent.into_iter().map(|code| Counterfeit { bucket, code }));
+        }
+        Ok(drawn)
+    }
+
+    /// Sensitive codes that some value of a row makes unlikely, each once.
+    fn unlikely_for(&self, row: u32) -> Vec<u32> {
+        let codes = self.unlikely.iter().filter_map(|UnlikelyByValue { attribute, codes }| {
+            codes.get(&self.table.column(*attribute).codes.get(row as usize))
+        });
+        let mut codes: Vec<u32> = codes.flatten().copied().collect();
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+}
+
+/// Sensitive codes that the frequent values of an attribute make unlikely.
+fn unlikely_by(
+    attribute: Attr,
+    table: &Table,
+    sensitive: &Column,
+    counts: &[u64],
+    control: &Control,
+) -> Result<UnlikelyByValue, Cancelled> {
+    let rows = table.rows() as u128;
+    let column = table.column(attribute);
+    let support = column.counts();
+    let mut together: AHashMap<u32, AHashMap<u32, u64>> = AHashMap::new();
+    for (row, (value, code)) in column.codes.iter().zip(sensitive.codes.iter()).enumerate() {
+        if row.is_multiple_of(Control::STRIDE) {
+            control.check()?;
+        }
+        if support[value as usize] >= MIN_VALUE_ROWS {
+            *together.entry(value).or_default().entry(code).or_default() += 1;
+        }
+    }
+    let rare = |(value, seen): (u32, AHashMap<u32, u64>)| {
+        let rows_here = u128::from(support[value as usize]);
+        let is_rare = |code: &u32| {
+            let here = u128::from(seen.get(code).copied().unwrap_or(0));
+            let overall = u128::from(counts[*code as usize]);
+            overall > 0 && here * rows * u128::from(RARITY_FACTOR) <= overall * rows_here
+        };
+        (value, (0..counts.len() as u32).filter(is_rare).collect::<Vec<u32>>())
+    };
+    let codes = together.into_iter().map(rare).filter(|(_, codes)| !codes.is_empty()).collect();
+    Ok(UnlikelyByValue { attribute, codes })
+}
+
+/// The codes of a column, followed by those of counterfeits.
+pub(in crate::publish) fn with_counterfeits(codes: &Codes, values: usize, counterfeits: &[Counterfeit]) -> Codes {
+    let all: Vec<u32> = codes.iter().chain(counterfeits.iter().map(|counterfeit| counterfeit.code)).collect();
+    Codes::collect(values, all.into_iter())
 }

@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::multi::FilledBuckets;
+use super::filled::FilledBuckets;
 use super::share::{ValueThreshold, kinds, rows};
 use super::sizes::SizeCount;
 use crate::control::{Cancelled, Control};
+
+/// Largest number of pairs of a kind of value and a size that are filled exactly.
+pub(super) const MAX_FILL_STEPS: u64 = 50_000;
 
 /// Fills the buckets of a setting, or finds that no assignment keeps the thresholds: `None`.
 ///

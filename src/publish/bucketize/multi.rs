@@ -3,29 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::MAX_FILL_STEPS;
 use super::columns::{RelaxedSolution, relax};
-use super::flow::fill;
+use super::filled::FilledBuckets;
+use super::flow::{MAX_FILL_STEPS, fill};
 use super::share::{ValueClass, ValueThreshold, kinds};
 use super::sizes::{Pruning, SizeCount, TwoSizes, loss, two_sizes, work};
 use crate::control::{Cancelled, Control};
-
-/// Buckets of one size, and how often each value stands in them together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FilledBuckets {
-    /// The size and the number of buckets.
-    pub class: SizeCount,
-    /// Per code, its rows in these buckets.
-    pub counts: Vec<u64>,
-}
-
-impl FilledBuckets {
-    /// What buckets lose together.
-    #[must_use]
-    pub fn loss(all: &[Self]) -> u64 {
-        loss(&all.iter().map(|filled| filled.class).collect::<Vec<_>>())
-    }
-}
 
 /// So many buckets of each kind are broken up, one after the other, until the rows that are left fill whole ones.
 const SPLIT_BUCKETS_TRIED: [u64; 6] = [0, 1, 2, 4, 8, 16];

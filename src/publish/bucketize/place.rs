@@ -1,6 +1,6 @@
 //! Rows into buckets, once it is decided how many of each value go to buckets of each size.
 
-use super::multi::FilledBuckets;
+use super::filled::FilledBuckets;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 use crate::publish::assign::BucketAssignment;

@@ -173,6 +173,9 @@ fn gcd(a: i128, b: i128) -> (i128, i128) {
     (r.0, s.0)
 }
 
+/// Largest number of steps of a search for sizes.
+pub(super) const MAX_SEARCH_STEPS: u64 = 1 << 32;
+
 /// So many steps a search over pairs of sizes from `m` to `most` takes for so many kinds of values.
 #[must_use]
 pub(super) const fn work(kinds: usize, m: u64, most: u64) -> u64 {

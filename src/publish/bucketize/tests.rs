@@ -1,13 +1,18 @@
 //! The vectors of the reference implementation, and random instances against the definitions.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::sizes::one_is_valid;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Column, ColumnAnnotations, Domain};
-use crate::publication::{Guarantee, Ratio};
-use crate::random::ReleaseKey;
+use crate::control::Control;
+use crate::microdata::{Arena, Attr, AttributeType, Codes, Column, ColumnAnnotations, Domain, Table};
+use crate::publication::{Guarantee, Ratio, Thresholds};
+use crate::publish::assign::{BucketAssignment, SensitiveCodes};
+use crate::random::{RandomStreams, ReleaseKey};
 
 fn numbers(list: &Value) -> Vec<u64> {
     list.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
@@ -267,20 +272,21 @@ fn counterfeits_are_values_that_nothing_speaks_against() {
     let bucket_of: Vec<u32> = (0..rows).map(|row| row / 4 * 2 + row % 2).collect();
     let draw = |number: u32, key: u8| {
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        counterfeits::draw(&table, Attr(1), (&bucket_of, rows / 2), number, &mut stream, &Control::default()).unwrap()
+        let control = Control::default();
+        let mut draw = counterfeits::CounterfeitDraw::new(&table, Attr(1), &mut stream, &control).unwrap();
+        draw.draw(&BucketAssignment { bucket_of: bucket_of.clone(), buckets: rows / 2 }, number).unwrap()
     };
-    let (drawn, seen_through) = draw(2, 1);
-    assert_eq!((drawn.len() as u32, seen_through), (rows, 0));
+    let drawn = draw(2, 1);
+    assert_eq!((drawn.values.len() as u32, drawn.seen_through), (rows, 0));
     for bucket in 0..rows / 2 {
         let real: Vec<u32> =
             (0..rows as usize).filter(|&row| bucket_of[row] == bucket).map(|row| sensitive[row]).collect();
-        let fakes: Vec<u32> = drawn.iter().filter(|(of, _)| *of == bucket).map(|(_, code)| *code).collect();
+        let fakes: Vec<u32> = drawn.values.iter().filter(|of| of.bucket == bucket).map(|of| of.code).collect();
         assert!(fakes.len() == 2 && fakes[0] != fakes[1] && fakes.iter().all(|code| !real.contains(code)));
         assert!(bucket % 2 == 1 || !fakes.contains(&4), "nobody with that value has it");
     }
     // three are not there without the unlikely one
-    let (_, seen_through) = draw(3, 1);
-    assert_eq!(seen_through, u64::from(rows / 4));
+    assert_eq!(draw(3, 1).seen_through, u64::from(rows / 4));
     // by the key alone
     assert_eq!(draw(1, 5), draw(1, 5));
     assert_ne!(draw(1, 5), draw(1, 6));

@@ -1,87 +1,88 @@
-//! Decomposed tables in a design: what was drawn of the rows, and what a publication says of it.
+//! Decomposed tables of a design: the drawn buckets, and their details in a publication.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{InferredBreach, PublishedSets, RowsByGroup};
+use super::attack::InferredBreach;
+use super::codes::{PublishedSets, RowsByGroup};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
 use crate::publication::{BreachKind, DecompositionDetails, InferableBucket};
 use crate::publish::assign::{BucketAssignment, Labels};
 
-/// One of the two tables that belong together.
+/// One of the two tables of a decomposition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecomposedTable {
-    /// Which one.
+    /// Role of the table.
     pub role: DecompositionRole,
-    /// The sensitive attribute that buckets are made by.
+    /// Sensitive attribute that buckets are made by.
     pub primary: Attr,
-    /// Per sensitive attribute, how many values a bucket publishes at least.
+    /// Smallest number of values that a bucket publishes, by sensitive attribute.
     pub l: BTreeMap<Attr, u64>,
-    /// The buckets; nothing while rows are not known, or with faults.
+    /// The buckets; `None` while rows are unknown, or with faults.
     pub drawn: Option<Arc<SecretBuckets>>,
     /// Why there are no buckets.
     pub faults: Vec<Fault>,
 }
 
-/// What a table of a decomposition is.
+/// Role of a table of a decomposition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecompositionRole {
-    /// Buckets: quasi-identifiers, the primary values, and a set of values of each other sensitive attribute.
+    /// Buckets: quasi-identifiers, primary values, and a set of values of each other sensitive attribute.
     Buckets,
-    /// The joint values of the sensitive attributes.
+    /// Joint values of the sensitive attributes.
     Joint,
 }
 
-/// Buckets as they come out. Secret: it says which row is where, and so is not shown by `Debug`.
+/// The buckets to publish. Secret: they reveal the bucket of each row, and `Debug` does not show them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretBuckets {
-    /// The rows of each bucket.
+    /// Rows of each bucket.
     pub groups: RowsByGroup,
-    /// Per bucket and further attribute, the codes that are published.
+    /// Published codes of each bucket and other attribute.
     pub sets: PublishedSets,
-    /// The primary values, as codes, of which the joint table has no rows.
+    /// Codes of the primary values without rows in the joint table.
     pub left_out: BTreeSet<u32>,
-    /// The further attributes of which some set has a value that no row of its bucket has.
+    /// Other attributes with noise: some set has a value that no row of its bucket has.
     pub noisy: AttrSet,
-    /// The attributes of which no value can have more of a bucket than its share.
+    /// Attributes of which no value can exceed the share 1/l of a bucket.
     pub bounded: AttrSet,
-    /// Per further attribute, the buckets in which no two rows can have the same value.
+    /// Number of buckets in which no two rows can have the same value, by other attribute.
     pub repeat_free: BTreeMap<Attr, u64>,
-    /// What readers can conclude.
+    /// Inferences that readers of both tables can make.
     pub breaches: Vec<InferredBreach>,
 }
 
 impl fmt::Debug for SecretBuckets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drawn").field("buckets", &self.groups.len()).finish_non_exhaustive()
+        f.debug_struct("SecretBuckets").field("buckets", &self.groups.len()).finish_non_exhaustive()
     }
 }
 
 impl DecomposedTable {
-    /// The sensitive attributes but the primary one, in their order: those that sets are published of.
+    /// Sensitive attributes without the primary one, in their order.
     pub fn others(&self) -> impl Iterator<Item = Attr> {
         self.l.keys().copied().filter(|attr| *attr != self.primary)
     }
 
-    /// The sensitive attributes.
+    /// All sensitive attributes, the primary one included.
     #[must_use]
     pub fn sensitive(&self) -> AttrSet {
         self.l.keys().copied().collect()
     }
 
-    /// What a publication says, buckets having these labels.
+    /// Details of the publication, under these labels of the buckets.
     #[must_use]
     pub fn method_details(&self, drawn: &SecretBuckets, labels: &[u32]) -> DecompositionDetails {
         let others: Vec<Attr> = self.others().collect();
-        let told = |breach: &InferredBreach| InferableBucket {
+        let inferable = |breach: &InferredBreach| InferableBucket {
             bucket: labels[breach.group],
             attribute: others[breach.attribute],
             kind: breach.kind,
         };
-        let all: BTreeSet<InferableBucket> = drawn.breaches.iter().map(told).collect();
-        let count = |kind| (kind, all.iter().filter(|told| told.kind == kind).count() as u64);
+        let all: BTreeSet<InferableBucket> = drawn.breaches.iter().map(inferable).collect();
+        let count = |kind| (kind, all.iter().filter(|bucket| bucket.kind == kind).count() as u64);
         let buckets = drawn.groups.len() as u64;
         DecompositionDetails {
             primary: self.primary,
@@ -96,14 +97,14 @@ impl DecomposedTable {
 }
 
 impl SecretBuckets {
-    /// The label of each bucket.
+    /// Label of each bucket.
     #[must_use]
     pub fn labels(&self, labels: &Labels) -> Vec<u32> {
         let buckets = self.groups.len() as u32;
         labels.of_rows(BucketAssignment { bucket_of: (0..buckets).collect(), buckets })
     }
 
-    /// The bucket of each row.
+    /// Bucket of each of so many rows.
     #[must_use]
     pub fn assignment(&self, rows: usize) -> BucketAssignment {
         let mut bucket_of = vec![BucketAssignment::NOWHERE; rows];

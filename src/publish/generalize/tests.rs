@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::partition::NoAnnotations;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Axis, Codes, Column, Domain};
-use crate::publication::{Ratio, ValueDistance};
+use crate::control::Control;
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Table};
+use crate::privacy::{self, Population};
+use crate::publication::{Guarantee, Ratio, ValueDistance};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::{MedianSplit, NoAnnotations};
 
 /// A column of numbers, where 0 is a missing value.
 fn column(values: &[u32]) -> Column {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use ahash::RandomState;
 use hashbrown::{HashMap, HashSet};
 
+use super::cut_state::CutState;
 use super::fixed::{ColumnPairing, JoinedEarlier, SensitiveMask, meets, used};
 use super::groups::{ChangeBatch, NO_BLOCK, TupleChange, XGroups, YIndex, YKey};
-use super::growth::CutState;
 use super::share::MeasureValue;
 use super::signatures::{RowSignatures, TupleInterner};
 use super::span::{CompatibilityIndex, NodeRange, NodeSet};

@@ -1,185 +1,90 @@
-//! The method `sequential`: a specification beside earlier releases, searched, and published as one table of one part.
+//! Plan of the method `sequential`: the search for a cut, and one table of one part.
 
 use std::sync::Arc;
 
+use super::builder::ProblemBuilder;
+use super::designed::{GeneralizedColumn, SequentialDesign};
 use super::share::MeasureValue;
-use super::world::{ProblemBuilder, is_ordered};
-use super::{ColumnCut, SequentialError, SequentialSolution};
-use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Interner, SUPPRESSED_CELL, Table, write_span};
+use super::{SequentialError, SequentialSolution};
+use crate::control::Control;
+use crate::microdata::{AttrSet, Table};
 use crate::problem::{Fault, Kind};
-use crate::publication::{
-    CellContent, EarlierReleases, JoinResult, MethodDetails, PartContents, Publication, PublicationCells,
-    PublishedColumn, PublishedTable, SequentialDetails, TableName, TableProtection, TableWitness, Witness,
-};
-use crate::publish::dispatch::Method;
+use crate::publication::{EarlierReleases, JoinResult, MethodDetails, SequentialDetails, XyRequirement};
+use crate::publish::design::{Decision, Design};
+use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
-use crate::publish::published::Published;
-use crate::publish::single::{column_of_texts, of_one_part};
-use crate::publish::{Decision, Design, DesignedTable};
-use crate::random::RandomStreams;
 use crate::spec::SequentialSpec;
 
-/// The method `sequential`.
-pub struct Sequential;
-
-/// How the table of a sequential release is published, and what that keeps.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SequentialDesign {
-    /// The generalized attributes.
-    cuts: Vec<GeneralizedColumn>,
-    /// What the release says of itself.
-    pub sequence: SequentialDetails,
-    /// Steps of generalization over all cells.
-    pub distortion: u64,
-    /// Cells that are not published as they are.
-    pub changed: u64,
-}
-
-/// A generalized attribute.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct GeneralizedColumn {
-    attribute: Attr,
-    /// What may stand in its cells; `None` is the missing value.
-    labels: Vec<Option<Vec<u8>>>,
-    /// The label of each code.
-    of_code: Vec<u32>,
-    /// What they are.
-    shape: CellShape,
-}
-
-impl Method for Sequential {
-    type Spec = SequentialSpec;
-    type Plan = Design;
-
-    fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-        let mut design = Design {
-            tables: Vec::new(),
-            rules: Vec::new(),
-            used_dependencies: Vec::new(),
-            decision: Decision::Undecided,
-        };
-        let Some(rows) = input.rows else { return Ok(design) };
-        let nothing = EarlierReleases::default();
-        let beside = input.beside.unwrap_or(&nothing);
-        let world = ProblemBuilder::new(spec, rows.table, beside)?;
-        let sequence = world.sequence(control)?;
-        let mut faults = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
-        faults.extend(world.tied(control)?);
-        if !faults.is_empty() {
-            return Err(PlanRefusal(faults).into());
-        }
-        let sequel = sequence.release(control).map_err(|why| refused(why, &world))?;
-        let cuts: Vec<GeneralizedColumn> = sequel.cuts.iter().filter_map(|cut| labelled(cut, rows.table)).collect();
-        let sequenced = SequentialDesign {
-            sequence: said(spec, &world, &sequel, &cuts, (rows.table, input.published_names))?,
-            distortion: sequel.distortion,
-            changed: sequel.changed,
-            cuts,
-        };
-        let attributes = AttrSet::first(input.counts.attributes());
-        design.tables.push(DesignedTable { cut: Some(Arc::new(sequenced)), ..DesignedTable::new(attributes, None) });
-        // a step is refused where it would break a requirement, and that it was tells of the data
-        design.decision = Decision::ByData(None);
-        Ok(design)
-    }
-
-    fn publish(
-        plan: &Design,
-        input: &PlanInput<'_>,
-        table: &Table,
-        _: &RandomStreams,
-        control: &Control,
-    ) -> Result<Published, Cancelled> {
-        let mut published = Published {
-            publication: Publication {
-                tables: Vec::new(),
-                rules: Vec::new(),
-                method_details: MethodDetails::None,
-                suppressed: 0,
-            },
-            contents: PublicationCells { tables: Vec::new() },
-            witness: Witness { tables: Vec::new() },
-        };
-        for (index, designed) in plan.tables.iter().enumerate() {
-            let Some(sequenced) = &designed.cut else { continue };
-            let made = sequenced.make(TableName::at(index), designed.attributes, input, table, control)?;
-            published.publication.tables.push(made.0);
-            published.publication.method_details = MethodDetails::Sequential(Box::new(sequenced.sequence.clone()));
-            published.contents.tables.push(vec![made.1]);
-            published.witness.tables.push(made.2);
-        }
-        Ok(published)
-    }
-}
-
-/// The labels of a cut, as cells have them: of an interval from the first to the last of its values. None where values are published as
-/// they are: which there are is told by the cells alone.
-fn labelled(cut: &ColumnCut, table: &Table) -> Option<GeneralizedColumn> {
-    let attribute = Attr::from(cut.column);
-    let domain = &table.column(attribute).domain;
-    let tree = table.annotations(attribute).taxonomy();
-    if tree.is_none() && !is_ordered(domain.kind()) {
-        let labels = vec![Some(SUPPRESSED_CELL.as_bytes().to_vec())];
-        let is_suppressed = cut.labels.iter().any(|label| !label.span.is_point());
-        let of_code = cut.of_code.clone();
-        return is_suppressed.then_some(GeneralizedColumn { attribute, labels, of_code, shape: CellShape::Suppressed });
-    }
-    let label = |(number, label): (u32, &super::CutLabel)| match (label.node, tree) {
-        (Some(node), Some(tree)) => tree.tree().label(node).map(|label| label.as_bytes().to_vec()),
-        _ => {
-            let mut within = (0..).zip(&cut.of_code).filter(|(_, of)| **of == number).map(|(code, _)| code);
-            let first = within.next()?;
-            let last = within.last().unwrap_or(first);
-            let mut text = Vec::new();
-            write_span(domain.value(first), domain.value(last)?, &mut text);
-            Some(text)
-        }
+/// Plans a sequential release. Without rows, nothing is decided.
+///
+/// # Errors
+/// [`PlanError`] if no cut keeps the requirements, or on cancellation.
+pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
+    let Some(rows) = input.rows else {
+        return Ok(Design { decision: Decision::Undecided, ..Design::new(Vec::new(), Vec::new()) });
     };
-    Some(GeneralizedColumn {
-        attribute,
-        labels: (0..).zip(&cut.labels).map(label).collect(),
-        of_code: cut.of_code.clone(),
-        shape: if tree.is_some() { CellShape::Node } else { CellShape::Interval },
+    let none = EarlierReleases::default();
+    let earlier = input.beside.unwrap_or(&none);
+    let builder = ProblemBuilder::new(spec, rows.table, earlier)?;
+    let problem = builder.problem(control)?;
+    let mut faults = builder.contradicted(&problem, earlier.excluded.as_deref(), control)?;
+    faults.extend(builder.tied(control)?);
+    if !faults.is_empty() {
+        return Err(PlanRefusal(faults).into());
+    }
+    let solution = problem.release(control).map_err(|error| refused(error, &builder))?;
+    let cuts: Vec<GeneralizedColumn> =
+        solution.cuts.iter().filter_map(|cut| GeneralizedColumn::from_cut(cut, rows.table)).collect();
+    let details = SequentialDetails {
+        against: spec.against.iter().map(ToString::to_string).collect(),
+        subsets: spec.subsets,
+        requirements: achieved(&builder, &solution)?,
+        exclusions: builder.exclusions.clone(),
+        cuts: cuts.iter().map(|cut| published_cut(cut, rows.table)).collect(),
+        entered: builder.entered(),
+        other_rows: !builder.same_rows(),
+        renamed: builder.renamed(input.published_names),
+    };
+    let designed =
+        SequentialDesign { details: details.clone(), distortion: solution.distortion, changed: solution.changed, cuts };
+    let attributes = AttrSet::first(input.counts.attributes());
+    let table = DesignedTable::new(attributes, TableDesign::Sequential(Arc::new(designed)));
+    // a step is refused if it would break a requirement, which depends on the data
+    Ok(Design {
+        decision: Decision::ByData(None),
+        details: MethodDetails::Sequential(Box::new(details)),
+        ..Design::new(vec![table], Vec::new())
     })
 }
 
-/// What the release says of itself.
-fn said(
-    spec: &SequentialSpec,
-    world: &ProblemBuilder<'_>,
-    sequel: &SequentialSolution,
-    cuts: &[GeneralizedColumn],
-    (table, published_names): (&Table, &[String]),
-) -> Result<SequentialDetails, PlanRefusal> {
-    let mut requirements: Vec<_> =
-        world.requirements.iter().map(|requirement| (requirement.clone(), Vec::new())).collect();
-    for achieved in &sequel.achieved {
+/// The requirements with the measures that the release achieves on each join.
+fn achieved(
+    builder: &ProblemBuilder<'_>,
+    solution: &SequentialSolution,
+) -> Result<Vec<(XyRequirement, Vec<JoinResult>)>, PlanRefusal> {
+    let mut requirements: Vec<(XyRequirement, Vec<JoinResult>)> =
+        builder.requirements.iter().map(|requirement| (requirement.clone(), Vec::new())).collect();
+    for achieved in &solution.achieved {
         let Some((requirement, on)) = requirements.get_mut(achieved.requirement) else { continue };
-        let achieved_here = lowest(achieved.measure).ok_or_else(|| {
+        let measure = lowest(achieved.measure).ok_or_else(|| {
             PlanRefusal(vec![Fault::new(pointer_of(requirement), Kind::JoinTooDense, "tuples are too many")])
         })?;
-        on.extend(achieved.joins.iter().map(|join| JoinResult { releases: join.clone(), achieved: achieved_here }));
+        on.extend(achieved.joins.iter().map(|join| JoinResult { releases: join.clone(), achieved: measure }));
     }
     for (_, on) in &mut requirements {
         on.sort_by(|a, b| a.releases.cmp(&b.releases));
     }
-    let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
-    let cut = |cut: &GeneralizedColumn| (table.name(cut.attribute).to_owned(), cut.labels.iter().map(text).collect());
-    Ok(SequentialDetails {
-        against: spec.against.iter().map(ToString::to_string).collect(),
-        subsets: spec.subsets,
-        requirements,
-        exclusions: world.exclusions.clone(),
-        cuts: cuts.iter().map(cut).collect(),
-        entered: world.entered(),
-        other_rows: !world.same_rows(),
-        renamed: world.renamed(published_names),
-    })
+    Ok(requirements)
 }
 
-/// In its lowest terms, where these are no longer than a word.
+/// The dataset name of a generalized column, and its labels.
+fn published_cut(cut: &GeneralizedColumn, table: &Table) -> (String, Vec<Option<String>>) {
+    let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
+    (table.name(cut.attribute).to_owned(), cut.labels.iter().map(text).collect())
+}
+
+/// A measure in lowest terms; `None` if these exceed 64 bits.
 fn lowest(MeasureValue { count, of }: MeasureValue) -> Option<(u64, u64)> {
     let (mut a, mut b) = (count, of);
     while b > 0 {
@@ -189,24 +94,24 @@ fn lowest(MeasureValue { count, of }: MeasureValue) -> Option<(u64, u64)> {
     Some((u64::try_from(count / a).ok()?, u64::try_from(of / a).ok()?))
 }
 
-/// Where a requirement stands in this specification.
-fn pointer_of(requirement: &crate::publication::XyRequirement) -> String {
+/// JSON pointer of a requirement, or of the earlier release that promised it.
+fn pointer_of(requirement: &XyRequirement) -> String {
     match requirement.of.checked_sub(1) {
         None => requirement.pointer.clone(),
         Some(earlier) => format!("/method/against/{earlier}"),
     }
 }
 
-/// Why nothing is published, where it is stated what cannot be kept.
-fn refused(why: SequentialError, world: &ProblemBuilder<'_>) -> PlanError {
-    let of = |requirement: usize| world.requirements.get(requirement);
+/// The refusal of a problem without a solution, at the pointer of its cause.
+fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
+    let of = |requirement: usize| builder.requirements.get(requirement);
     let at = |requirement: usize| of(requirement).map_or_else(|| "/method/requirements".to_owned(), pointer_of);
     let promised = |requirement: usize| match of(requirement).map(|requirement| requirement.of) {
         None | Some(0) => "the requirement",
         Some(_) => "a requirement that the earlier release keeps",
     };
-    let detail = why.to_string();
-    let fault = match why {
+    let detail = error.to_string();
+    let fault = match error {
         SequentialError::Cancelled(cancelled) => return cancelled.into(),
         SequentialError::EmptyTable => Fault::new("/dataset", Kind::EmptyTable, detail),
         SequentialError::UnknownReference { requirement } => {
@@ -242,57 +147,4 @@ fn refused(why: SequentialError, world: &ProblemBuilder<'_>) -> PlanError {
         }
     };
     PlanRefusal(vec![fault]).into()
-}
-
-impl SequentialDesign {
-    /// Whether some attribute is not published as it is.
-    #[must_use]
-    pub fn is_generalized(&self) -> bool {
-        !self.cuts.is_empty()
-    }
-
-    /// The label of each code of an attribute; `None` where it is published as it is.
-    #[must_use]
-    pub fn labels_of(&self, attribute: Attr) -> Option<&[u32]> {
-        self.cuts.iter().find(|cut| cut.attribute == attribute).map(|cut| &cut.of_code[..])
-    }
-
-    fn make(
-        &self,
-        name: TableName,
-        attributes: AttrSet,
-        input: &PlanInput<'_>,
-        table: &Table,
-        control: &Control,
-    ) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
-        let (mut columns, mut described) = (Vec::new(), Vec::new());
-        for attribute in attributes.iter() {
-            control.check()?;
-            let (column, name) = (table.column(attribute), input.published_names[attribute.index()].clone());
-            let cut = self.cuts.iter().find(|cut| cut.attribute == attribute);
-            let cells = match cut.map(|cut| cut.shape) {
-                None => CellContent::Exact,
-                Some(CellShape::Node) => CellContent::Node { taxonomy: name.clone(), cut: None },
-                Some(CellShape::Suppressed) => CellContent::Suppressed,
-                Some(_) => CellContent::Interval,
-            };
-            columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));
-            described.push(PublishedColumn { attribute, name, cells });
-        }
-        of_one_part((name, TableProtection::Exclusive), (described, columns), table.rows(), control)
-    }
-}
-
-impl GeneralizedColumn {
-    /// The column with the labels in place of its values.
-    fn cells(&self, column: &Column) -> Column {
-        let mut texts = Interner::default();
-        let numbers: Vec<Option<u32>> = self
-            .of_code
-            .iter()
-            .map(|&label| self.labels[label as usize].as_ref().map(|text| texts.intern(text)))
-            .collect();
-        // labels of no row are not among the texts
-        column_of_texts(texts, &numbers, (0..column.codes.len()).map(|row| column.codes.get(row)))
-    }
 }

@@ -1,7 +1,7 @@
 //! The joins that requirements are looked at on, and what is settled without looking.
 
+use super::cut_state::CutState;
 use super::fixed::JoinedEarlier;
-use super::growth::CutState;
 use super::joined::RequirementJoin;
 use super::share::MeasureValue;
 use super::tables::{IndexedRequirement, JoinTables};
@@ -21,7 +21,7 @@ pub(super) struct PlannedJoins {
 
 /// The looking at requirements.
 pub(super) struct JoinPlanner<'a> {
-    pub(super) sequence: &'a SequentialProblem<'a>,
+    pub(super) problem: &'a SequentialProblem<'a>,
     pub(super) tables: &'a JoinTables,
     pub(super) growths: &'a [CutState<'a>],
     pub(super) control: &'a Control,
@@ -30,7 +30,7 @@ pub(super) struct JoinPlanner<'a> {
 impl JoinPlanner<'_> {
     /// All joins at the roots. With `reduce` a join that depends on one release alone is not made.
     pub(super) fn begin(&self, reduce: bool) -> Result<PlannedJoins, SequentialError> {
-        let Self { sequence, tables, .. } = *self;
+        let Self { problem, tables, .. } = *self;
         let mut planned = PlannedJoins { open: Vec::new(), settled: Vec::new() };
         let releases = tables.views.len();
         for (requirement, sought) in tables.sought.iter().enumerate() {
@@ -46,10 +46,8 @@ impl JoinPlanner<'_> {
                 let earlier: Vec<usize> = named.iter().copied().filter(|&release| release != 0).collect();
                 planned.settle(requirement, sought, self.settled(requirement, sought, &earlier)?, &earlier)?;
             }
-            for joined in
-                joins(&named, releases, sequence.joins).ok_or(SequentialError::TooManyJoins { requirement })?
-            {
-                match tables.decisive(sought, &joined).filter(|_| reduce && sequence.same_rows) {
+            for joined in joins(&named, releases, problem.joins).ok_or(SequentialError::TooManyJoins { requirement })? {
+                match tables.decisive(sought, &joined).filter(|_| reduce && problem.same_rows) {
                     None => planned.open.push(self.open(requirement, sought, &joined)?),
                     Some(0) => self.alone(&mut planned, requirement, &sought.only(0), &joined)?,
                     Some(release) => {
@@ -59,7 +57,7 @@ impl JoinPlanner<'_> {
                 }
             }
             // rows that match nothing are in no join
-            if let Some(alone) = sought.alone().filter(|_| !sequence.same_rows) {
+            if let Some(alone) = sought.alone().filter(|_| !problem.same_rows) {
                 self.alone(&mut planned, requirement, &alone, &[0])?;
             }
         }
@@ -72,8 +70,8 @@ impl JoinPlanner<'_> {
         sought: &IndexedRequirement,
         joined: &[usize],
     ) -> Result<RequirementJoin, SequentialError> {
-        let Self { sequence, tables, growths, control } = *self;
-        let begun = RequirementJoin::begin(tables, requirement, sought, joined, growths, sequence.most_links, control);
+        let Self { problem, tables, growths, control } = *self;
+        let begun = RequirementJoin::begin(tables, requirement, sought, joined, growths, problem.most_links, control);
         begun.map_err(|unjoined| unjoined.at_requirement(requirement))
     }
 
@@ -104,7 +102,7 @@ impl JoinPlanner<'_> {
         sought: &IndexedRequirement,
         earlier: &[usize],
     ) -> Result<MeasureValue, SequentialError> {
-        let fixed = JoinedEarlier::join(self.tables, sought, earlier, self.sequence.most_links, self.control);
+        let fixed = JoinedEarlier::join(self.tables, sought, earlier, self.problem.most_links, self.control);
         let fixed = fixed.map_err(|unjoined| unjoined.at_requirement(requirement))?;
         fixed.level(&sought.measure).ok_or(SequentialError::EmptyJoin { requirement })
     }

@@ -1,7 +1,7 @@
 //! The way down: from the roots, the step that is worth most among those that keep every requirement (sequential, section 6).
 
+use super::cut_state::CutState;
 use super::gain::ClassHistogram;
-use super::growth::CutState;
 use super::joined::RequirementJoin;
 use super::planned::{JoinPlanner, PlannedJoins};
 use super::share::MeasureValue;
@@ -48,7 +48,7 @@ struct FeasibleCut {
 
 /// A search for the cut.
 pub(super) struct CutSearch<'a> {
-    sequence: &'a SequentialProblem<'a>,
+    problem: &'a SequentialProblem<'a>,
     tables: JoinTables,
     growths: Vec<CutState<'a>>,
     pub(super) planned: PlannedJoins,
@@ -62,22 +62,32 @@ fn rounded(score: f64) -> i128 {
     (score * 1e9).round() as i128
 }
 
+impl SequentialProblem<'_> {
+    /// Makes the new release.
+    ///
+    /// # Errors
+    /// [`SequentialError`] when a requirement makes no sense, cannot be kept or cannot be checked, or when told to stop.
+    pub fn release(&self, control: &Control) -> Result<SequentialSolution, SequentialError> {
+        CutSearch::begin(self, true, control)?.run(control)
+    }
+}
+
 impl<'a> CutSearch<'a> {
     /// Everything at its root. With `reduce` a join that depends on one release alone is not made.
     pub(super) fn begin(
-        sequence: &'a SequentialProblem<'a>,
+        problem: &'a SequentialProblem<'a>,
         reduce: bool,
         control: &Control,
     ) -> Result<Self, SequentialError> {
-        if sequence.new.rows == 0 {
+        if problem.new.rows == 0 {
             return Err(SequentialError::EmptyTable);
         }
-        let tables = JoinTables::from_problem(sequence, control)?;
-        let growths = growths(sequence, &tables, control)?;
-        let planned = JoinPlanner { sequence, tables: &tables, growths: &growths, control }.begin(reduce)?;
-        let mut search = Self { sequence, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
+        let tables = JoinTables::from_problem(problem, control)?;
+        let growths = growths(problem, &tables, control)?;
+        let planned = JoinPlanner { problem, tables: &tables, growths: &growths, control }.begin(reduce)?;
+        let mut search = Self { problem, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
         let levels = search.levels();
-        search.measures = (0..sequence.requirements.len())
+        search.measures = (0..problem.requirements.len())
             .map(|requirement| {
                 let worst = search.planned.worst(&search.tables, requirement, &levels);
                 worst.ok_or(SequentialError::EmptyJoin { requirement })
@@ -92,7 +102,7 @@ impl<'a> CutSearch<'a> {
         let root = self.measures.clone();
         let broken = (0..root.len()).find(|&requirement| !self.measure(requirement).allows(root[requirement]));
         if let Some(requirement) = broken
-            && !self.sequence.allow_violating_prefix
+            && !self.problem.allow_violating_prefix
         {
             return Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) });
         }
@@ -146,13 +156,13 @@ impl<'a> CutSearch<'a> {
             return;
         }
         let span = grown.span(node);
-        let gain = match self.sequence.gain {
+        let gain = match self.problem.gain {
             SpecializationGain::Information => {
                 grown.cells.information(span, children.iter().map(|&child| grown.span(child)))
             }
             SpecializationGain::Distortion => grown.cells.rows(span) as f64,
         };
-        if !self.sequence.stop_at_zero_gain || rounded(gain) > 0 {
+        if !self.problem.stop_at_zero_gain || rounded(gain) > 0 {
             self.candidates.push(CandidateStep { growth, node, children, gain });
         }
     }
@@ -192,7 +202,7 @@ impl<'a> CutSearch<'a> {
 
     /// Whether a score is at most the gain: a loss counts at least 1, or is added to 1.
     fn never_exceeds_gain(&self) -> bool {
-        match self.sequence.score {
+        match self.problem.score {
             SpecializationScore::PlusOne => true,
             SpecializationScore::Ratio => {
                 let [only] = &self.tables.sought[..] else { return false };
@@ -214,7 +224,7 @@ impl<'a> CutSearch<'a> {
     fn attempt(&mut self, candidate: usize, control: &Control) -> Result<AttemptOutcome, SequentialError> {
         let CandidateStep { growth, node, ref children, gain } = self.candidates[candidate];
         let (mut levels, mut keeps_all) = (Vec::new(), true);
-        let strict = !self.sequence.allow_violating_prefix;
+        let strict = !self.problem.allow_violating_prefix;
         for open in &mut self.planned.open {
             let level = open.weigh(growth, (node, children), &self.growths, strict, control);
             let level = level.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
@@ -240,7 +250,7 @@ impl<'a> CutSearch<'a> {
             if several && before.count > 0 { loss / before.to_f64() } else { loss }
         });
         let loss = losses.fold(0.0, f64::max);
-        match self.sequence.score {
+        match self.problem.score {
             SpecializationScore::PlusOne => gain / (loss + 1.0),
             SpecializationScore::Ratio if loss > 0.0 => gain / loss,
             SpecializationScore::Ratio => gain,
@@ -295,7 +305,7 @@ impl<'a> CutSearch<'a> {
             let column = self.tables.original[growth.column];
             let steps_of: Vec<u64> =
                 (0..).zip(&of_code).map(|(code, &label)| growth.steps(cut[label as usize], code) as u64).collect();
-            for (row, code) in self.sequence.new.columns[column].codes.iter().enumerate() {
+            for (row, code) in self.problem.new.columns[column].codes.iter().enumerate() {
                 if row % Control::STRIDE == 0 {
                     control.check()?;
                 }
@@ -322,11 +332,11 @@ impl<'a> CutSearch<'a> {
 
 /// The attributes to specialize, in the order in which they stand in X.
 fn growths<'a>(
-    sequence: &'a SequentialProblem<'a>,
+    problem: &'a SequentialProblem<'a>,
     tables: &JoinTables,
     control: &Control,
 ) -> Result<Vec<CutState<'a>>, SequentialError> {
-    let class = match (sequence.gain, sequence.new.class) {
+    let class = match (problem.gain, problem.new.class) {
         (SpecializationGain::Distortion, _) => None,
         (SpecializationGain::Information, None) => return Err(SequentialError::ClassMissing),
         (SpecializationGain::Information, Some(class)) => Some((class, distinct(class))),
@@ -336,7 +346,7 @@ fn growths<'a>(
         if release != 0 || growths.iter().any(|growth| growth.column == column) {
             continue;
         }
-        let original = &sequence.new.columns[tables.original[column]];
+        let original = &problem.new.columns[tables.original[column]];
         let places: Vec<u32> = tables.views[0].places[column].iter().map(NodeSet::first).collect();
         let cells = ClassHistogram::new(original.codes, &places, class, control)?;
         let growth = CutState::new(column, &original.scale, places, cells);

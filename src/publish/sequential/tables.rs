@@ -1,4 +1,4 @@
-//! The releases of a sequence by their numbers, the new one being 0, reduced to the columns that matter.
+//! The releases of a problem by their numbers, the new one being 0, reduced to the columns that matter.
 
 use super::signatures::RowSignatures;
 use super::span::{NodeRange, NodeSet};
@@ -114,13 +114,13 @@ pub(super) struct JoinTables {
     pub(super) views: Vec<ReleaseView>,
     pub(super) barred: Vec<ExclusionPair>,
     pub(super) sought: Vec<IndexedRequirement>,
-    /// For each column of the new release, where it stands in the sequence.
+    /// For each column of the new release, where it stands in the problem.
     pub(super) original: Vec<usize>,
 }
 
 impl JoinTables {
-    pub(super) fn from_problem(sequence: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
-        let SequentialProblem { new, earlier, requirements, exclusions, .. } = sequence;
+    pub(super) fn from_problem(problem: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
+        let SequentialProblem { new, earlier, requirements, exclusions, .. } = problem;
         let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
         let of_earlier =
             |release: &super::EarlierReleaseTable<'_>| release.columns.iter().map(|column| column.attribute).collect();

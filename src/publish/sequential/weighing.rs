@@ -8,8 +8,8 @@ use ahash::RandomState;
 use hashbrown::HashMap;
 
 use super::SequentialJoinError;
+use super::cut_state::CutState;
 use super::groups::{MeasureTally, NO_BLOCK, YIndex, YKey};
-use super::growth::CutState;
 use super::joined::{RequirementJoin, SpecializationStep};
 use super::share::MeasureValue;
 use crate::control::Control;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{cover, medoids};
+use super::medoids;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Associations, Attr, AttrSet, Coarse, DEFAULT_BINS, Table, phi_squared};
+
+/// Largest number of columns with the sensitive attribute: all choices of them are checked.
+pub(super) const MAX_SENSITIVE_COLUMNS: usize = 4;
 
 /// Into how many bins of equal width numbers of many values are cut to see what they go with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -164,6 +167,13 @@ impl ColumnChoice {
     }
 }
 
+/// Whether some columns share attributes.
+#[must_use]
+pub fn is_cover(columns: &[AttrSet]) -> bool {
+    let all = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
+    columns.iter().map(|column| column.len()).sum::<usize>() > all.len()
+}
+
 fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> Result<(), ColumnsError> {
     for (index, &column) in columns.iter().enumerate() {
         if column.is_empty() {
@@ -178,7 +188,7 @@ fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> 
         }
     }
     let with = columns.iter().filter(|column| column.contains(sensitive)).count();
-    if with > cover::MAX_SENSITIVE_PARTS {
+    if with > MAX_SENSITIVE_COLUMNS {
         return Err(ColumnsError::TooManySensitive(with));
     }
     let covered = columns.iter().fold(AttrSet::EMPTY, |all, &column| all.union(column));

@@ -1,197 +1,114 @@
-//! The method `slicing`: columns and buckets of a specification, decided and published.
+//! Plan of the method `slicing`.
 //!
-//! Which attributes stand together may be left to the data, and which rows stand together always is: splits are refused by
-//! looking at sensitive values. An adversary who asks why a split was not made is not reckoned with.
+//! The data may decide the columns, and always decides the buckets: splits are refused by sensitive values. The guarantees assume
+//! an adversary without minimality.
 
-use super::{
-    ColumnChoice, CorrelationBins, SlicedTable, SlicingDiversity, SlicingError, SlicingPlan, WholeTableViolation,
-};
-use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Table};
+use super::{ColumnChoice, SlicedDesign, SlicingError, SlicingPlan, WholeTableViolation};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet};
 use crate::privacy::RuleStatus;
 use crate::problem::{Fault, Kind};
-use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
-use crate::publish::assign::BucketAssignment;
-use crate::publish::dispatch::Method;
+use crate::publication::{MethodDetails, TableProtection};
+use crate::publish::anatomy;
+use crate::publish::design::{Decision, Design};
+use crate::publish::designed_rule::DesignedRule;
+use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
-use crate::publish::partition::MedianSplit;
-use crate::publish::published::Published;
-use crate::publish::{Bucketized, Decision, Design, DesignedTable, anatomy};
-use crate::random::RandomStreams;
-use crate::spec::{SlicedColumns, SlicingSpec};
+use crate::spec::SlicingSpec;
 
-/// The method `slicing`.
-pub struct SlicingMethod;
-
-impl SlicingPlan {
-    /// What a specification asks for.
-    #[must_use]
-    pub fn asked(spec: &SlicingSpec, attributes: AttrSet) -> Self {
-        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        // single values are bounded by what the specification was checked to have
-        let l = spec.l.unwrap_or(Ratio::ONE);
-        Self {
-            attributes,
-            sensitive: spec.sensitive(),
-            columns: match &spec.columns {
-                SlicedColumns::Count(count) => ColumnChoice::Count(number(*count)),
-                SlicedColumns::SensitiveWidth { count, width } => {
-                    ColumnChoice::SensitiveWidth { count: number(*count), width: number(*width) }
-                }
-                SlicedColumns::Explicit(columns) => ColumnChoice::Explicit(columns.clone()),
-            },
-            diversity: match spec.diversity {
-                SlicedDiversity::Bucket => SlicingDiversity::Bucket(vec![spec.rule.guarantee]),
-                SlicedDiversity::Mixture => SlicingDiversity::Mixture(l),
-                SlicedDiversity::MixtureWeighted => SlicingDiversity::MixtureWeighted(l),
-            },
-            split: if spec.strict { MedianSplit::Strict } else { MedianSplit::Relaxed },
-            dimensions: None,
-            max_attempts: spec.max_attempts.map(number),
-            min_bucket: spec.min_bucket.map(number),
-            column_k: spec.column_k,
-            bins: CorrelationBins { of: spec.bins.clone(), ..CorrelationBins::default() },
-        }
+/// Plans a slicing. The columns are left undecided if they need rows that are unknown.
+///
+/// # Errors
+/// [`PlanError`] with every fault that can be shown, or on cancellation.
+pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
+    let mut rule = anatomy::designed_rule(&spec.rule, input);
+    let plan = SlicingPlan::from_spec(spec, AttrSet::first(input.counts.attributes()));
+    check_floor(spec, input)?;
+    if rule.take_ineligibility().is_some() {
+        // wider columns cannot keep what the sensitive attribute by itself does not
+        let (most, of) = (input.counts.largest(plan.sensitive), input.counts.rows());
+        let violation =
+            WholeTableViolation { known: AttrSet::EMPTY, sensitive: plan.sensitive, most, of, joined: false };
+        return Ok(Design { decision: Decision::NotDiverse(violation), ..Design::new(Vec::new(), vec![rule]) });
     }
-
-    /// In the words of a publication.
-    const fn sliced_diversity(&self) -> SlicedDiversity {
-        match self.diversity {
-            SlicingDiversity::Bucket(_) => SlicedDiversity::Bucket,
-            SlicingDiversity::Mixture(_) => SlicedDiversity::Mixture,
-            SlicingDiversity::MixtureWeighted(_) => SlicedDiversity::MixtureWeighted,
-        }
+    let Some(columns) = decided_columns(&plan, input, control)? else {
+        return Ok(Design { decision: Decision::Undecided, ..Design::new(Vec::new(), vec![rule]) });
+    };
+    let mut decision = Decision::ByData(None);
+    if let Some(rows) = input.rows
+        && let Err(error) = plan.check_whole(rows.table, &columns, rows.table, control)
+    {
+        let violation = violation(error, &columns, plan.sensitive)?;
+        rule.largest_l = rule.largest_l.min(violation.of / violation.most.max(1));
+        decision = Decision::NotDiverse(violation);
     }
+    Ok(design(plan, columns, rule, decision))
+}
 
-    /// The columns, once they are decided.
-    #[must_use]
-    pub fn decided(&self) -> &[AttrSet] {
-        match &self.columns {
-            ColumnChoice::Explicit(columns) => columns,
-            ColumnChoice::Count(_) | ColumnChoice::SensitiveWidth { .. } => &[],
+/// The columns, those with the sensitive attribute last; `None` if they depend on unknown rows.
+fn decided_columns(
+    plan: &SlicingPlan,
+    input: &PlanInput<'_>,
+    control: &Control,
+) -> Result<Option<Vec<AttrSet>>, PlanError> {
+    let mut columns = match (&plan.columns, input.rows) {
+        (ColumnChoice::Explicit(columns), None) => columns.clone(),
+        (ColumnChoice::Count(_) | ColumnChoice::SensitiveWidth { .. }, None) => return Ok(None),
+        (choice, Some(rows)) => {
+            let columns = choice.divide(rows.table, plan.attributes, plan.sensitive, &plan.bins, control);
+            columns.map_err(|error| refused(error.into()))?
         }
-    }
+    };
+    columns.sort_by_key(|column| column.contains(plan.sensitive));
+    Ok(Some(columns))
+}
 
-    /// The bucket of each row of `table`, and the boxes of its values, in columns that were decided and found to hold.
-    ///
-    /// # Errors
-    /// [`Cancelled`] when told to stop.
-    pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<SlicedTable, Cancelled> {
-        match self.slice(table, table, control) {
-            Ok(sliced) => Ok(sliced),
-            Err(SlicingError::Cancelled(cancelled)) => Err(cancelled),
-            // the plan has refused what cannot be sliced; the verifier lets nothing through that does not hold
-            Err(_) => Ok(SlicedTable {
-                columns: self.decided().to_vec(),
-                boxes: self.decided().iter().map(|_| None).collect(),
-                buckets: BucketAssignment { bucket_of: vec![0; table.rows()], buckets: 1 },
-            }),
+/// The proof that the whole table violates the diversity in these columns.
+fn violation(error: SlicingError, columns: &[AttrSet], sensitive: Attr) -> Result<WholeTableViolation, PlanError> {
+    match error {
+        SlicingError::NotDiverse { most, of } => {
+            let known = columns.last().copied().unwrap_or_default().without(sensitive);
+            Ok(WholeTableViolation { known, sensitive, most, of, joined: false })
         }
+        SlicingError::NotDiverseTogether { known, most, of } => {
+            Ok(WholeTableViolation { known, sensitive, most, of, joined: true })
+        }
+        other => Err(refused(other)),
     }
 }
 
-impl Method for SlicingMethod {
-    type Spec = SlicingSpec;
-    type Plan = Design;
-
-    fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-        let mut rule = anatomy::designed_rule(&spec.rule, input);
-        let attributes = AttrSet::first(input.counts.attributes());
-        let mut slicing = SlicingPlan::asked(spec, attributes);
-        check_floor(spec, input)?;
-        let sensitive = slicing.sensitive;
-        let mut decision = Decision::ByData(None);
-        // what a column by itself cannot keep no column beside it can
-        if rule.ineligible.take().is_some() {
-            let (most, of) = (input.counts.largest(sensitive), input.counts.rows());
-            decision = Decision::NotDiverse(WholeTableViolation {
-                beside: AttrSet::EMPTY,
-                sensitive,
-                most,
-                of,
-                together: false,
-            });
-        }
-        let columns = match (&slicing.columns, input.rows) {
-            _ if matches!(decision, Decision::NotDiverse(_)) => None,
-            (ColumnChoice::Explicit(columns), None) => Some(columns.clone()),
-            (_, None) => None,
-            (wanted, Some(rows)) => {
-                let divided = wanted.divide(rows.table, attributes, sensitive, &slicing.bins, control);
-                Some(divided.map_err(|none| unplanned(none.into()))?)
-            }
-        };
-        let Some(mut columns) = columns else {
-            if decision == Decision::ByData(None) {
-                decision = Decision::Undecided;
-            }
-            return Ok(Design { tables: Vec::new(), rules: vec![rule], used_dependencies: Vec::new(), decision });
-        };
-        columns.sort_by_key(|column| column.contains(sensitive));
-        if let Some(rows) = input.rows {
-            match slicing.check_whole(rows.table, &columns, rows.table, control) {
-                Ok(()) => {}
-                Err(SlicingError::NotDiverse { most, of }) => {
-                    let last = columns.last().copied().unwrap_or_default();
-                    let beside = last.without(sensitive);
-                    rule.largest_l = rule.largest_l.min(of / most.max(1));
-                    decision =
-                        Decision::NotDiverse(WholeTableViolation { beside, sensitive, most, of, together: false });
-                }
-                Err(SlicingError::NotDiverseTogether { beside, most, of }) => {
-                    rule.largest_l = rule.largest_l.min(of / most.max(1));
-                    decision =
-                        Decision::NotDiverse(WholeTableViolation { beside, sensitive, most, of, together: true });
-                }
-                Err(other) => return Err(unplanned(other)),
-            }
-        }
-        let mut table = DesignedTable::new(attributes, None);
-        let last = columns.last().copied().unwrap_or_default();
-        let protection = slicing.diversity.protection(&columns, sensitive);
-        slicing.columns = ColumnChoice::Explicit(columns);
-        let guards = match protection {
-            TableProtection::Guarding(guards) => guards,
-            TableProtection::Plain | TableProtection::Exclusive => Vec::new(),
-        };
-        let guarding = !guards.is_empty();
-        table.bucketized = Some(Bucketized { parts: vec![last], guards, planned: None, sliced: Some(slicing) });
-        let mut design = Design { tables: vec![table], rules: vec![rule], used_dependencies: Vec::new(), decision };
-        design.judge();
-        if !guarding {
-            // of its own rows the table holds it, whatever a bucket shows: nothing else may be published of them
-            let known = attributes.without(sensitive);
-            design.rules[0].status = RuleStatus::Guardian { table: 0, known };
-        }
-        Ok(design)
+/// The design of one sliced table.
+fn design(plan: SlicingPlan, columns: Vec<AttrSet>, rule: DesignedRule, decision: Decision) -> Design {
+    let guards = match plan.diversity.protection(&columns, plan.sensitive) {
+        TableProtection::Guarding(guards) => guards,
+        TableProtection::Plain | TableProtection::Exclusive => Vec::new(),
+    };
+    let (attributes, guarding) = (plan.attributes, !guards.is_empty());
+    let known = attributes.without(plan.sensitive);
+    let details = MethodDetails::Slicing {
+        columns: columns.clone(),
+        diversity: plan.published_diversity(),
+        column_k: plan.column_k,
+    };
+    let table = DesignedTable::new(attributes, TableDesign::Sliced(SlicedDesign { plan, columns, guards }));
+    let mut design = Design { decision, details, ..Design::new(vec![table], vec![rule]) };
+    design.judge();
+    if !guarding {
+        // the exclusive table keeps the rule: no other table may share an attribute
+        design.rules[0].status = RuleStatus::Guardian { table: 0, known };
     }
-
-    fn publish(
-        plan: &Design,
-        input: &PlanInput<'_>,
-        table: &Table,
-        streams: &RandomStreams,
-        control: &Control,
-    ) -> Result<Published, Cancelled> {
-        let mut published = plan.execute(input, true, table, streams, control)?;
-        if let Some(slicing) = plan.tables.first().and_then(DesignedTable::sliced) {
-            let (columns, diversity) = (slicing.decided().to_vec(), slicing.sliced_diversity());
-            let column_k = slicing.column_k;
-            published.publication.method_details = MethodDetails::Slicing { columns, diversity, column_k };
-        }
-        Ok(published)
-    }
+    design
 }
 
-/// Neither the smallest bucket nor the smallest box that is asked for can be larger than the table.
+/// Refuses a smallest bucket or box that is larger than the table.
 fn check_floor(spec: &SlicingSpec, input: &PlanInput<'_>) -> Result<(), PlanRefusal> {
     let rows = input.counts.rows();
     let members = [
         ("/method/min_bucket", spec.min_bucket, "an integer from 1 to the number of rows"),
         ("/method/column_k", spec.column_k, "an integer from 2 to the number of rows"),
     ];
-    let above = members.into_iter().filter(|(_, stated, _)| stated.is_some_and(|stated| stated > rows));
+    let above = members.into_iter().filter(|(_, declared, _)| declared.is_some_and(|declared| declared > rows));
     let faults: Vec<Fault> = above
         .map(|(pointer, _, allowed)| {
             Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed)
@@ -200,17 +117,12 @@ fn check_floor(spec: &SlicingSpec, input: &PlanInput<'_>) -> Result<(), PlanRefu
     if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
 }
 
-/// What cannot be made of the columns, as far as the specification could not show it.
-fn unplanned(unsliced: SlicingError) -> PlanError {
-    match unsliced {
-        SlicingError::Cancelled(cancelled) => PlanError::Cancelled(cancelled),
-        SlicingError::TooDense => {
-            let fault = Fault::new("/method/columns", Kind::JoinTooDense, unsliced.to_string());
-            PlanError::Refused(PlanRefusal(vec![fault]))
-        }
-        other => {
-            let fault = Fault::new("/method/columns", Kind::BadColumns, other.to_string());
-            PlanError::Refused(PlanRefusal(vec![fault]))
-        }
-    }
+/// The refusal of columns that the data does not allow.
+fn refused(error: SlicingError) -> PlanError {
+    let kind = match error {
+        SlicingError::Cancelled(cancelled) => return PlanError::Cancelled(cancelled),
+        SlicingError::TooDense => Kind::JoinTooDense,
+        _ => Kind::BadColumns,
+    };
+    PlanError::Refused(PlanRefusal(vec![Fault::new("/method/columns", kind, error.to_string())]))
 }

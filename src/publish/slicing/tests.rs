@@ -7,12 +7,18 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::counts::TrialCounts;
-use super::posterior::{MatchedBucket, PosteriorJudge};
+use super::counts::{FrequencyBound, TrialCounts};
+use super::posterior::{BucketWeights, MatchedBucket, PosteriorJudge};
+use super::slice::Slicer;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, ColumnAnnotations, Domain, phi_squared};
-use crate::publication::RowMeaning;
-use crate::publish::partition::{NoAnnotations, Scratch, SplitCandidates};
+use crate::control::Control;
+use crate::microdata::{
+    Arena, Attr, AttrSet, AttributeType, Coarse, Codes, Column, ColumnAnnotations, Domain, Table, phi_squared,
+};
+use crate::privacy::Population;
+use crate::publication::{Guarantee, Protected, Ratio, RowMeaning, TableGuard, TableProtection};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::{MedianSplit, NoAnnotations, Scratch, SplitCandidates, SplitSpace, TableAnnotations};
 use crate::verifier::{ExternalPart, ExternalTable, TupleEstimate};
 
 fn column(values: &[u32]) -> Column {
@@ -224,7 +230,7 @@ fn the_vectors_come_out() {
         assert_eq!(found.rows.iter().sum::<u64>(), table.rows() as u64, "a row matches its own bucket");
 
         // the definition of these tests is the oracle's
-        let keys = keys_of(&table, &sliced.columns, &sliced.boxes, slicing.sensitive, &Control::default()).unwrap();
+        let keys = keys_of(&slicing, &table, &sliced.columns, &sliced.boxes);
         let known = Known::new(&table, vector.sensitive, &keys);
         for (row, expected) in vector.p.unwrap().into_iter().enumerate() {
             let (weights, all) = known.posterior(&buckets, row as u32, false);
@@ -262,9 +268,20 @@ pub(super) fn patients() -> Table {
     table(&rows.map(Vec::from))
 }
 
+fn keys_of(
+    slicing: &SlicingPlan,
+    table: &Table,
+    columns: &[AttrSet],
+    boxes: &[Option<BucketAssignment>],
+) -> IdentityKeys {
+    let control = Control::default();
+    Slicer { plan: slicing, table, columns, annotations: &NoAnnotations, control: &control }.keys(boxes).unwrap()
+}
+
 fn keys_for(table: &Table, columns: &[Vec<u8>], sensitive: u8) -> IdentityKeys {
     let ungeneralized: Vec<Option<BucketAssignment>> = columns.iter().map(|_| None).collect();
-    keys_of(table, &sets(columns), &ungeneralized, Attr(sensitive), &Control::default()).unwrap()
+    let slicing = slicing(table, columns, sensitive, SlicingDiversity::Mixture(Ratio::ONE), MedianSplit::Relaxed);
+    keys_of(&slicing, table, &sets(columns), &ungeneralized)
 }
 
 #[test]
@@ -415,8 +432,10 @@ proptest! {
         };
         let stated = Aside(aside.clone());
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
-        let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
-        let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
+        let control = Control::default();
+        let slicer = Slicer { plan: &slicing, table: &table, columns: &columns, annotations: &stated, control: &control };
+        let boxes = slicer.boxes().unwrap();
+        let keys = slicer.keys(&boxes).unwrap();
         let known = Known::new(&table, sensitive, &keys);
         let space = SplitSpace::new(&table, dimensions, &stated);
         let holds = |buckets: &[Vec<u32>]| {
@@ -427,7 +446,7 @@ proptest! {
         // with all buckets looked at, whether needed or not
         let bound = FrequencyBound { l, annotations: stated.annotations(Attr(sensitive)) };
         let weights = if weighted { BucketWeights::SharesAndSizes } else { BucketWeights::Shares };
-        let mixed = slicing.mixed(&table, &keys, bound, weights, &stated, &Control::default());
+        let mixed = slicer.mixed(&keys, bound, weights);
         let sliced = slicing.slice(&table, &stated, &Control::default()).map(|sliced| sliced.buckets);
         for buckets in [sliced, mixed] {
             match buckets {
@@ -460,7 +479,7 @@ proptest! {
         slicing.min_bucket = None;
         slicing.column_k = column_k.filter(|k| *k <= rows.len() as u64);
         let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
-        let keys = keys_of(&table, &sliced.columns, &sliced.boxes, Attr(sensitive), &Control::default()).unwrap();
+        let keys = keys_of(&slicing, &table, &sliced.columns, &sliced.boxes);
         let population = Population::new(table.column(Attr(sensitive)).counts());
         let buckets = members(&sliced.buckets);
         let known = Known::new(&table, sensitive, &keys);

@@ -9,7 +9,7 @@ use super::score::EntropyScorer;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, Dependency};
-use crate::publish::DesignedRule;
+use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::input::PlanRows;
 use crate::spec::CorrelatedPolicy;
 
@@ -106,7 +106,7 @@ impl<'a> CorrelatedAttributes<'a> {
         scorer: &mut EntropyScorer<'_>,
     ) -> Result<(), Cancelled> {
         let table = ground.designed(&TableDraft { attributes: tied, sensitive: tied });
-        match table.bucketized {
+        match table.bucketized() {
             Some(buckets) => scorer.tie(tied, buckets.draw(self.rows.table, self.rows.streams, self.control)?),
             None => Ok(()),
         }
@@ -122,9 +122,9 @@ impl<'a> CorrelatedAttributes<'a> {
             let (known, sensitive) = (rule.rule.known, rule.rule.sensitive);
             let told = |table: &&TableDraft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
             if apart.contains(sensitive) {
-                rule.told = Some(LINKED_BY_DEPENDENCY_DETAIL);
+                rule.reject(RuleRejection::Correlated(LINKED_BY_DEPENDENCY_DETAIL));
             } else if tables.iter().any(|table| told(&table)) {
-                rule.told = Some(KNOWN_SIDE_REVEALS_DETAIL);
+                rule.reject(RuleRejection::Correlated(KNOWN_SIDE_REVEALS_DETAIL));
             }
         }
         Ok(())

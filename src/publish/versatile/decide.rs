@@ -7,7 +7,7 @@ use super::score::EntropyScorer;
 use super::{gd, uad};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publish::CandidateScores;
+use crate::publish::design::CandidateScores;
 use crate::spec::{Algorithm, VersatileSpec};
 
 /// What `auto` may do for each algorithm that it tries, in values looked at.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::publication::Guarantee;
-use crate::publish::{Bucketized, DesignedTable};
+use crate::publish::designed_table::{Bucketized, DesignedTable};
 
 /// A table under consideration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

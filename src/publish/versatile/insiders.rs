@@ -7,7 +7,7 @@
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Dependency;
-use crate::publish::DesignedRule;
+use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::input::PlanInput;
 
 const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as excludable, and another attribute determines it, which has \
@@ -23,7 +23,7 @@ const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are
 /// [`Cancelled`] when told to stop.
 pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let published = AttrSet::first(input.counts.attributes());
-    for rule in rules.iter_mut().filter(|rule| rule.impossible.is_none()) {
+    for rule in rules.iter_mut().filter(|rule| rule.determined_by().is_none()) {
         let sensitive = rule.rule.sensitive;
         if rule.protects.attributes().len() > 1 || input.counts.annotations(sensitive).excludable().is_empty() {
             continue;
@@ -40,7 +40,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
                 (1, None) => continue,
                 _ => SEVERAL_DETERMINANTS_DETAIL,
             };
-            rule.outside = Some((dependency, why));
+            rule.reject(RuleRejection::InsiderKnows(dependency, why));
         }
     }
     Ok(())

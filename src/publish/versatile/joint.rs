@@ -11,7 +11,8 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeCounts};
 use crate::privacy::{self, IneligibilityReason, PrivacyRule};
 use crate::publication::{Protected, TableGuard};
-use crate::publish::design::{Bucketized, DesignedRule, DesignedTable};
+use crate::publish::designed_rule::{DesignedRule, RuleRejection};
+use crate::publish::designed_table::{Bucketized, DesignedTable};
 use crate::publish::input::PlanInput;
 
 const OVERLAPPING_COMBINATION_DETAIL: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
@@ -27,13 +28,13 @@ const NO_RARE_ATTRIBUTE_DETAIL: &str = "no attribute of the combination is rare 
 pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let mut joints = JointCountCache { input, control, known: HashMap::new() };
     let combination = |rule: &DesignedRule| match rule.protects {
-        Protected::Joint(attrs) if rule.impossible.is_none() => Some(attrs),
+        Protected::Joint(attrs) if rule.determined_by().is_none() => Some(attrs),
         _ => None,
     };
     let mut lacking: Vec<(AttrSet, usize)> = rules
         .iter()
         .enumerate()
-        .filter(|(_, rule)| rule.ineligible.is_some() && rule.implied_by.is_none())
+        .filter(|(_, rule)| rule.ineligibility().is_some() && rule.implied_by.is_none())
         .filter_map(|(index, rule)| Some((combination(rule)?, index)))
         .collect();
     // what protects the smaller combination protects the larger
@@ -47,7 +48,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
                 Ok(_) => {}
                 Err(ineligible) => {
                     rules[index].largest_l = ineligible.largest_l;
-                    rules[index].ineligible = Some(ineligible);
+                    rules[index].reject(RuleRejection::Ineligible(ineligible));
                 }
             },
         }
@@ -60,14 +61,15 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
         if let Some((joint, largest_l)) = joints.within(&chosen, attrs, &rule.rule)? {
             rule.judged = Protected::Joint(joint);
             rule.rule.sensitive = first(joint);
-            (rule.ineligible, rule.largest_l) = (None, largest_l);
+            rule.largest_l = largest_l;
+            rule.take_ineligibility();
         }
     }
     for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none() && !rule.is_refused()) {
         let other = |joint: &&AttrSet| rule.judged != Protected::Joint(**joint);
         let judged = rule.judged.attributes();
         if chosen.iter().filter(other).any(|joint| joint.meets(judged)) {
-            rule.refused = Some(OVERLAPPING_COMBINATION_DETAIL);
+            rule.reject(RuleRejection::Unsupported(OVERLAPPING_COMBINATION_DETAIL));
         }
     }
     Ok(())
@@ -76,7 +78,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
 /// Refuses what only a joint value protects, for algorithms that show attributes in several tables or in none together.
 pub(super) fn refuse_combinations(rules: &mut [DesignedRule]) {
     for rule in rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
-        rule.refused = Some(NO_RARE_ATTRIBUTE_DETAIL);
+        rule.reject(RuleRejection::Unsupported(NO_RARE_ATTRIBUTE_DETAIL));
     }
 }
 
@@ -201,26 +203,24 @@ impl CombinationContraction {
         self.0.iter().any(|joint| joint.contains(attr))
     }
 
-    /// A table that was decided among contracted attributes.
-    pub(super) fn table(&self, table: DesignedTable) -> DesignedTable {
-        let protects = |protects: Protected| match protects {
+    /// A table that was decided among contracted attributes, with all attributes of each combination.
+    pub(super) fn table(&self, attributes: AttrSet, bucketized: Option<Bucketized>) -> DesignedTable {
+        let bucketized = bucketized.map(|bucketized| Bucketized {
+            parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
+            guards: bucketized.guards.into_iter().map(|guard| self.guard(guard)).collect(),
+            buckets: bucketized.buckets,
+        });
+        DesignedTable::new(self.expand(attributes), bucketized)
+    }
+
+    fn guard(&self, guard: TableGuard) -> TableGuard {
+        let protects = match guard.protects {
             Protected::Attribute(attr) => {
                 let joint = self.0.iter().find(|joint| joint.contains(attr));
-                joint.map_or(protects, |joint| Protected::Joint(*joint))
+                joint.map_or(guard.protects, |joint| Protected::Joint(*joint))
             }
-            Protected::Joint(_) | Protected::Rows => protects,
+            Protected::Joint(_) | Protected::Rows => guard.protects,
         };
-        let guard = |guard: TableGuard| TableGuard {
-            known: self.expand(guard.known),
-            protects: protects(guard.protects),
-            guarantees: guard.guarantees,
-        };
-        let bucketized = table.bucketized.map(|bucketized| Bucketized {
-            parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
-            guards: bucketized.guards.into_iter().map(guard).collect(),
-            planned: bucketized.planned,
-            sliced: bucketized.sliced,
-        });
-        DesignedTable::new(self.expand(table.attributes), bucketized)
+        TableGuard { known: self.expand(guard.known), protects, guarantees: guard.guarantees }
     }
 }

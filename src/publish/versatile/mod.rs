@@ -1,4 +1,9 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
+//!
+//! # Citations
+//! - [Jin et al. 2010]: Guardian Normal Form, UAD, GD and multi-SA publishing.
+//! - `docs/spec/guardian-normal-form.md`: definitions and proofs.
+//! - `docs/spec/errata.md#versatile-publishing`: corrections.
 
 mod addback;
 mod correlated;
@@ -20,76 +25,63 @@ pub use uad::{SelectedTable, decompose};
 
 use self::correlated::CorrelatedAttributes;
 use self::joint::CombinationContraction;
-use super::design::{demand, dependency_fault};
-use super::dispatch::Method;
+use super::design::{Decision, Design, Enforcement};
+use super::designed_rule::{DesignedRule, RuleRejection, demand, dependency_fault};
+use super::designed_table::{Bucketized, DesignedTable, TableDesign};
 use super::error::{PlanError, PlanRefusal};
 use super::input::PlanInput;
-use super::published::Published;
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Table};
+use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, DerivedRule, PrivacyRule, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
-use crate::random::RandomStreams;
 use crate::spec::{Algorithm, VersatileSpec};
 
-/// So many rules may follow from dependencies.
+/// Largest number of rules that follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
 
-/// The method `versatile`.
-pub struct Versatile;
-
-impl Method for Versatile {
-    type Spec = VersatileSpec;
-    type Plan = Design;
-
-    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
-    /// rule in the result.
-    fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-        let (mut rules, used_dependencies) = designed_rules(spec, input)?;
-        joint::settle(&mut rules, input, control)?;
-        insiders::settle(&mut rules, input, control)?;
-        if spec.algorithm != Algorithm::Uad || spec.addback {
-            joint::refuse_combinations(&mut rules);
-        }
-        let mut design = Design { tables: Vec::new(), rules, used_dependencies, decision: Decision::ByRules };
-        // tables are decided with one attribute in place of each combination that only its joint value protects
-        let contraction = CombinationContraction::from_rules(&design.rules);
-        let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
-        let kept: Vec<PrivacyRule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
-        let attributes = AttrSet::first(input.counts.attributes());
-        match spec.algorithm {
-            Algorithm::SingleAttribute => {
-                let alone = |attr| DesignedTable::new(AttrSet::one(attr), None);
-                design.tables = attributes.iter().map(alone).collect();
-            }
-            Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
-            Algorithm::Uad if !spec.addback => {
-                let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
-                let protection = input.active_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
-                let protection: Vec<PrivacyRule> = protection.copied().collect();
-                let tables = selected.iter().map(|table| designed_table(table, &kept, &protection));
-                design.tables = tables.map(|table| contraction.table(table)).collect();
-                release_idle(&mut design, input);
-            }
-            _ => decide_by_data(&mut design, kept, spec, input, control)?,
-        }
-        design.judge();
-        Ok(design)
+/// Plans tables in Guardian Normal Form, and judges every rule in them.
+///
+/// Rules that follow from dependencies are added first, and implied rules are set aside.
+///
+/// # Errors
+/// [`PlanError`] if the rules cannot be combined with the dependencies, or on cancellation.
+pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
+    let (mut rules, used_dependencies) = designed_rules(spec, input)?;
+    joint::settle(&mut rules, input, control)?;
+    insiders::settle(&mut rules, input, control)?;
+    if spec.algorithm != Algorithm::Uad || spec.addback {
+        joint::refuse_combinations(&mut rules);
     }
-
-    fn publish(
-        plan: &Design,
-        input: &PlanInput<'_>,
-        table: &Table,
-        streams: &RandomStreams,
-        control: &Control,
-    ) -> Result<Published, Cancelled> {
-        plan.execute(input, false, table, streams, control)
+    let enforcement = Enforcement::NormalForm;
+    let mut design = Design { used_dependencies, enforcement, ..Design::new(Vec::new(), rules) };
+    // one attribute represents each combination that only its joint value protects
+    let contraction = CombinationContraction::from_rules(&design.rules);
+    let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && !rule.is_unsupported());
+    let kept: Vec<PrivacyRule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
+    let attributes = AttrSet::first(input.counts.attributes());
+    match spec.algorithm {
+        Algorithm::SingleAttribute => {
+            design.tables = attributes.iter().map(|attr| DesignedTable::plain(AttrSet::one(attr))).collect();
+        }
+        Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
+        Algorithm::Uad if !spec.addback => {
+            let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
+            let active = input.active_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
+            let active: Vec<PrivacyRule> = active.copied().collect();
+            let tables =
+                selected.iter().map(|table| contraction.table(table.attributes, bucketized(table, &kept, &active)));
+            design.tables = tables.collect();
+            release_redundant(&mut design, input);
+        }
+        Algorithm::Uad | Algorithm::Gd | Algorithm::Auto => decide_by_data(&mut design, kept, spec, input, control)?,
     }
+    design.judge();
+    Ok(design)
 }
 
-/// The rules as they are to hold: with those that follow from dependencies, each judged by itself, superfluous ones marked.
+/// The submitted rules and those that follow from dependencies, each judged by itself, and the dependencies that were used.
+///
+/// Implied rules name the rule that implies them.
 pub(super) fn designed_rules(
     spec: &VersatileSpec,
     input: &PlanInput<'_>,
@@ -107,7 +99,7 @@ pub(super) fn designed_rules(
         };
         return Err(PlanRefusal(expansion.unsupported.iter().map(fault).collect()));
     }
-    // what protects an attribute that is not published holds by itself
+    // a rule that protects an attribute that is not published holds by itself
     let published = AttrSet::first(input.counts.attributes());
     let derived: Vec<DerivedRule> =
         expansion.derived.into_iter().filter(|derived| derived.demand.protects.is_subset(published)).collect();
@@ -121,13 +113,15 @@ pub(super) fn designed_rules(
         let mut rule = DesignedRule::new(pointer, demand, &others, input);
         rule.implied_by = implied_by[index];
         rule.follows_from = index.checked_sub(submitted.len()).map(|index| derived[index].because);
-        rule.impossible = expansion.impossible.iter().find(|(at, _)| *at == index).map(|(_, by)| *by);
+        if let Some((_, dependency)) = expansion.impossible.iter().find(|(at, _)| *at == index) {
+            rule.reject(RuleRejection::Determined(*dependency));
+        }
         rules.push(rule);
     }
     Ok((listed(rules), expansion.used))
 }
 
-/// Without rules that follow from a dependency and are implied: they are nobody's.
+/// The rules without those that follow from a dependency and are implied: no caller asked for them.
 fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
     let drop = |rule: &DesignedRule| rule.follows_from.is_some() && rule.implied_by.is_some();
     let mut next = 0;
@@ -144,7 +138,7 @@ fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
     listed
 }
 
-/// Chooses tables by what the data makes of them; none where there are no rows to look at, or nothing can be published anyway.
+/// Chooses tables by their scores on the data. Leaves the design undecided if rows are unknown or the design is infeasible.
 fn decide_by_data(
     design: &mut Design,
     kept: Vec<PrivacyRule>,
@@ -169,37 +163,35 @@ fn decide_by_data(
     Ok(())
 }
 
-/// A selected table under the strongest guarantees of all rules, of this job or protection, into its sensitive attribute whose
-/// known side meets the table.
-fn designed_table(selected: &SelectedTable, kept: &[PrivacyRule], protection: &[PrivacyRule]) -> DesignedTable {
-    let bucketized = selected.sensitive.and_then(|sensitive| {
-        let rest = selected.attributes.without(sensitive);
-        let guarded =
-            kept.iter().chain(protection).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
-        let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
-        (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
-    });
-    DesignedTable::new(selected.attributes, bucketized)
+/// The buckets of a selected table; `None` for a plain one.
+///
+/// They keep the strongest guarantees of all rules into the sensitive attribute whose known side meets the table, active rules included.
+fn bucketized(selected: &SelectedTable, kept: &[PrivacyRule], active: &[PrivacyRule]) -> Option<Bucketized> {
+    let sensitive = selected.sensitive?;
+    let rest = selected.attributes.without(sensitive);
+    let into = kept.iter().chain(active).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
+    let guarantees = privacy::strongest(into.map(|rule| rule.guarantee));
+    (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
 }
 
-/// Publishes raw what guards no rule, of this job or protection in the series: its buckets would protect nothing.
-fn release_idle(design: &mut Design, input: &PlanInput<'_>) {
+/// Makes the tables plain that guard no rule: their buckets would protect nothing.
+fn release_redundant(design: &mut Design, input: &PlanInput<'_>) {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(input.earlier);
-    let mut active = vec![false; schemas.len()];
+    let mut guards = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(DesignedRule::demand);
-    let protection = input.active_rules.iter().map(|&rule| RuleDemand::from(rule));
-    for demand in kept.chain(protection) {
+    let active = input.active_rules.iter().map(|&rule| RuleDemand::from(rule));
+    for demand in kept.chain(active) {
         match privacy::judge_demand(&schemas, &demand) {
-            RuleStatus::Guardian { table, .. } => active[table] = true,
-            // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
+            RuleStatus::Guardian { table, .. } => guards[table] = true,
+            // with a violated rule all buckets stay: the composition check refuses the release
             RuleStatus::Violated(_) => return,
             RuleStatus::Unreachable => {}
         }
     }
-    for (table, active) in design.tables.iter_mut().zip(active) {
-        if !active {
-            table.bucketized = None;
+    for (table, guards) in design.tables.iter_mut().zip(guards) {
+        if !guards {
+            table.design = TableDesign::Plain;
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, RuleDemand};
 use crate::publication::Guarantee;
 use crate::publish::assign::SensitiveGrid;
-use crate::publish::design::{Bucketized, Decision, Design, DesignedRule, DesignedTable};
+use crate::publish::design::{Decision, Design};
+use crate::publish::designed_rule::{DesignedRule, RuleRejection};
+use crate::publish::designed_table::{Bucketized, DesignedTable};
 use crate::publish::input::PlanInput;
 
 const ONLY_L_DIVERSITY_DETAIL: &str = "multi_sa keeps l_diversity alone";
@@ -18,14 +20,14 @@ const NO_PUBLIC_ATTRIBUTE_DETAIL: &str = "multi_sa needs a published attribute t
 pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let attributes = AttrSet::first(input.counts.attributes());
     let mut sensitive: BTreeMap<Attr, u64> = BTreeMap::new();
-    let kept = |rule: &&mut DesignedRule| rule.implied_by.is_none() && rule.refused.is_none();
+    let kept = |rule: &&mut DesignedRule| rule.implied_by.is_none() && !rule.is_unsupported();
     for rule in design.rules.iter_mut().filter(kept) {
         match rule.rule.guarantee {
             Guarantee::LDiversity { l } => {
                 let most = sensitive.entry(rule.rule.sensitive).or_default();
                 *most = l.max(*most);
             }
-            _ => rule.refused = Some(ONLY_L_DIVERSITY_DETAIL),
+            _ => rule.reject(RuleRejection::Unsupported(ONLY_L_DIVERSITY_DETAIL)),
         }
     }
     let protected: AttrSet = sensitive.keys().copied().collect();
@@ -34,10 +36,11 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
         let known = attributes.without(rule.rule.sensitive);
         let demand = RuleDemand { known, ..RuleDemand::from(rule.rule) };
         if let Ok(expansion) = privacy::expand(&[demand], input.dependencies, usize::MAX) {
-            rule.impossible = rule.impossible.or(expansion.impossible.first().map(|(_, by)| *by));
+            let determined = rule.determined_by().or(expansion.impossible.first().map(|(_, by)| *by));
+            determined.into_iter().for_each(|by| rule.reject(RuleRejection::Determined(by)));
         }
         if attributes == protected {
-            rule.refused = Some(NO_PUBLIC_ATTRIBUTE_DETAIL);
+            rule.reject(RuleRejection::Unsupported(NO_PUBLIC_ATTRIBUTE_DETAIL));
         }
     }
     let sensitive: Vec<(Attr, u64)> = sensitive.into_iter().collect();

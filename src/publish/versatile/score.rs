@@ -14,8 +14,8 @@ use super::ground::{DecompositionInput, TableDraft};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
 use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, entropy};
-use crate::publish::Bucketized;
 use crate::publish::assign::BucketAssignment;
+use crate::publish::designed_table::Bucketized;
 use crate::publish::input::PlanRows;
 use crate::spec::DecompositionScore;
 

@@ -145,7 +145,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         correlated: CorrelatedPolicy::Together,
         no_rules_reason: None,
     };
-    Versatile::plan(&spec, &input, &Control::default()).unwrap()
+    super::plan(&spec, &input, &Control::default()).unwrap()
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     let bucketized = Bucketized::on(set(&[0, 2, 3, 4]), Attr(3), vec![Guarantee::LDiversity { l: 2 }]);
     assert_eq!(
         design.tables,
-        [DesignedTable::new(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::new(set(&[1, 5]), None),]
+        [DesignedTable::new(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::plain(set(&[1, 5])),]
     );
     let statuses: Vec<&RuleStatus> = design.rules.iter().map(|rule| &rule.status).collect();
     assert_eq!(statuses[0], &RuleStatus::Unreachable);
@@ -179,7 +179,7 @@ fn a_table_holds_the_strongest_guarantee_into_its_sensitive_attribute() {
 }
 
 fn guarantees(design: &Design) -> Vec<Guarantee> {
-    design.tables[0].bucketized.as_ref().map(|b| b.single().unwrap().1.to_vec()).unwrap_or_default()
+    design.tables[0].bucketized().map(|b| b.single().unwrap().1.to_vec()).unwrap_or_default()
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn an_implied_rule_is_listed_with_the_rule_that_implies_it() {
 #[test]
 fn no_rules_give_one_raw_table() {
     let design = plan(4, vec![], false);
-    assert_eq!(design.tables, [DesignedTable::new(AttrSet::first(4), None)]);
+    assert_eq!(design.tables, [DesignedTable::plain(AttrSet::first(4))]);
 }
 
 proptest! {

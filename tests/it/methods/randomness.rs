@@ -97,7 +97,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     let control = Control::default();
     let mut draw = || {
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
-        let made = publish::publish(&specification.method, &design, &input, table, &streams, &control).unwrap();
+        let made = publish::execute(&design, &input, table, &streams, &control).unwrap();
         let qi = &made.contents.tables[0][0];
         let names = (0..table.rows()).map(|row| String::from_utf8(qi.columns[0].value(row).unwrap().to_vec()).unwrap());
         by_row(names.zip(qi.buckets.as_ref().unwrap().labels().iter().copied()))

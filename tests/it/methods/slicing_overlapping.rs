@@ -283,7 +283,7 @@ async fn revealing_columns_are_refused() {
         let fault = &problem["errors"][0];
         assert_eq!((kind(fault), &fault["proof"]["largest_l"]), ("infeasible-root", &json!(1)), "{fault:#}");
         assert_eq!(fault["proof"]["posterior"], json!({"count": 1, "of": 1}));
-        assert!(text(&fault["detail"]).contains("puts the columns together"), "{fault:#}");
+        assert!(text(&fault["detail"]).contains("joins the columns"), "{fault:#}");
     }
     let refused = |document: Value, pointer: &'static str, name: &'static str| {
         let (server, dataset) = (&server, &dataset);

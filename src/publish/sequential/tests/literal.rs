@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::*;
-use super::world::{Kind, World};
+use super::fixture::{Kind, SequentialFixture};
 
 /// The labels of a column of the new release that is generalized.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub(super) fn span((first, last): (u32, u32)) -> NodeRange {
     NodeRange { first, last }
 }
 
-impl World {
+impl SequentialFixture {
     fn label(&self, cuts: &[LiteralCut], release: usize, row: usize, column: usize) -> NodeSet {
         let given = &self.releases[release][column];
         let raw = &given.places[given.codes.get(row) as usize];

@@ -91,7 +91,7 @@ fn earlier(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Gi
     }
 }
 
-fn world(seed: u64) -> World {
+fn fixture(seed: u64) -> SequentialFixture {
     let mut dice = Dice(seed);
     let dice = &mut dice;
     let kinds: Vec<Kind> = (0..5)
@@ -228,7 +228,7 @@ fn world(seed: u64) -> World {
         requirements.push(ResolvedRequirement { x, y, measure });
     }
     let class: Vec<u32> = (0..counts[0]).map(|_| dice.below(3) as u32).collect();
-    World {
+    SequentialFixture {
         class: Codes::collect(256, class.into_iter()),
         kinds,
         releases,
@@ -244,20 +244,20 @@ fn world(seed: u64) -> World {
     }
 }
 
-/// The cut of a sequel as definitions have it.
-fn literal_cuts(sequel: &SequentialSolution) -> Vec<LiteralCut> {
+/// The cut of a solution as definitions have it.
+fn literal_cuts(solution: &SequentialSolution) -> Vec<LiteralCut> {
     let labels = |cut: &ColumnCut| cut.labels.iter().map(|label| (label.span.first, label.span.last)).collect();
-    sequel.cuts.iter().map(|cut| LiteralCut { column: cut.column, labels: labels(cut) }).collect()
+    solution.cuts.iter().map(|cut| LiteralCut { column: cut.column, labels: labels(cut) }).collect()
 }
 
-fn distortion(world: &World, sequel: &SequentialSolution) -> u64 {
+fn distortion(fixture: &SequentialFixture, solution: &SequentialSolution) -> u64 {
     let mut steps = 0;
-    for cut in &sequel.cuts {
-        let given = &world.releases[0][cut.column];
+    for cut in &solution.cuts {
+        let given = &fixture.releases[0][cut.column];
         for code in given.codes.iter() {
             let label = cut.labels[cut.of_code[code as usize] as usize];
             assert!(given.places[code as usize].within(label.span));
-            steps += match &world.kinds[given.attribute] {
+            steps += match &fixture.kinds[given.attribute] {
                 Kind::Tree(tree) => tree.depth(code) - tree.depth(label.node.unwrap()),
                 Kind::Numbers | Kind::Values => usize::from(label.span.first < label.span.last),
             } as u64;
@@ -266,15 +266,15 @@ fn distortion(world: &World, sequel: &SequentialSolution) -> u64 {
     steps
 }
 
-fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
-    let sequence = world.sequence();
+fn agrees(fixture: &SequentialFixture, reduce: bool) -> Result<(), TestCaseError> {
+    let problem = fixture.problem();
     let control = Control::default();
-    let found = CutSearch::begin(&sequence, reduce, &control).and_then(|mut search| search.run(&control));
-    let literally = world.literally();
-    let sequel = match found {
-        Ok(sequel) => sequel,
+    let found = CutSearch::begin(&problem, reduce, &control).and_then(|mut search| search.run(&control));
+    let literally = fixture.literally();
+    let solution = match found {
+        Ok(solution) => solution,
         Err(SequentialError::PriorReleaseViolates { requirement }) => {
-            let requirement = &world.requirements[requirement];
+            let requirement = &fixture.requirements[requirement];
             let names = |release: usize| {
                 let told = |told: &ResolvedYElement| match told {
                     ResolvedYElement::Attribute(reference) => reference.release == release,
@@ -282,29 +282,29 @@ fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
                 };
                 requirement.x.iter().any(|reference| reference.release == release) || requirement.y.iter().any(told)
             };
-            let earlier: Vec<usize> = (1..world.releases.len()).filter(|&release| names(release)).collect();
+            let earlier: Vec<usize> = (1..fixture.releases.len()).filter(|&release| names(release)).collect();
             if names(0) {
                 prop_assert!(literally.is_none());
             } else {
-                let measure = world.measure(&[], &earlier, requirement).unwrap();
+                let measure = fixture.measure(&[], &earlier, requirement).unwrap();
                 prop_assert!(literally.is_none() || !requirement.measure.allows(measure));
             }
             return Ok(());
         }
         Err(SequentialError::EmptyJoin { .. }) => {
-            prop_assert!(!world.same_rows && literally.is_none());
+            prop_assert!(!fixture.same_rows && literally.is_none());
             return Ok(());
         }
         Err(SequentialError::InfeasibleRoot { requirement, proof }) => {
             prop_assert!(literally.is_none());
-            let requirement = &world.requirements[requirement];
-            let mut cuts = world.roots();
+            let requirement = &fixture.requirements[requirement];
+            let mut cuts = fixture.roots();
             loop {
-                let joins = world.joins_of(requirement);
-                let levels = joins.iter().map(|joined| world.measure(&cuts, joined, requirement));
+                let joins = fixture.joins_of(requirement);
+                let levels = joins.iter().map(|joined| fixture.measure(&cuts, joined, requirement));
                 let broken = levels.flatten().any(|level| !requirement.measure.allows(level));
                 prop_assert!(!proof || broken, "no cut repairs it");
-                let Some((_, _, _, next)) = world.steps(&cuts).into_iter().next_back() else { break };
+                let Some((_, _, _, next)) = fixture.steps(&cuts).into_iter().next_back() else { break };
                 cuts = next;
             }
             return Ok(());
@@ -312,25 +312,25 @@ fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
         Err(other) => return Err(TestCaseError::fail(format!("{other}"))),
     };
     let Some((steps, cuts)) = literally else { return Err(TestCaseError::fail("nothing keeps all")) };
-    prop_assert_eq!(sequel.steps.len(), steps.len());
-    for (step, expected) in sequel.steps.iter().zip(&steps) {
+    prop_assert_eq!(solution.steps.len(), steps.len());
+    for (step, expected) in solution.steps.iter().zip(&steps) {
         prop_assert_eq!((step.column, step.label.span), (expected.column, expected.label.span));
         prop_assert_eq!(&step.measures, &expected.measures);
         prop_assert!((step.score - expected.score).abs() < 1e-9);
     }
-    prop_assert_eq!(literal_cuts(&sequel), cuts.clone());
-    prop_assert_eq!(sequel.distortion, distortion(world, &sequel));
-    for (at, requirement) in world.requirements.iter().enumerate() {
-        for joined in world.joins_of(requirement) {
-            let mut of_it = sequel.achieved.iter().filter(|achieved| achieved.requirement == at);
+    prop_assert_eq!(literal_cuts(&solution), cuts.clone());
+    prop_assert_eq!(solution.distortion, distortion(fixture, &solution));
+    for (at, requirement) in fixture.requirements.iter().enumerate() {
+        for joined in fixture.joins_of(requirement) {
+            let mut of_it = solution.achieved.iter().filter(|achieved| achieved.requirement == at);
             prop_assert!(of_it.any(|achieved| achieved.joins.contains(&joined)), "{:?}", joined);
         }
     }
-    for AchievedMeasure { requirement, joins, measure } in &sequel.achieved {
+    for AchievedMeasure { requirement, joins, measure } in &solution.achieved {
         for joined in joins {
-            let expected = world.measure(&cuts, joined, &world.requirements[*requirement]);
+            let expected = fixture.measure(&cuts, joined, &fixture.requirements[*requirement]);
             prop_assert_eq!(Some(*measure), expected, "{:?}", joined);
-            prop_assert!(world.requirements[*requirement].measure.allows(*measure));
+            prop_assert!(fixture.requirements[*requirement].measure.allows(*measure));
         }
     }
     Ok(())
@@ -344,23 +344,23 @@ proptest! {
 
     #[test]
     fn changes_add_up_to_the_definitions(seed in any::<u64>()) {
-        let world = world(seed);
-        agrees(&world, true)?;
-        agrees(&world, false)?;
+        let fixture = fixture(seed);
+        agrees(&fixture, true)?;
+        agrees(&fixture, false)?;
     }
 
     #[test]
     fn the_order_of_rows_does_not_matter(seed in any::<u64>(), turn in 1..6_usize) {
-        let world = world(seed);
-        let mut turned = world.clone();
+        let fixture = fixture(seed);
+        let mut turned = fixture.clone();
         for (release, columns) in turned.releases.iter_mut().enumerate() {
-            let rows = world.rows[release] as u32;
+            let rows = fixture.rows[release] as u32;
             let order: Vec<u32> = (0..rows).map(|row| (row + turn as u32) % rows).collect();
             columns.iter_mut().for_each(|given| given.codes = given.codes.gather(&order));
             if release == 0 {
-                turned.class = world.class.gather(&order);
+                turned.class = fixture.class.gather(&order);
             }
         }
-        prop_assert_eq!(world.release(), turned.release());
+        prop_assert_eq!(fixture.release(), turned.release());
     }
 }

@@ -48,7 +48,7 @@ impl Vector {
         self.taxonomy.keys().position(|other| other == name).unwrap() as u32
     }
 
-    fn world(&self) -> World {
+    fn fixture(&self) -> SequentialFixture {
         let kinds: Vec<Kind> = self.taxonomy.values().map(|parents| Kind::Tree(Tree::new(parents))).collect();
         let tree = |attribute: u32| match &kinds[attribute as usize] {
             Kind::Tree(tree) => tree.clone(),
@@ -92,7 +92,7 @@ impl Vector {
             right: side(*right, r),
         };
         let classes: Vec<u32> = self.classes.iter().map(|class| u32::from(class == "q")).collect();
-        World {
+        SequentialFixture {
             releases: self.releases.iter().map(release).collect(),
             rows: self.releases.iter().map(|release| release.rows.len()).collect(),
             class: Codes::collect(256, classes.into_iter()),
@@ -114,18 +114,18 @@ fn the_vectors_come_out() {
     assert_eq!(vectors.len(), 120);
     let (mut feasible, mut reduced) = (0, 0);
     for (number, vector) in vectors.iter().enumerate() {
-        let world = vector.world();
-        let sequence = world.sequence();
+        let fixture = vector.fixture();
+        let problem = fixture.problem();
         let control = Control::default();
-        let tables = super::super::tables::JoinTables::from_problem(&sequence, &control).unwrap();
+        let tables = super::super::tables::JoinTables::from_problem(&problem, &control).unwrap();
         let all: Vec<usize> = (0..vector.releases.len()).collect();
         assert_eq!(tables.decisive(&tables.sought[0], &all), vector.precondition_release, "{number}");
         reduced += u32::from(vector.precondition_release.is_some());
         for reduce in [true, false] {
-            let begun = CutSearch::begin(&sequence, reduce, &control);
+            let begun = CutSearch::begin(&problem, reduce, &control);
             let searched = begun.and_then(|mut search| {
-                let sequel = search.run(&control)?;
-                Ok((sequel, search))
+                let solution = search.run(&control)?;
+                Ok((solution, search))
             });
             if !vector.feasible {
                 let error = searched.err().unwrap();
@@ -138,29 +138,29 @@ fn the_vectors_come_out() {
                 continue;
             }
             feasible += u32::from(reduce);
-            let (sequel, search) = searched.unwrap_or_else(|error| panic!("{number}: {error}"));
-            assert_eq!(sequel.root, [fraction(&vector.root_measure)], "{number}");
+            let (solution, search) = searched.unwrap_or_else(|error| panic!("{number}: {error}"));
+            assert_eq!(solution.root, [fraction(&vector.root_measure)], "{number}");
             let trace = vector.trace.as_ref().unwrap();
-            assert_eq!(sequel.steps.len(), trace.len(), "{number}");
-            for (step, (attribute, node, measure, score)) in sequel.steps.iter().zip(trace) {
-                let given = &world.releases[0][step.column];
+            assert_eq!(solution.steps.len(), trace.len(), "{number}");
+            for (step, (attribute, node, measure, score)) in solution.steps.iter().zip(trace) {
+                let given = &fixture.releases[0][step.column];
                 assert_eq!(given.attribute as u32, vector.attribute(attribute), "{number}");
-                assert_eq!(world.tree(given.attribute).name(step.label.node.unwrap()), node, "{number}");
+                assert_eq!(fixture.tree(given.attribute).name(step.label.node.unwrap()), node, "{number}");
                 assert_eq!(step.measures, [fraction(measure)], "{number}");
                 // six decimals were written
                 assert!((step.score - score).abs() < 5.1e-7, "{number}: {} for {score}", step.score);
             }
-            for cut in &sequel.cuts {
-                let attribute = world.releases[0][cut.column].attribute;
+            for cut in &solution.cuts {
+                let attribute = fixture.releases[0][cut.column].attribute;
                 let expected = &vector.cuts.as_ref().unwrap()[vector.taxonomy.keys().nth(attribute).unwrap()];
-                let mut names = cut_names(&world, cut);
+                let mut names = cut_names(&fixture, cut);
                 names.sort();
                 assert_eq!(&names, expected, "{number}");
             }
-            assert_eq!(sequel.cuts.len(), vector.cuts.as_ref().unwrap().len(), "{number}");
-            let last = sequel.achieved[0].measure;
+            assert_eq!(solution.cuts.len(), vector.cuts.as_ref().unwrap().len(), "{number}");
+            let last = solution.achieved[0].measure;
             assert_eq!(Some(last), vector.final_measure.as_deref().map(fraction), "{number}");
-            let distortion = share(sequel.distortion.into(), sequence.new.rows as u128);
+            let distortion = share(solution.distortion.into(), problem.new.rows as u128);
             assert_eq!(Some(distortion), vector.distortion.as_deref().map(fraction), "{number}");
             if !reduce {
                 assert_eq!(Some(search.planned.open[0].tuples()), vector.join_tuples, "{number}");

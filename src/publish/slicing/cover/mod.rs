@@ -14,17 +14,16 @@ use self::alone::BucketwiseChecker;
 use self::margins::BucketMargins;
 use self::mixed::OverlapMixtureChecker;
 use self::weights::WorstShare;
+use super::columns::{ColumnsError, MAX_SENSITIVE_COLUMNS};
 use super::counts::FrequencyBound;
+use super::plan::{SlicingDiversity, SlicingPlan};
 use super::posterior::BucketWeights;
-use super::{ColumnsError, SlicingDiversity, SlicingError, SlicingPlan};
+use super::sliced::SlicingError;
 use crate::control::Control;
 use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{self, SplitPredicate, TableAnnotations};
-
-/// So many columns may have the sensitive attribute: all choices of them are looked at.
-pub(super) const MAX_SENSITIVE_PARTS: usize = 4;
 
 /// A bucket has too many combinations of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,16 +34,9 @@ impl JoinTooDenseError {
     const LIMIT: u64 = if cfg!(test) { 20_000 } else { 10_000_000 };
 }
 
-/// Whether some columns share attributes.
-#[must_use]
-pub fn is_cover(columns: &[AttrSet]) -> bool {
-    let all = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
-    columns.iter().map(|column| column.len()).sum::<usize>() > all.len()
-}
-
 /// Every choice of one or more of the columns.
 fn choices(columns: &[AttrSet]) -> impl Iterator<Item = Vec<AttrSet>> {
-    (1_u32..1 << columns.len().min(MAX_SENSITIVE_PARTS)).map(|chosen| {
+    (1_u32..1 << columns.len().min(MAX_SENSITIVE_COLUMNS)).map(|chosen| {
         let chosen = columns.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1);
         chosen.map(|(_, column)| *column).collect()
     })
@@ -112,8 +104,8 @@ impl SlicingPlan {
             match found {
                 Err(JoinTooDenseError) => Err(SlicingError::TooDense),
                 Ok(Some(WorstShare { share, attributes, .. })) => {
-                    let beside = attributes.without(self.sensitive);
-                    Err(SlicingError::NotDiverseTogether { beside, most: share.most, of: share.of })
+                    let known = attributes.without(self.sensitive);
+                    Err(SlicingError::NotDiverseTogether { known, most: share.most, of: share.of })
                 }
                 Ok(None) => Ok(()),
             }

@@ -8,6 +8,7 @@ use super::*;
 use crate::microdata::Attr;
 use crate::publish::partition::{MedianSplit, SplitSpace};
 use crate::publish::slicing::ColumnChoice;
+use crate::publish::slicing::is_cover;
 use crate::publish::slicing::tests::{Aside, Known, members, naive, patients, ratio, sets, slice, slicing, table};
 
 fn diversities(l: Ratio) -> [SlicingDiversity; 3] {
@@ -27,8 +28,8 @@ fn the_table_of_the_paper_cannot_be_covered() {
         for diversity in diversities(l) {
             let refused =
                 slice(&slicing(&table, &[vec![0, 1, 3], vec![2, 3]], 3, diversity, MedianSplit::Relaxed), &table);
-            let Err(SlicingError::NotDiverseTogether { beside, most, of }) = refused else { panic!("sliced") };
-            assert_eq!((most, of, beside.contains(Attr(3))), (1, 1, false));
+            let Err(SlicingError::NotDiverseTogether { known, most, of }) = refused else { panic!("sliced") };
+            assert_eq!((most, of, known.contains(Attr(3))), (1, 1, false));
         }
     }
     // sex and nothing else beside the disease, once with the age and once without: no column tells more than sex
@@ -39,7 +40,7 @@ fn the_table_of_the_paper_cannot_be_covered() {
         assert_eq!(sliced.columns.last(), Some(&sets(&[vec![1, 3]])[0]));
         let more = slicing(&table, &columns, 3, diversities(ratio(2, 1))[0].clone(), MedianSplit::Relaxed);
         let told = slice(&more, &table).err();
-        assert_eq!(told, Some(SlicingError::NotDiverseTogether { beside: AttrSet::one(Attr(1)), most: 3, of: 4 }));
+        assert_eq!(told, Some(SlicingError::NotDiverseTogether { known: AttrSet::one(Attr(1)), most: 3, of: 4 }));
     }
 }
 
@@ -60,7 +61,7 @@ fn combinations_that_are_equally_likely_do_not_make_persons_so() {
         let slicing = slicing(&table, &columns, 2, diversity, MedianSplit::Relaxed);
         slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &Control::default())
     };
-    let told = Err(SlicingError::NotDiverseTogether { beside: AttrSet::first(2), most: 10, of: 13 });
+    let told = Err(SlicingError::NotDiverseTogether { known: AttrSet::first(2), most: 10, of: 13 });
     let [alone, mixture, weighted] = diversities(ratio(2, 1));
     assert_eq!((whole(alone), whole(weighted), whole(mixture)), (told, told, Ok(())));
 }

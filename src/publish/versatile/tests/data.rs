@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::microdata::{Arena, AttributeType, Codes, Column, Domain, Table};
 use crate::privacy::TableSchema;
 use crate::publish::assign::{BucketAssignment, assign};
 use crate::publish::input::PlanRows;
@@ -70,7 +70,7 @@ fn planned_among(
         beside: None,
         rows: Some(PlanRows { table, streams: &streams }),
     };
-    Versatile::plan(spec, &input, &Control::default()).unwrap()
+    super::super::plan(spec, &input, &Control::default()).unwrap()
 }
 
 /// So few rules that a table of 40 rows and 8 values keeps them, or is refused.
@@ -139,7 +139,7 @@ proptest! {
         }
         let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
         prop_assert_eq!(all, table.attributes());
-        let sensitive = |table: &DesignedTable| table.bucketized.as_ref().map_or(AttrSet::EMPTY, Bucketized::sensitive);
+        let sensitive = |table: &DesignedTable| table.bucketized().map_or(AttrSet::EMPTY, Bucketized::sensitive);
         for (at, one) in design.tables.iter().enumerate() {
             prop_assert!(!one.attributes.minus(sensitive(one)).is_empty(), "{:?}", design);
             for other in design.tables.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, other)| other) {
@@ -266,13 +266,13 @@ fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
     };
     for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
         let spec = spec(algorithm, vec![submitted(0, &[0], 2, 2)]);
-        let design = Versatile::plan(&spec, &input, &Control::default()).unwrap();
+        let design = super::super::plan(&spec, &input, &Control::default()).unwrap();
         assert_eq!((design.decision, design.tables.len(), design.rules.len()), (Decision::Undecided, 0, 1));
     }
     let rows: Vec<Vec<u8>> = (0u8..40).map(|i| vec![i % 4, u8::from(i == 0), 0]).collect();
     let design = planned(&spec(Algorithm::Gd, vec![submitted(0, &[0], 1, 2)]), &table(8, &rows), &[], &[]);
     assert_eq!((design.decision, design.tables.len()), (Decision::Undecided, 0));
-    assert!(design.rules[0].ineligible.is_some());
+    assert!(design.rules[0].ineligibility().is_some());
 }
 
 #[test]
@@ -291,6 +291,6 @@ fn a_plan_that_is_cancelled_stops() {
     };
     let control = Control::default();
     control.cancel();
-    let stopped = Versatile::plan(&spec(Algorithm::Gd, vec![submitted(0, &[0], 2, 2)]), &input, &control);
+    let stopped = super::super::plan(&spec(Algorithm::Gd, vec![submitted(0, &[0], 2, 2)]), &input, &control);
     assert!(matches!(stopped, Err(PlanError::Cancelled(_))));
 }

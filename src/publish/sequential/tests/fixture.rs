@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::*;
+use crate::control::Control;
+use crate::microdata::Codes;
 
 /// A taxonomy whose nodes are the codes of its columns.
 #[derive(Clone, Default, Debug)]
@@ -124,7 +126,7 @@ impl Given {
 
 /// Releases and what is asked of them.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct SequentialFixture {
     pub(super) kinds: Vec<Kind>,
     /// The new one first.
     pub(super) releases: Vec<Vec<Given>>,
@@ -140,7 +142,7 @@ pub(super) struct World {
     pub(super) stop_at_zero_gain: bool,
 }
 
-impl World {
+impl SequentialFixture {
     /// Releases of attributes by name: trees, and per release attributes and rows of names. All is published as it is.
     pub(super) fn new(trees: &[(&str, Tree)], releases: &[(&str, &[&str])], class: &[u32]) -> Self {
         let find = |name: &str| trees.iter().position(|(other, _)| *other == name).unwrap();
@@ -175,7 +177,7 @@ impl World {
         }
     }
 
-    pub(super) fn sequence(&self) -> SequentialProblem<'_> {
+    pub(super) fn problem(&self) -> SequentialProblem<'_> {
         let mut earlier = Vec::new();
         for (release, &rows) in self.releases.iter().zip(&self.rows).skip(1) {
             let mut columns = Vec::new();
@@ -212,6 +214,6 @@ impl World {
     }
 
     pub(super) fn release(&self) -> Result<SequentialSolution, SequentialError> {
-        self.sequence().release(&Control::default())
+        self.problem().release(&Control::default())
     }
 }

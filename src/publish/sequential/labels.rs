@@ -28,8 +28,13 @@ pub(super) enum LabelError {
     Spellings,
 }
 
+/// Whether values of this type are generalized to intervals if there is no taxonomy.
+pub(super) const fn is_ordered(kind: AttributeType) -> bool {
+    !matches!(kind, AttributeType::Text | AttributeType::Boolean)
+}
+
 impl LabelDomain {
-    /// The atlas of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
+    /// The domain of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
     pub(super) fn new(
         new: Option<(&Column, Option<&BoundTaxonomy>)>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],

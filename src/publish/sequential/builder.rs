@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::atlas::{LabelDomain, LabelError};
+use super::labels::{LabelDomain, LabelError, is_ordered};
 use super::{
     ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MAX_LINKS, NewTable, NewTableColumn, NodeRange, NodeSet,
     PublishedLabels, ResolvedAttribute, ResolvedConditions, ResolvedExclusion, ResolvedRequirement, ResolvedYElement,
     SequentialProblem, SpecializationGain, SpecializationScore,
 };
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttributeType, Table, Taxonomy};
+use crate::microdata::{Attr, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     self as stated, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
@@ -33,7 +33,7 @@ pub(super) struct ProblemBuilder<'a> {
     pub(super) exclusions: Vec<stated::Exclusion>,
     /// The attributes of all releases; that of the new one at `i` is `Attr(i)`.
     names: Vec<String>,
-    atlases: Vec<LabelDomain>,
+    domains: Vec<LabelDomain>,
 }
 
 impl<'a> ProblemBuilder<'a> {
@@ -68,10 +68,10 @@ impl<'a> ProblemBuilder<'a> {
                 names.push(column.name.clone());
             }
         }
-        let mut world = Self { spec, table, earlier, requirements, exclusions, names, atlases: Vec::new() };
-        world.known()?;
-        world.place()?;
-        Ok(world)
+        let mut builder = Self { spec, table, earlier, requirements, exclusions, names, domains: Vec::new() };
+        builder.known()?;
+        builder.place()?;
+        Ok(builder)
     }
 
     /// Every reference is to what its release has.
@@ -133,7 +133,7 @@ impl<'a> ProblemBuilder<'a> {
                 values.entry(attribute).or_default().extend(label.as_deref());
             }
         }
-        let (mut atlases, mut faults) = (Vec::new(), Vec::new());
+        let (mut domains, mut faults) = (Vec::new(), Vec::new());
         for (at, name) in self.names.iter().enumerate() {
             let new = (at < self.table.names().len()).then(|| {
                 let attr = Attr::from(at);
@@ -146,33 +146,33 @@ impl<'a> ProblemBuilder<'a> {
                 .collect();
             let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
             match LabelDomain::new(new, &earlier, stated) {
-                Ok(atlas) => atlases.push(atlas),
+                Ok(domain) => domains.push(domain),
                 Err(why) => faults.push(self.unplaced(name, why)),
             }
         }
-        self.atlases = atlases;
+        self.domains = domains;
         if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
     }
 
-    fn atlas(&self, name: &str) -> Option<(u32, &LabelDomain)> {
+    fn domain(&self, name: &str) -> Option<(u32, &LabelDomain)> {
         let at = self.names.iter().position(|known| known == name)?;
-        Some((at as u32, self.atlases.get(at)?))
+        Some((at as u32, self.domains.get(at)?))
     }
 
     /// The sequence.
-    pub(super) fn sequence(&'a self, control: &Control) -> Result<SequentialProblem<'a>, PlanError> {
+    pub(super) fn problem(&'a self, control: &Control) -> Result<SequentialProblem<'a>, PlanError> {
         let class = self.spec.class.map(|class| &self.table.column(class).codes);
         let mut columns = Vec::new();
         for attr in self.table.attributes().iter() {
             control.check()?;
-            let (column, atlas) = (self.table.column(attr), &self.atlases[attr.index()]);
-            let spans = atlas.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
+            let (column, domain) = (self.table.column(attr), &self.domains[attr.index()]);
+            let spans = domain.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
             let places = || spans.iter().map(|span| span.first).collect();
             let scale = match self.table.annotations(attr).taxonomy() {
                 _ if !self.spec.generalized.contains(attr) => ColumnScale::Raw(spans),
                 Some(tree) => ColumnScale::Tree(tree),
-                None if !is_ordered(column.domain.kind()) => ColumnScale::Values(places(), atlas.anything()),
-                None if atlas.is_tree() => return Err(self.homeless(attr.index()).into()),
+                None if !is_ordered(column.domain.kind()) => ColumnScale::Values(places(), domain.anything()),
+                None if domain.is_tree() => return Err(self.homeless(attr.index()).into()),
                 None => ColumnScale::Numbers(places()),
             };
             columns.push(NewTableColumn { attribute: attr.index() as u32, codes: &column.codes, scale });
@@ -182,8 +182,8 @@ impl<'a> ProblemBuilder<'a> {
             let mut labels = Vec::new();
             for column in &release.columns {
                 control.check()?;
-                let Some((attribute, atlas)) = self.atlas(&column.name) else { continue };
-                let places = atlas.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
+                let Some((attribute, domain)) = self.domain(&column.name) else { continue };
+                let places = domain.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
                 labels.push(PublishedLabels { attribute, codes: &column.cells.codes, places });
             }
             earlier.push(EarlierReleaseTable { rows: release.rows, columns: labels });
@@ -248,8 +248,8 @@ impl<'a> ProblemBuilder<'a> {
                 control.check()?;
                 let name = records.values.name(attr);
                 let values = records.values.column(attr);
-                let Some((column, (_, atlas))) = release.column(name).zip(self.atlas(name)) else { continue };
-                let places = atlas.of_cells(column).zip(atlas.of_domain(&values.domain));
+                let Some((column, (_, domain))) = release.column(name).zip(self.domain(name)) else { continue };
+                let places = domain.of_cells(column).zip(domain.of_domain(&values.domain));
                 // what has no place is not taken for the same
                 let apart = |(&row, code): (&u32, u32)| {
                     let cell = column.cells.codes.get(row as usize);
@@ -269,7 +269,7 @@ impl<'a> ProblemBuilder<'a> {
     }
 
     fn reference(&self, reference: &stated::JoinAttribute) -> Option<ResolvedAttribute> {
-        Some(ResolvedAttribute { release: reference.release, attribute: self.atlas(&reference.attribute)?.0 })
+        Some(ResolvedAttribute { release: reference.release, attribute: self.domain(&reference.attribute)?.0 })
     }
 
     fn numbered(&self) -> Result<Vec<ResolvedRequirement>, PlanRefusal> {
@@ -318,15 +318,15 @@ impl<'a> ProblemBuilder<'a> {
 
     /// Where a stated value or node stands, if some row of the release may have it.
     fn stated(&self, reference: &stated::JoinAttribute, label: Option<&str>) -> Option<NodeRange> {
-        let (_, atlas) = self.atlas(&reference.attribute)?;
-        let stated = atlas.stated(label)?;
+        let (_, domain) = self.domain(&reference.attribute)?;
+        let stated = domain.stated(label)?;
         let shown = match reference.release.checked_sub(1) {
             None => {
                 let at = self.table.names().iter().position(|name| *name == reference.attribute)?;
-                let spans = atlas.of_domain(&self.table.column(Attr::from(at)).domain)?;
+                let spans = domain.of_domain(&self.table.column(Attr::from(at)).domain)?;
                 spans.into_iter().map(NodeSet::Range).collect()
             }
-            Some(earlier) => atlas.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
+            Some(earlier) => domain.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
         };
         shown.iter().any(|label| label.meets(&stated.into())).then_some(stated)
     }
@@ -379,9 +379,9 @@ impl<'a> ProblemBuilder<'a> {
         let mut labels = Vec::new();
         for attr in excluded.into_iter().flat_map(|table| table.attributes().iter().map(move |attr| (table, attr))) {
             let (table, attr) = attr;
-            let Some((attribute, atlas)) = self.atlas(table.name(attr)) else { continue };
+            let Some((attribute, domain)) = self.domain(table.name(attr)) else { continue };
             let column = table.column(attr);
-            let Some(spans) = atlas.of_domain(&column.domain) else { continue };
+            let Some(spans) = domain.of_domain(&column.domain) else { continue };
             let places = spans.into_iter().map(NodeSet::Range).collect();
             labels.push(PublishedLabels { attribute, codes: &column.codes, places });
         }
@@ -397,11 +397,6 @@ impl<'a> ProblemBuilder<'a> {
         }
         Ok(faults)
     }
-}
-
-/// Whether values are generalized to intervals where there is no taxonomy.
-pub(super) const fn is_ordered(kind: AttributeType) -> bool {
-    !matches!(kind, AttributeType::Text | AttributeType::Boolean)
 }
 
 /// The attributes among the elements of Y, in their order.

@@ -1,0 +1,189 @@
+//! Choice of the sizes of buckets, and of the values in them.
+
+use super::filled::FilledBuckets;
+use super::flow::{MAX_FILL_STEPS, fill};
+use super::multi::{MoveOrder, MultiSizeSearch, fill_two};
+use super::optimal::{self, SolverProposal};
+use super::planned::PlannedBuckets;
+use super::share::{self, ValueClass, ValueThreshold, kinds};
+use super::sizes::{self, MAX_SEARCH_STEPS, Pruning, SizeCount, one_size, two_sizes};
+use crate::control::{Cancelled, Control};
+use crate::problem::{Fault, Kind};
+use crate::spec::{BucketSizeChoice, BucketizeSpec};
+
+/// The buckets with the proved lower bound of the loss, if one was requested; or the fault for which there are none.
+type SizingResult = Result<(Vec<FilledBuckets>, Option<u64>), Fault>;
+
+/// Planner of the buckets for the frequencies of values.
+pub(super) struct SizePlanner<'a> {
+    pub(super) spec: &'a BucketizeSpec,
+    pub(super) counts: &'a [u64],
+    pub(super) control: &'a Control,
+}
+
+/// Values of the sensitive attribute, and the sizes that buckets may have.
+struct SizeRange<'a> {
+    /// Threshold of each code.
+    shares: &'a [ValueThreshold],
+    kinds: Vec<ValueClass>,
+    smallest: u64,
+    largest: u64,
+}
+
+impl SizePlanner<'_> {
+    /// Plans the buckets. `shares` are the thresholds of codes, or the number of values without one.
+    pub(super) fn plan(&self, shares: Result<Vec<ValueThreshold>, u64>) -> Result<PlannedBuckets, Cancelled> {
+        let mut planned = PlannedBuckets {
+            thresholds: self.spec.thresholds.clone(),
+            filled: Vec::new(),
+            lower_bound: None,
+            counterfeits: self.spec.counterfeits,
+            faults: Vec::new(),
+            unknown_values: 0,
+            seen_through: 0,
+        };
+        let found = match shares {
+            Ok(shares) => self.buckets(&shares)?,
+            Err(missing) => {
+                let detail = format!("{missing} values of the sensitive attribute have no threshold");
+                Err(Fault::new("/method/thresholds", Kind::ThresholdMissing, detail).with("missing", missing))
+            }
+        };
+        match found.and_then(|found| self.room_for_counterfeits(found)) {
+            Ok((filled, lower_bound)) => (planned.filled, planned.lower_bound) = (filled, lower_bound),
+            Err(fault) => planned.faults.push(fault),
+        }
+        Ok(planned)
+    }
+
+    fn buckets(&self, shares: &[ValueThreshold]) -> Result<SizingResult, Cancelled> {
+        let kinds = kinds(self.counts, shares);
+        if let Some(fault) = self.threshold_fault(&kinds) {
+            return Ok(Err(fault));
+        }
+        let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1);
+        let smallest = self.spec.min_size.unwrap_or(smallest);
+        let range = SizeRange { shares, kinds, smallest, largest: self.spec.max_size };
+        let work = sizes::work(range.kinds.len(), range.smallest, range.largest);
+        if work > MAX_SEARCH_STEPS && !matches!(self.spec.sizes, BucketSizeChoice::Listed(_)) {
+            return Ok(Err(too_much_work("/method/max_size", MAX_SEARCH_STEPS, work)));
+        }
+        match &self.spec.sizes {
+            BucketSizeChoice::One => {
+                let one = one_size(&range.kinds, range.smallest, range.largest);
+                Ok(one.map_or_else(|| Err(range.fault()), |one| Ok((fill_two(self.counts, shares, one), None))))
+            }
+            BucketSizeChoice::Two => {
+                let two = two_sizes(&range.kinds, range.smallest, range.largest, Pruning::Full, self.control)?;
+                Ok(two.map_or_else(|| Err(range.fault()), |two| Ok((fill_two(self.counts, shares, two), None))))
+            }
+            BucketSizeChoice::Multi => {
+                let filled = self.search(&range).best(self.counts)?.0;
+                Ok(filled.map_or_else(|| Err(range.fault()), |filled| Ok((filled, None))))
+            }
+            BucketSizeChoice::Optimal => self.optimal(&range),
+            BucketSizeChoice::Listed(setting) => self.listed(&range, setting),
+        }
+    }
+
+    fn search<'a>(&'a self, range: &SizeRange<'a>) -> MultiSizeSearch<'a> {
+        let SizeRange { shares, smallest, largest, .. } = *range;
+        MultiSizeSearch { shares, m: smallest, most: largest, order: MoveOrder::Falling, control: self.control }
+    }
+
+    /// Fault of thresholds that bound nothing, or that the table exceeds.
+    fn threshold_fault(&self, kinds: &[ValueClass]) -> Option<Fault> {
+        if !kinds.is_empty() && kinds.iter().all(|kind| kind.share.is_all()) {
+            let detail = "every value that occurs may take all of a bucket: state a threshold below 1";
+            return Some(Fault::new("/method/thresholds", Kind::VacuousGuarantee, detail));
+        }
+        let too_frequent = share::too_frequent(kinds);
+        if too_frequent == 0 {
+            return None;
+        }
+        let detail = format!(
+            "{too_frequent} values of the sensitive attribute are more frequent in the table than their thresholds allow"
+        );
+        let largest_l = share::rows(kinds) / self.counts.iter().max().copied().unwrap_or(0).max(1);
+        let fault = Fault::new("/method/thresholds", Kind::RuleIneligible, detail);
+        let fault = fault.with("requested", "thresholds").with("largest_l", largest_l);
+        Some(fault.with("too_frequent", too_frequent))
+    }
+
+    /// The buckets of the smallest loss that the searches find, with the proved lower bound.
+    fn optimal(&self, range: &SizeRange<'_>) -> Result<SizingResult, Cancelled> {
+        let variables = optimal::variables(&range.kinds, range.smallest, range.largest);
+        if variables > optimal::MAX_VARIABLES {
+            return Ok(Err(too_much_work("/method/sizes", optimal::MAX_VARIABLES, variables)));
+        }
+        let (many, proved) = self.search(range).best(self.counts)?;
+        let known: Option<Vec<SizeCount>> = many.as_ref().map(|many| many.iter().map(|filled| filled.class).collect());
+        let is_optimal = proved.is_some() && many.as_ref().map(|many| FilledBuckets::loss(many)) == proved;
+        let proposal = match is_optimal {
+            true => SolverProposal::default(),
+            false => optimal::propose(&range.kinds, (range.smallest, range.largest), known.as_deref(), self.control)?,
+        };
+        // the solver computes with floats: its proposal counts if it can be filled
+        let proposed = match &proposal.setting {
+            Some(setting) => fill(self.counts, range.shares, setting, self.control)?,
+            None => None,
+        };
+        let best = many.into_iter().chain(proposed).min_by_key(|filled| FilledBuckets::loss(filled));
+        let Some(filled) = best else { return Ok(Err(range.fault())) };
+        let bound = proposal.lower_bound.max(proved).map(|bound| bound.min(FilledBuckets::loss(&filled)));
+        Ok(Ok((filled, bound)))
+    }
+
+    /// The buckets of listed sizes.
+    fn listed(&self, range: &SizeRange<'_>, setting: &[SizeCount]) -> Result<SizingResult, Cancelled> {
+        let pairs = (range.kinds.len() * setting.len()) as u64;
+        if pairs > MAX_FILL_STEPS {
+            return Ok(Err(too_much_work("/method/sizes", MAX_FILL_STEPS, pairs)));
+        }
+        let held: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
+        let rows = share::rows(&range.kinds);
+        if held != u128::from(rows) {
+            let detail = format!("the listed buckets hold {held} rows, and the table has {rows}");
+            return Ok(Err(infeasible("/method/sizes", detail)));
+        }
+        let detail = "the listed buckets cannot be filled so that all values keep their thresholds";
+        let filled = fill(self.counts, range.shares, setting, self.control)?;
+        Ok(filled.map_or_else(|| Err(infeasible("/method/sizes", detail)), |filled| Ok((filled, None))))
+    }
+
+    /// Checks that enough values are absent from each bucket for its counterfeits.
+    fn room_for_counterfeits(&self, (filled, bound): (Vec<FilledBuckets>, Option<u64>)) -> SizingResult {
+        let Some(number) = self.spec.counterfeits else { return Ok((filled, bound)) };
+        let values = self.counts.iter().filter(|count| **count > 0).count() as u64;
+        let in_bucket = |filled: &FilledBuckets| {
+            let occurring = filled.counts.iter().filter(|count| **count > 0).count() as u64;
+            occurring.min(filled.class.0)
+        };
+        let most = filled.iter().map(in_bucket).max().unwrap_or(0);
+        if most + u64::from(number) > values {
+            let detail = "a bucket may hold so many values that there are not enough others for its counterfeits";
+            return Err(Fault::new("/method/counterfeits", Kind::DomainTooSmall, detail));
+        }
+        Ok((filled, bound))
+    }
+}
+
+impl SizeRange<'_> {
+    /// Fault of a range without valid buckets.
+    fn fault(&self) -> Fault {
+        let detail = format!(
+            "no buckets of {} to {} rows keep the thresholds of all values; a larger max_size may, and one of all rows does",
+            self.smallest, self.largest
+        );
+        infeasible("/method/max_size", detail)
+    }
+}
+
+fn infeasible(pointer: &str, detail: impl Into<String>) -> Fault {
+    Fault::new(pointer, Kind::InfeasibleSizes, detail.into())
+}
+
+fn too_much_work(pointer: &str, limit: u64, found: u64) -> Fault {
+    let detail = "the sizes and the values are too many to be searched; allow fewer sizes, or list them";
+    Fault::new(pointer, Kind::WorkLimit, detail).with("limit", limit).with("found", found)
+}

@@ -1,0 +1,416 @@
+//! A table of a design: its attributes, and how they are published.
+
+use std::sync::Arc;
+
+use super::assign::{BucketAssignment, SensitiveCodes, assign, assign_tied, several};
+use super::bucketize::{PlannedBuckets, capped};
+use super::decompose::{DecomposedTable, DecompositionRole};
+use super::partition::MedianSplit;
+use super::sequential::SequentialDesign;
+use super::slicing::SlicedDesign;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::{Guard, TableSchema};
+use crate::problem::{Fault, Kind};
+use crate::publication::{
+    EnforcedBy, EnforcedRule, Guarantee, Protected, RuleOrigin, TableGuard, TableKind, TableName, kind_of_guarding,
+};
+use crate::random::RandomStreams;
+use crate::spec::CellKind;
+
+/// A table to publish.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesignedTable {
+    /// Attributes of all parts.
+    pub attributes: AttrSet,
+    /// How the attributes are published.
+    pub design: TableDesign,
+}
+
+/// How the attributes of a table are published.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TableDesign {
+    /// Exact tuples in one part, without a guard.
+    Plain,
+    /// Sensitive parts, linked to the other attributes by bucket.
+    Bucketized(Bucketized),
+    /// Columns of attributes, permuted within buckets.
+    Sliced(SlicedDesign),
+    /// Classes of rows with equal quasi-identifier cells.
+    Generalized(Generalized),
+    /// One part, checked on its join with earlier releases.
+    Sequential(Arc<SequentialDesign>),
+    /// One of the two tables of a decomposition.
+    Decomposed(DecomposedTable),
+}
+
+/// When the buckets of a bucketized table are decided.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BucketPlan {
+    /// By the draw of the release alone.
+    Drawn,
+    /// Sizes and values of the buckets are decided by the plan; only rows are drawn.
+    Sized(Arc<PlannedBuckets>),
+}
+
+/// A bucketized table: sensitive parts, linked to each other and to the other attributes by the same buckets.
+///
+/// Each guard bounds every bucket: for every combination of known values in the part that holds the protected attributes, the
+/// distribution of the protected values keeps the guarantees.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bucketized {
+    /// Attributes of each sensitive part; disjoint.
+    pub parts: Vec<AttrSet>,
+    /// Guards that every bucket keeps.
+    pub guards: Vec<TableGuard>,
+    /// When the buckets are decided.
+    pub buckets: BucketPlan,
+}
+
+impl Bucketized {
+    /// A table of `attributes` with one sensitive part, whose adversary knows all other attributes.
+    #[must_use]
+    pub fn new(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
+        let part = protects.attributes();
+        let guard = TableGuard { known: attributes.minus(part), protects, guarantees };
+        Self { parts: vec![part], guards: vec![guard], buckets: BucketPlan::Drawn }
+    }
+
+    /// A table of `attributes` with one sensitive attribute.
+    #[must_use]
+    pub fn on(attributes: AttrSet, sensitive: Attr, guarantees: Vec<Guarantee>) -> Self {
+        Self::new(attributes, Protected::Attribute(sensitive), guarantees)
+    }
+
+    /// A table with one part of several sensitive attributes, each with its diversity.
+    ///
+    /// The adversary of each attribute knows all other attributes of the table. Rows that fit in no bucket are suppressed.
+    #[must_use]
+    pub fn each_of(attributes: AttrSet, sensitive: &[(Attr, u64)]) -> Self {
+        let guard = |&(attr, l): &(Attr, u64)| TableGuard {
+            known: attributes.without(attr),
+            protects: Protected::Attribute(attr),
+            guarantees: vec![Guarantee::LDiversity { l }],
+        };
+        Self {
+            parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
+            guards: sensitive.iter().map(guard).collect(),
+            buckets: BucketPlan::Drawn,
+        }
+    }
+
+    /// A table with a part for each of several correlated sensitive attributes.
+    ///
+    /// The adversary of each attribute knows the attributes of no sensitive part.
+    #[must_use]
+    pub fn together(attributes: AttrSet, sensitive: &[(Attr, &[Guarantee])]) -> Self {
+        let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
+        let guard = |&(attr, guarantees): &(Attr, &[Guarantee])| TableGuard {
+            known: attributes.minus(all),
+            protects: Protected::Attribute(attr),
+            guarantees: guarantees.to_vec(),
+        };
+        Self {
+            parts: all.iter().map(AttrSet::one).collect(),
+            guards: sensitive.iter().map(guard).collect(),
+            buckets: BucketPlan::Drawn,
+        }
+    }
+
+    /// Whether rows may be suppressed: a guard protects an attribute from an adversary who knows another sensitive one.
+    #[must_use]
+    pub fn leaves_out(&self) -> bool {
+        self.guards.iter().any(|guard| guard.known.meets(self.sensitive()))
+    }
+
+    /// Attributes of all sensitive parts.
+    #[must_use]
+    pub fn sensitive(&self) -> AttrSet {
+        self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
+    }
+
+    /// The sensitive attribute and its guarantees, if one guard protects one attribute.
+    #[must_use]
+    pub fn single(&self) -> Option<(Attr, &[Guarantee])> {
+        match &self.guards[..] {
+            [TableGuard { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
+            _ => None,
+        }
+    }
+
+    /// The attribute that the first guard protects by itself.
+    pub(super) fn protected(&self) -> Option<Attr> {
+        match self.guards.first()?.protects {
+            Protected::Attribute(attr) => Some(attr),
+            Protected::Joint(_) | Protected::Rows => None,
+        }
+    }
+
+    /// The buckets, if the plan decides their sizes.
+    #[must_use]
+    pub fn planned(&self) -> Option<&PlannedBuckets> {
+        match &self.buckets {
+            BucketPlan::Sized(planned) => Some(planned),
+            BucketPlan::Drawn => None,
+        }
+    }
+
+    /// Name of the random stream that deals rows to buckets.
+    pub(super) fn label(&self) -> String {
+        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        format!("assign/{}", numbers.join("+"))
+    }
+
+    /// Protected attributes with their diversity.
+    fn diversities(&self) -> Vec<(Attr, u64)> {
+        let diversity = |guarantee: &Guarantee| match guarantee {
+            Guarantee::LDiversity { l } => Some(*l),
+            _ => None,
+        };
+        let of_guard = |guard: &TableGuard| {
+            let attr = guard.protects.attributes().iter().next()?;
+            Some((attr, guard.guarantees.iter().filter_map(diversity).max()?))
+        };
+        self.guards.iter().filter_map(of_guard).collect()
+    }
+
+    /// Draws the bucket of each row.
+    ///
+    /// Streams are named by attributes, not by tables: a plan draws buckets before tables have names.
+    pub(super) fn draw(
+        &self,
+        table: &Table,
+        streams: &RandomStreams,
+        control: &Control,
+    ) -> Result<BucketAssignment, Cancelled> {
+        let mut stream = streams.stream(&self.label());
+        if let Some(planned) = self.planned() {
+            return planned.draw(&SensitiveCodes::new(table, self.sensitive(), control)?, &mut stream, control);
+        }
+        if self.leaves_out() {
+            return several(table, &self.diversities(), &mut stream, control);
+        }
+        if self.parts.len() > 1 {
+            // each of several sensitive parts has one attribute, by construction
+            let attribute = |guard: &TableGuard| guard.protects.attributes().iter().next();
+            let guarantees: Vec<(Attr, &[Guarantee])> =
+                self.guards.iter().filter_map(|guard| Some((attribute(guard)?, &guard.guarantees[..]))).collect();
+            return assign_tied(table, &guarantees, &mut stream, control);
+        }
+        let guarantees: Vec<Guarantee> = self.guards.iter().flat_map(|guard| guard.guarantees.clone()).collect();
+        let values = SensitiveCodes::new(table, self.sensitive(), control)?;
+        match capped(&values, &guarantees, &mut stream, control)? {
+            Some(assigned) => Ok(assigned),
+            None => assign(values, &guarantees, &mut stream, control),
+        }
+    }
+}
+
+/// A generalized table: classes of rows with equal quasi-identifier cells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generalized {
+    /// Attributes whose cells the rows of a class share.
+    pub quasi_identifiers: AttrSet,
+    /// Form of the shared cells.
+    pub cells: CellKind,
+    /// How the partition halves a class.
+    pub split: MedianSplit,
+    /// Smallest number of rows of a class; `None` without k-anonymity.
+    pub k: Option<u64>,
+    /// Number of rows of the table.
+    pub rows: u64,
+    /// Guards that every class keeps.
+    pub keeps: Vec<TableGuard>,
+    /// Whether the guards hold next to any other table: one attribute alone is exact.
+    pub guarding: bool,
+}
+
+impl Generalized {
+    /// The rule of k-anonymity, enforced by the table at `index` (from 0).
+    pub(super) fn anonymity(&self, index: usize) -> Option<EnforcedRule> {
+        Some(EnforcedRule {
+            pointer: Some("/method".to_owned()),
+            origin: RuleOrigin::Submitted,
+            because: None,
+            known: self.quasi_identifiers,
+            protects: Protected::Rows,
+            guarantee: Guarantee::KAnonymity { k: self.k? },
+            enforced_by: EnforcedBy::Table(TableName::at(index)),
+        })
+    }
+
+    /// Fault of a table with fewer rows than one class needs.
+    fn too_few_rows(&self) -> Option<Fault> {
+        let k = self.k.filter(|k| self.rows < *k)?;
+        let detail = format!("the table has {} rows, fewer than a class of {k}", self.rows);
+        let fault = Fault::new("/method", Kind::RuleIneligible, detail);
+        Some(fault.with("requested", k.to_string()).with("largest_l", self.rows))
+    }
+}
+
+impl From<Option<Bucketized>> for TableDesign {
+    fn from(bucketized: Option<Bucketized>) -> Self {
+        bucketized.map_or(Self::Plain, Self::Bucketized)
+    }
+}
+
+impl DesignedTable {
+    /// A table of `attributes`, published as `design` says.
+    pub fn new(attributes: AttrSet, design: impl Into<TableDesign>) -> Self {
+        Self { attributes, design: design.into() }
+    }
+
+    /// A table of exact tuples.
+    #[must_use]
+    pub const fn plain(attributes: AttrSet) -> Self {
+        Self { attributes, design: TableDesign::Plain }
+    }
+
+    /// Whether the table holds exact tuples without a guard.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        matches!(self.design, TableDesign::Plain)
+    }
+
+    /// The bucketized design; `None` for any other, sliced tables included.
+    #[must_use]
+    pub const fn bucketized(&self) -> Option<&Bucketized> {
+        match &self.design {
+            TableDesign::Bucketized(bucketized) => Some(bucketized),
+            TableDesign::Plain
+            | TableDesign::Sliced(_)
+            | TableDesign::Generalized(_)
+            | TableDesign::Sequential(_)
+            | TableDesign::Decomposed(_) => None,
+        }
+    }
+
+    /// The generalized design; `None` for any other.
+    #[must_use]
+    pub const fn generalized(&self) -> Option<&Generalized> {
+        match &self.design {
+            TableDesign::Generalized(generalized) => Some(generalized),
+            TableDesign::Plain
+            | TableDesign::Bucketized(_)
+            | TableDesign::Sliced(_)
+            | TableDesign::Sequential(_)
+            | TableDesign::Decomposed(_) => None,
+        }
+    }
+
+    /// The design of a sequential release; `None` for any other.
+    #[must_use]
+    pub fn sequential(&self) -> Option<&SequentialDesign> {
+        match &self.design {
+            TableDesign::Sequential(sequential) => Some(sequential),
+            TableDesign::Plain
+            | TableDesign::Bucketized(_)
+            | TableDesign::Sliced(_)
+            | TableDesign::Generalized(_)
+            | TableDesign::Decomposed(_) => None,
+        }
+    }
+
+    /// The design of a table of a decomposition; `None` for any other.
+    #[must_use]
+    pub const fn decomposed(&self) -> Option<&DecomposedTable> {
+        match &self.design {
+            TableDesign::Decomposed(decomposed) => Some(decomposed),
+            TableDesign::Plain
+            | TableDesign::Bucketized(_)
+            | TableDesign::Sliced(_)
+            | TableDesign::Generalized(_)
+            | TableDesign::Sequential(_) => None,
+        }
+    }
+
+    /// Whether the table keeps its guarantees only while no other table shares an attribute.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        match &self.design {
+            TableDesign::Plain | TableDesign::Bucketized(_) => false,
+            TableDesign::Sliced(sliced) => sliced.guards.is_empty(),
+            TableDesign::Generalized(generalized) => !generalized.guarding,
+            TableDesign::Sequential(_) | TableDesign::Decomposed(_) => true,
+        }
+    }
+
+    /// Guards that the table keeps in every bucket or class.
+    fn guards(&self) -> &[TableGuard] {
+        match &self.design {
+            TableDesign::Plain | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => &[],
+            TableDesign::Bucketized(bucketized) => &bucketized.guards,
+            TableDesign::Sliced(sliced) => &sliced.guards,
+            TableDesign::Generalized(generalized) => &generalized.keeps,
+        }
+    }
+
+    /// The table as the check of Guardian Normal Form sees it.
+    #[must_use]
+    pub fn schema(&self) -> TableSchema {
+        let guards = self.guards().iter().flat_map(|&TableGuard { known, protects, ref guarantees }| {
+            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
+        });
+        TableSchema { attributes: self.attributes, guards: guards.collect() }
+    }
+
+    /// Kind of the published table.
+    #[must_use]
+    pub fn kind(&self) -> TableKind {
+        match &self.design {
+            TableDesign::Plain => TableKind::Marginal,
+            TableDesign::Bucketized(_) => TableKind::Bucketized,
+            TableDesign::Sliced(sliced) if sliced.guards.is_empty() => TableKind::Sliced,
+            TableDesign::Sliced(sliced) => kind_of_guarding(sliced.columns.iter().copied(), &sliced.guards),
+            TableDesign::Generalized(_) => TableKind::Generalized,
+            TableDesign::Sequential(sequential) if sequential.is_generalized() => TableKind::Generalized,
+            TableDesign::Sequential(_) => TableKind::Marginal,
+            TableDesign::Decomposed(decomposed) => match decomposed.role {
+                DecompositionRole::Buckets => TableKind::Decomposed,
+                DecompositionRole::Joint => TableKind::Sensitive,
+            },
+        }
+    }
+
+    /// Sensitive attributes of the table; `None` if it separates none from the others.
+    #[must_use]
+    pub fn sensitive(&self) -> Option<AttrSet> {
+        match &self.design {
+            TableDesign::Plain | TableDesign::Sequential(_) => None,
+            TableDesign::Bucketized(bucketized) => Some(bucketized.sensitive()),
+            TableDesign::Sliced(sliced) => Some(AttrSet::one(sliced.plan.sensitive)),
+            TableDesign::Generalized(generalized) => Some(self.attributes.minus(generalized.quasi_identifiers)),
+            TableDesign::Decomposed(decomposed) => {
+                (decomposed.role == DecompositionRole::Buckets).then(|| decomposed.sensitive())
+            }
+        }
+    }
+
+    /// Number of passes over the rows when the table is made, for the progress of a job.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        match &self.design {
+            TableDesign::Plain | TableDesign::Sequential(_) => 1,
+            // rows are assigned, and then each part is made
+            TableDesign::Bucketized(bucketized) => 2 + bucketized.parts.len() as u64,
+            TableDesign::Sliced(sliced) => 1 + sliced.columns.len() as u64,
+            TableDesign::Generalized(_) => 2,
+            TableDesign::Decomposed(decomposed) => match decomposed.role {
+                DecompositionRole::Buckets => 1 + decomposed.l.len() as u64,
+                DecompositionRole::Joint => 1,
+            },
+        }
+    }
+
+    /// Faults of the table, then those of buckets that could not be drawn.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        match &self.design {
+            TableDesign::Plain | TableDesign::Sliced(_) | TableDesign::Sequential(_) => Vec::new(),
+            TableDesign::Bucketized(bucketized) => {
+                bucketized.planned().map_or_else(Vec::new, |planned| planned.faults.clone())
+            }
+            TableDesign::Generalized(generalized) => generalized.too_few_rows().into_iter().collect(),
+            TableDesign::Decomposed(decomposed) => decomposed.faults.clone(),
+        }
+    }
+}

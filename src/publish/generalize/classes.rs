@@ -1,0 +1,86 @@
+//! Classes of rows by median splits, each half keeping k-anonymity and every guarantee by itself.
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::{self, Population};
+use crate::publication::Guarantee;
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::{
+    self, BucketRequirement, GroupTally, MedianSplit, PartitionLimits, PerHalfPredicate, SplitSpace, TableAnnotations,
+};
+
+/// Requirements on classes, and the attributes along which rows are split.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeneralizationInput {
+    /// Attributes that are generalized, and along which rows are split.
+    pub quasi_identifiers: AttrSet,
+    /// Smallest number of rows of a class; 1 without k-anonymity.
+    pub k: u64,
+    /// Guarantees of every class, each with its sensitive attribute.
+    pub guarantees: Vec<(Attr, Guarantee)>,
+    /// Whether rows with equal quasi-identifiers stay together. Cells of classes may overlap after relaxed splits.
+    pub split: MedianSplit,
+    /// Largest number of quasi-identifiers tried for a class; `None` for all.
+    pub max_attempts: Option<usize>,
+}
+
+/// Why there are no classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GeneralizeError {
+    /// The table has no rows.
+    #[error("the table has no rows")]
+    Empty,
+    /// The table as one class has too few rows for k-anonymity.
+    #[error("the table has {rows} rows, fewer than k")]
+    TooFewRows {
+        /// Number of rows of the table.
+        rows: u64,
+    },
+    /// The table as one class breaks the guarantee at this index.
+    #[error("guarantee {0} does not hold in the whole table")]
+    NotKept(usize),
+    /// The job was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl GeneralizationInput {
+    /// Class of every row, classes numbered in the order of making.
+    ///
+    /// The rows of `table` are already permuted secretly. Numbers are published under secret labels or not at all.
+    ///
+    /// # Errors
+    /// [`GeneralizeError`] if the whole table breaks a requirement, or on cancellation.
+    pub fn classes(
+        &self,
+        table: &Table,
+        annotations: &dyn TableAnnotations,
+        control: &Control,
+    ) -> Result<BucketAssignment, GeneralizeError> {
+        let rows = table.rows() as u64;
+        if rows == 0 {
+            return Err(GeneralizeError::Empty);
+        }
+        if rows < self.k {
+            return Err(GeneralizeError::TooFewRows { rows });
+        }
+        let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
+            let sensitive = table.column(attr);
+            let population = Population::new(sensitive.counts()).on(annotations.annotations(attr));
+            let holds = move |counts: &[(u32, u64)]| privacy::holds(guarantee, counts, &population);
+            BucketRequirement { groups: None, sensitive, holds: Box::new(holds) }
+        };
+        let mut predicate = PerHalfPredicate::new(self.guarantees.iter().map(requirement).collect());
+        let all: Vec<u32> = (0..table.rows() as u32).collect();
+        if let Some((index, _)) = predicate.first_broken(&all, &mut GroupTally::default()) {
+            return Err(GeneralizeError::NotKept(index));
+        }
+        let fewest = self.guarantees.iter().map(|&(_, guarantee)| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
+        // at most the number of rows, as the whole table keeps every requirement
+        let min_bucket = self.k.max(fewest).max(1) as usize;
+        let limits = PartitionLimits { split: self.split, max_attempts: self.max_attempts, min_bucket };
+        let space = SplitSpace::new(table, self.quasi_identifiers, annotations);
+        let classes = partition::partition_apart(space, table.rows(), limits, &mut predicate, control);
+        classes.map_err(|error| error.cancelled().into())
+    }
+}

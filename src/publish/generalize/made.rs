@@ -1,0 +1,76 @@
+//! The part of a generalized table.
+
+use super::cells::CutOrder;
+use super::classes::{GeneralizationInput, GeneralizeError};
+use super::shared::shared_cells;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{CellContent, Guarantee, PublishedColumn, TableGuard, TableProtection};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::designed_table::Generalized;
+use crate::publish::error::PublishError;
+use crate::publish::make::{MadeTable, TableMaker};
+use crate::publish::single::{DescribedColumn, of_one_part};
+use crate::spec::CellKind;
+
+impl TableMaker<'_> {
+    /// A table of one part, its quasi-identifiers in cells that the rows of a class share.
+    pub(in crate::publish) fn generalized(
+        &self,
+        attributes: AttrSet,
+        generalized: &Generalized,
+    ) -> Result<MadeTable, PublishError> {
+        let classes = self.classes(generalized)?;
+        let mut columns = Vec::with_capacity(attributes.len());
+        for attribute in attributes.iter() {
+            self.control.check()?;
+            columns.push(self.generalized_column(attribute, generalized, &classes));
+        }
+        let protection = match generalized.guarding {
+            true => TableProtection::Guarding(generalized.keeps.clone()),
+            false => TableProtection::Exclusive,
+        };
+        Ok(of_one_part(columns, self.table.rows(), protection, self.control)?)
+    }
+
+    fn generalized_column(
+        &self,
+        attribute: Attr,
+        generalized: &Generalized,
+        classes: &BucketAssignment,
+    ) -> DescribedColumn {
+        let column = self.table.column(attribute);
+        let name = self.published_names[attribute.index()].clone();
+        if !generalized.quasi_identifiers.contains(attribute) {
+            return (PublishedColumn { attribute, name, cells: CellContent::Exact }, column.clone());
+        }
+        // an attribute without a taxonomy is numeric, and its cells are intervals
+        let tree = self.table.annotations(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
+        let cells = match (generalized.cells, tree) {
+            (CellKind::Set, _) => CellContent::Set,
+            (CellKind::Node, Some(_)) => CellContent::Node { taxonomy: name.clone(), cut: None },
+            (CellKind::Interval | CellKind::Node, _) => CellContent::Interval,
+        };
+        let shared = shared_cells(column, generalized.cells, tree, classes);
+        (PublishedColumn { attribute, name, cells }, shared)
+    }
+
+    /// Class of each row; a table without rows has none.
+    fn classes(&self, generalized: &Generalized) -> Result<BucketAssignment, PublishError> {
+        let guarantees = |guard: &TableGuard| -> Vec<(Attr, Guarantee)> {
+            let attr = guard.protects.attributes().iter().next();
+            attr.map_or_else(Vec::new, |attr| guard.guarantees.iter().map(|&guarantee| (attr, guarantee)).collect())
+        };
+        let generalization = GeneralizationInput {
+            quasi_identifiers: generalized.quasi_identifiers,
+            k: generalized.k.unwrap_or(1),
+            guarantees: generalized.keeps.iter().flat_map(guarantees).collect(),
+            split: generalized.split,
+            max_attempts: None,
+        };
+        let order = CutOrder { table: self.table, cells: generalized.cells };
+        match generalization.classes(self.table, &order, self.control) {
+            Err(GeneralizeError::Empty) => Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 }),
+            classes => Ok(classes?),
+        }
+    }
+}
