@@ -14,7 +14,7 @@ use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{Attr, AttrSet, Coarse, Column, DEFAULT_BINS, Table, phi_squared};
 use guardian::publication::{Guarantee, Ratio, ValueDistance};
 use guardian::publish::generalize::GeneralizationInput;
-use guardian::publish::partition::{MedianSplit, NoAnnotations};
+use guardian::publish::partition::{MedianSplit, NoAnnotations, PartitionTuning};
 use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 
 /// The attributes of the paper's smaller table, occupation last.
@@ -74,6 +74,7 @@ fn slicing(
         min_bucket,
         column_k: None,
         bins: CorrelationBins::default(),
+        tuning: PartitionTuning::default(),
     }
 }
 

@@ -29,7 +29,7 @@ impl RowGroups {
     /// The rows of `table` by their values of `attributes`.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn new(table: &Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let columns: Vec<&Column> = attributes.iter().map(|attr| table.column(attr)).collect();
         Self::whole(table.rows()).refined(&columns, control)
@@ -38,7 +38,7 @@ impl RowGroups {
     /// The groups taken apart by the values of further columns.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn refined(&self, columns: &[&Column], control: &Control) -> Result<Self, Cancelled> {
         let mut rest = columns;
         let mut found = None;

@@ -44,7 +44,7 @@ impl BucketedColumn {
     /// The buckets of `column`; `bucket_of` gives for each row one of `count` of them.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn new(column: &Column, bucket_of: Vec<u32>, count: usize, control: &Control) -> Result<Self, Cancelled> {
         let rows = sorted_by(count, &bucket_of, 0..bucket_of.len() as u32);
         let mut buckets = Self::empty(Vec::new(), Vec::new(), column.domain.len());
@@ -74,7 +74,7 @@ impl BucketedColumn {
     /// row one of them.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn of_shares(
         bucket_of: Vec<u32>,
         of_buckets: Vec<Vec<(u32, f64)>>,
@@ -151,7 +151,7 @@ impl BucketedColumn {
     /// table shows and not on which row has which sensitive value.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn estimate_entropy(&self, known: &RowGroups, control: &Control) -> Result<f64, Cancelled> {
         let mut sum = CompensatedSum::default();
         let mut weighed = EntropyTerms::default();
@@ -174,7 +174,7 @@ impl BucketedColumn {
     /// tells of the original: for the one who holds it.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn cross_entropy(&self, known: &RowGroups, codes: &Codes, control: &Control) -> Result<f64, Cancelled> {
         let mut sum = CompensatedSum::default();
         let all = self.bucket_of.len() as f64;

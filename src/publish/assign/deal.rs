@@ -19,7 +19,7 @@ use crate::random::RandomStream;
 /// The caller has checked eligibility: the whole table as one bucket keeps the guarantees.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn deal(
     values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],

@@ -29,7 +29,7 @@ impl BucketAssignment {
 /// The caller has checked eligibility: the most frequent value times `l` is at most the number of rows.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 ///
 /// # Panics
 /// When the values are not eligible or `l` is 0.

@@ -25,7 +25,7 @@ use crate::random::RandomStream;
 /// The caller has checked eligibility: the whole table keeps the guarantees.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn assign<'a>(
     values: impl Into<SensitiveCodes<'a>>,
     guarantees: &[Guarantee],

@@ -36,7 +36,7 @@ impl SensitiveGrid {
     /// The grid of `sensitive` attributes, each with its diversity, and the cell of each row.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn from_table(
         table: &Table,
         sensitive: &[(Attr, u64)],
@@ -190,7 +190,7 @@ impl SensitiveGrid {
 /// where, is drawn from `stream`; how many depends on the counts of cells alone.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn several(
     table: &Table,
     sensitive: &[(Attr, u64)],

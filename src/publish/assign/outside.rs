@@ -16,7 +16,7 @@ use crate::random::RandomStream;
 /// do not allow it, or an excludable one comes to stand too often in some bucket: then other buckets are to be tried.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn insider_proof(
     values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],

@@ -26,7 +26,7 @@ type BucketCounts = Vec<(u32, u64)>;
 /// The caller has checked eligibility: the whole table keeps the guarantees of every attribute.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn assign_tied(
     table: &Table,
     sensitive: &[(Attr, &[Guarantee])],

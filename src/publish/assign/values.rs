@@ -26,7 +26,7 @@ impl<'a> SensitiveCodes<'a> {
     /// The values of `attributes`, at least one; of several, each combination that occurs is a value.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     ///
     /// # Panics
     /// When there is no attribute.

@@ -16,7 +16,7 @@ const SEARCHED_SIZES: [u64; 3] = [50, 200, 800];
 /// `None` where they say something else, or where buckets of no two sizes keep them that can be searched with bounded work.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(in crate::publish) fn capped(
     values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],

@@ -38,7 +38,7 @@ pub(super) struct RelaxedSolution {
 /// Solves the program for sizes from `m` to `most`; `None` where it is too large, or where no bucket can be filled.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn relax(
     kinds: &[ValueClass],
     m: u64,

@@ -17,7 +17,7 @@ pub(super) const MAX_FILL_STEPS: u64 = 50_000;
 /// that kinds and sizes are the nodes.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn fill(
     counts: &[u64],
     shares: &[ValueThreshold],

@@ -82,7 +82,7 @@ pub struct MultiSizeSearch<'a> {
     pub most: u64,
     /// How values move.
     pub order: MoveOrder,
-    /// Told to stop.
+    /// Cancellation and progress of the job.
     pub control: &'a Control,
 }
 
@@ -91,7 +91,7 @@ impl MultiSizeSearch<'_> {
     /// where there are none of at most two sizes.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn search(&self, counts: Vec<u64>) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
         let mut done = Vec::new();
         // what is to be divided, with the buckets it fills now; the last one next
@@ -119,7 +119,7 @@ impl MultiSizeSearch<'_> {
     /// where that is more than a hundredth above what any lose at least. And that bound, where the program gives one.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn best(&self, counts: &[u64]) -> Result<(Option<Vec<FilledBuckets>>, Option<u64>), Cancelled> {
         let halves = self.search(counts.to_vec())?;
         let kinds = kinds(counts, self.shares);

@@ -38,7 +38,7 @@ pub(super) fn variables(kinds: &[ValueClass], m: u64, most: u64) -> u64 {
 /// some; depends on nothing but these, the kinds and the sizes.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn propose(
     kinds: &[ValueClass],
     (m, most): (u64, u64),

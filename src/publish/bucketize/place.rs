@@ -9,7 +9,7 @@ use crate::random::RandomStream;
 /// Deals the rows: which rows of a value go to which size is drawn, and inside a size they go round robin, values in a drawn order.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn place(
     codes: &Codes,
     values: usize,

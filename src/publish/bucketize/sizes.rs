@@ -196,7 +196,7 @@ pub fn one_size(kinds: &[ValueClass], m: u64, most: u64) -> Option<TwoSizes> {
 /// The buckets of at most two sizes from `m` to `most` that lose least; of equal ones the first.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn two_sizes(
     kinds: &[ValueClass],
     m: u64,

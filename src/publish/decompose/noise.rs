@@ -38,7 +38,7 @@ pub struct NoisySets {
 /// Why sets could not be made large enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoiseError {
-    /// It was told to stop.
+    /// The job was cancelled.
     Cancelled,
     /// Of this other attribute, not even one group of all rows has so many values.
     TooFew {

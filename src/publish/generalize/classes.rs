@@ -6,7 +6,8 @@ use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{
-    self, BucketRequirement, GroupTally, MedianSplit, PartitionLimits, PerHalfPredicate, SplitSpace, TableAnnotations,
+    self, BucketRequirement, GroupTally, MedianSplit, PartitionLimits, PartitionTuning, PerHalfPredicate, SplitSpace,
+    TableAnnotations,
 };
 
 /// Requirements on classes, and the attributes along which rows are split.
@@ -78,7 +79,12 @@ impl GeneralizationInput {
         let fewest = self.guarantees.iter().map(|&(_, guarantee)| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
         // at most the number of rows, as the whole table keeps every requirement
         let min_bucket = self.k.max(fewest).max(1) as usize;
-        let limits = PartitionLimits { split: self.split, max_attempts: self.max_attempts, min_bucket };
+        let limits = PartitionLimits {
+            split: self.split,
+            max_attempts: self.max_attempts,
+            min_bucket,
+            tuning: PartitionTuning::default(),
+        };
         let space = SplitSpace::new(table, self.quasi_identifiers, annotations);
         let classes = partition::partition_apart(space, table.rows(), limits, &mut predicate, control);
         classes.map_err(|error| error.cancelled().into())

@@ -6,18 +6,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{PartitionLimits, Scratch, SplitCandidates, SplitSpace};
+use super::candidates::{Scratch, SplitCandidates};
+use super::limits::PartitionLimits;
+use super::space::SplitSpace;
 use crate::control::{Cancelled, Control};
 use crate::publish::assign::BucketAssignment;
 
-/// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
+/// Rows are renumbered once a bucket has at most one in this number of the rows at the last renumbering.
 const RENUMBER_BELOW_FRACTION: usize = 16;
-
-/// They are not when there are at most so many: these stay near the processor wherever they are. Tests have small tables.
-pub(super) const MAX_UNNUMBERED_ROWS: usize = if cfg!(test) { 1 } else { 1 << 10 };
-
-/// Buckets go to another processor only with at least so many rows together: handing over costs more than splitting a few.
-const MIN_PARALLEL_ROWS: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
 /// Says which splits are made, and is told what became of them.
 pub trait SplitPredicate {
@@ -74,7 +70,7 @@ pub trait LocalSplitPredicate: Sync {
 /// of equal value are taken in the order of the table, which was permuted secretly.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn partition(
     space: SplitSpace,
     rows: usize,
@@ -82,19 +78,7 @@ pub fn partition(
     judge: &mut impl SplitPredicate,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
-    partition_near(space, rows, limits, judge, MAX_UNNUMBERED_ROWS, control)
-}
-
-/// The same, where rows are renumbered while buckets have more than `near` rows.
-pub(super) fn partition_near(
-    space: SplitSpace,
-    rows: usize,
-    limits: PartitionLimits,
-    judge: &mut impl SplitPredicate,
-    near: usize,
-    control: &Control,
-) -> Result<BucketAssignment, Cancelled> {
-    let mut halving = PartitionState::new(space, rows, near);
+    let mut halving = PartitionState::new(space, rows, limits);
     let mut scratch = Scratch::default();
     let (mut bucket, mut made) = (0, 1);
     while !halving.open.is_empty() {
@@ -121,7 +105,7 @@ pub(super) fn partition_near(
 pub enum PartitionError<U> {
     /// What the judge could not say.
     Unclear(U),
-    /// It was told to stop.
+    /// The job was cancelled.
     Cancelled,
 }
 
@@ -145,7 +129,7 @@ impl PartitionError<Infallible> {
 /// The same by a judge who looks at no other buckets: the same buckets, under the same numbers, by all processors.
 ///
 /// # Errors
-/// [`PartitionError`] when the judge has to look at other buckets, or when told to stop.
+/// [`PartitionError`] when the judge has to look at other buckets, or on cancellation.
 pub fn partition_apart<J: LocalSplitPredicate>(
     space: SplitSpace,
     rows: usize,
@@ -153,7 +137,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     judge: &mut J,
     control: &Control,
 ) -> Result<BucketAssignment, PartitionError<J::Unclear>> {
-    let mut halving = PartitionState::new(space, rows, MAX_UNNUMBERED_ROWS);
+    let mut halving = PartitionState::new(space, rows, limits);
     while !halving.open.is_empty() {
         halving.renumber(|order| judge.reorder(order));
         let (space, asked) = (&halving.space, &*judge);
@@ -164,7 +148,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
             (rest, before) = (after, range.end);
             buckets.push(bucket);
         }
-        let several = MIN_PARALLEL_ROWS * buckets.len() / rows;
+        let several = limits.tuning.parallel_rows * buckets.len() / rows;
         let memory = || (Scratch::default(), J::Memory::default());
         let halves =
             buckets.into_par_iter().with_min_len(several.max(1)).map_init(memory, |(scratch, memory), rows| {
@@ -220,10 +204,10 @@ struct PartitionState {
     /// The rows of buckets, one bucket behind the other.
     order: Vec<u32>,
     /// What rows are called outside of here, once they were renumbered.
-    outside: Option<Vec<u32>>,
+    originals: Option<Vec<u32>>,
     /// The rows of a bucket when they were, and when they are again to be few among these.
     among: usize,
-    near: usize,
+    unnumbered_rows: usize,
     /// Where the buckets stand that may still be split, all of one level.
     open: Vec<Range<usize>>,
     bucket_of: Vec<u32>,
@@ -231,24 +215,26 @@ struct PartitionState {
 }
 
 impl PartitionState {
-    fn new(space: SplitSpace, rows: usize, near: usize) -> Self {
+    fn new(space: SplitSpace, rows: usize, limits: PartitionLimits) -> Self {
         let order = (0..rows as u32).collect();
         let open = (rows > 0).then_some(0..rows).into_iter().collect();
-        Self { space, order, outside: None, among: rows, near, open, bucket_of: vec![0; rows], closed: 0 }
+        let unnumbered_rows = limits.tuning.unnumbered_rows;
+        let bucket_of = vec![0; rows];
+        Self { space, order, originals: None, among: rows, unnumbered_rows, open, bucket_of, closed: 0 }
     }
 
     /// Renumbers rows where those of the buckets of a level have become few.
-    fn renumber(&mut self, mut told: impl FnMut(&[u32])) {
+    fn renumber(&mut self, mut reorder: impl FnMut(&[u32])) {
         let largest = self.open.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-        if largest <= self.near || largest > self.among / RENUMBER_BELOW_FRACTION {
+        if largest <= self.unnumbered_rows || largest > self.among / RENUMBER_BELOW_FRACTION {
             return;
         }
         self.among = largest;
         self.space.reorder(&self.order);
-        told(&self.order);
-        self.outside = Some(match self.outside.take() {
+        reorder(&self.order);
+        self.originals = Some(match self.originals.take() {
             None => self.order.clone(),
-            Some(outside) => self.order.iter().map(|&row| outside[row as usize]).collect(),
+            Some(originals) => self.order.iter().map(|&row| originals[row as usize]).collect(),
         });
         self.order.iter_mut().zip(0..).for_each(|(row, at)| *row = at);
     }
@@ -281,7 +267,7 @@ impl PartitionState {
             return Ok(());
         }
         for &row in &self.order[bucket.clone()] {
-            let row = self.outside.as_ref().map_or(row, |outside| outside[row as usize]);
+            let row = self.originals.as_ref().map_or(row, |originals| originals[row as usize]);
             self.bucket_of[row as usize] = self.closed;
         }
         self.closed += 1;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 
-use super::{GroupTally, LocalSplitPredicate, TallyGroups};
+use super::halve::LocalSplitPredicate;
+use super::tally::{GroupTally, TallyGroups};
 use crate::microdata::{Codes, Column};
 
 /// A predicate on counts: each value that occurs once, with its count, values rising.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::halve::partition_near;
 use super::*;
 use crate::control::Control;
-use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Table};
+
+/// Small tables are renumbered, and split in parallel.
+const SMALL: PartitionTuning = PartitionTuning { unnumbered_rows: 1, parallel_rows: 1 };
 
 fn column(values: &[u32]) -> Column {
     let mut distinct = values.to_vec();
@@ -114,7 +116,7 @@ proptest! {
         let mut tally = GroupTally::default();
         prop_assume!(judge.holds(&all, &mut tally));
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
-        let limits = PartitionLimits { split, max_attempts: attempts, min_bucket: least };
+        let limits = PartitionLimits { split, max_attempts: attempts, min_bucket: least, tuning: SMALL };
         let made = partition_apart(space, rows.len(), limits, &mut judge, &Control::default()).unwrap();
         for bucket in 0..made.buckets {
             let members: Vec<u32> = all.iter().copied().filter(|&row| made.bucket_of[row as usize] == bucket).collect();
@@ -154,13 +156,14 @@ proptest! {
         let group: Vec<u32> = rows.iter().map(|row| row[1] % 3).collect();
         let groups = TallyGroups { of_row: group, count: 3 };
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
-        let limits = PartitionLimits { split, max_attempts: None, min_bucket: 1 };
+        let limits = PartitionLimits { split, max_attempts: None, min_bucket: 1, tuning: SMALL };
         let space = || SplitSpace::new(&table, AttrSet::first(2), &NoAnnotations);
         let two = |groups| BucketRequirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
         let judge = || PerHalfPredicate::new(vec![two(None), two(Some(&groups))]);
-        let partitioned = |near| {
+        let partitioned = |unnumbered_rows| {
+            let limits = PartitionLimits { tuning: PartitionTuning { unnumbered_rows, ..SMALL }, ..limits };
             let mut judge = InTurn(judge(), GroupTally::default());
-            partition_near(space(), rows.len(), limits, &mut judge, near, &Control::default()).unwrap()
+            partition(space(), rows.len(), limits, &mut judge, &Control::default()).unwrap()
         };
         let (once, often) = (partitioned(usize::MAX), partitioned(0));
         prop_assert_eq!(&once.bucket_of, &often.bucket_of);
@@ -186,7 +189,7 @@ fn a_declared_order_decides_where_rows_are_cut() {
         }
     }
     let space = SplitSpace::new(&table, table.attributes(), &Declared);
-    let limits = PartitionLimits { split: MedianSplit::Strict, max_attempts: None, min_bucket: 2 };
+    let limits = PartitionLimits { split: MedianSplit::Strict, max_attempts: None, min_bucket: 2, tuning: SMALL };
     let made = partition_apart(space, 4, limits, &mut PerHalfPredicate::default(), &Control::default()).unwrap();
     assert_eq!(made.bucket_of, [0, 1, 0, 1]);
 }
@@ -197,7 +200,7 @@ fn it_stops_when_told() {
     let space = SplitSpace::new(&table, table.attributes(), &NoAnnotations);
     let control = Control::default();
     control.cancel();
-    let limits = PartitionLimits { split: MedianSplit::Relaxed, max_attempts: None, min_bucket: 1 };
+    let limits = PartitionLimits { split: MedianSplit::Relaxed, max_attempts: None, min_bucket: 1, tuning: SMALL };
     assert!(partition_apart(space, 2, limits, &mut PerHalfPredicate::default(), &control).is_err());
     let space = || SplitSpace::new(&table, table.attributes(), &NoAnnotations);
     assert!(

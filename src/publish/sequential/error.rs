@@ -76,7 +76,7 @@ pub enum SequentialError {
         /// Its index.
         requirement: usize,
     },
-    /// It was told to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

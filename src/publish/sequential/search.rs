@@ -66,7 +66,7 @@ impl SequentialProblem<'_> {
     /// Makes the new release.
     ///
     /// # Errors
-    /// [`SequentialError`] when a requirement makes no sense, cannot be kept or cannot be checked, or when told to stop.
+    /// [`SequentialError`] when a requirement makes no sense, cannot be kept or cannot be checked, or on cancellation.
     pub fn release(&self, control: &Control) -> Result<SequentialSolution, SequentialError> {
         CutSearch::begin(self, true, control)?.run(control)
     }

@@ -1,4 +1,8 @@
-//! The attribute partition: which attributes stand together in a column (slicing, section 4.1).
+//! Attribute partition: the attributes of each column.
+//!
+//! # Citations
+//! - [Li et al. 2012, section 4.1]: clusters of correlated attributes.
+//! - [Kaufman and Rousseeuw 1990]: medoids.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +13,12 @@ use crate::microdata::{Associations, Attr, AttrSet, Coarse, DEFAULT_BINS, Table,
 /// Largest number of columns with the sensitive attribute: all choices of them are checked.
 pub(super) const MAX_SENSITIVE_COLUMNS: usize = 4;
 
-/// Into how many bins of equal width numbers of many values are cut to see what they go with.
+/// Numbers of equal-width bins that numeric attributes are cut into when their correlations are measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CorrelationBins {
-    /// Where nothing is said.
+    /// Number of bins of the other attributes.
     pub otherwise: u32,
-    /// Of some attributes.
+    /// Number of bins by attribute.
     pub of: BTreeMap<Attr, u32>,
 }
 
@@ -34,40 +38,40 @@ impl CorrelationBins {
     }
 }
 
-/// How the caller wants attributes put together.
+/// How attributes are put into columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnChoice {
-    /// So many columns of attributes that go together.
+    /// A number of columns, each of correlated attributes.
     Count(usize),
-    /// So many columns, of which the sensitive one has `width` attributes: the sensitive attribute and those it goes with
-    /// most.
+    /// A number of columns, of which the sensitive one has `width` attributes: the sensitive attribute and its closest
+    /// correlates.
     SensitiveWidth {
-        /// All columns.
+        /// Number of all columns.
         count: usize,
-        /// Attributes of the sensitive column.
+        /// Number of attributes of the sensitive column.
         width: usize,
     },
-    /// These columns.
+    /// The columns, by their attributes.
     Explicit(Vec<AttrSet>),
 }
 
-/// Why attributes cannot be put together so.
+/// Why attributes cannot be put into such columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ColumnsError {
-    /// No columns, or more of them than attributes for them.
+    /// The number of columns is 0, or exceeds the number of attributes for them.
     #[error("{count} columns cannot be made of {attributes} attributes")]
     BadColumnCount {
-        /// The columns asked for, those that the sensitive column leaves over where its width was given.
+        /// Number of columns requested, the sensitive one apart if its width was given.
         count: usize,
-        /// The attributes for them.
+        /// Number of attributes for these columns.
         attributes: usize,
     },
-    /// The sensitive column cannot be so wide.
+    /// The width of the sensitive column is 0, or exceeds the number of attributes.
     #[error("a sensitive column of {width} attributes cannot be made of {attributes}")]
     BadSensitiveWidth {
-        /// The width asked for.
+        /// Requested width of the sensitive column.
         width: usize,
-        /// All attributes.
+        /// Number of all attributes.
         attributes: usize,
     },
     /// An explicit column has no attribute.
@@ -76,13 +80,13 @@ pub enum ColumnsError {
     /// An explicit column names attributes that are not to be published.
     #[error("column {0} names attributes that are not published")]
     Unknown(usize, AttrSet),
-    /// The attributes of an explicit column all stand in another.
+    /// All attributes of an explicit column stand in another one.
     #[error("the attributes of column {0} all stand in column {1}")]
     Contained(usize, usize),
     /// Too many explicit columns have the sensitive attribute.
     #[error("{0} columns have the sensitive attribute")]
     TooManySensitive(usize),
-    /// Explicit columns that share attributes form no tree: what their rows tell together is not known.
+    /// Explicit columns that share attributes form no tree, so that their join has no closed form.
     #[error("columns share attributes in a circle")]
     Circle,
     /// Explicit columns that share attributes cannot be generalized.
@@ -99,16 +103,16 @@ pub enum ColumnsError {
 /// Why there are no columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ColumnPartitionError {
-    /// The caller's answer.
+    /// The columns have a fault.
     #[error(transparent)]
     Refused(#[from] ColumnsError),
-    /// It was told to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
 impl ColumnChoice {
-    /// Whether the columns can be made of `attributes`: all that can be said without rows.
+    /// Checks the columns as far as possible without rows.
     ///
     /// # Errors
     /// [`ColumnsError`] with the first fault.
@@ -125,7 +129,7 @@ impl ColumnChoice {
             }
             Self::SensitiveWidth { count, width } => {
                 let left = all - width;
-                // what is left over needs a column, and columns need what is left over
+                // leftover attributes need a column, and other columns need leftover attributes
                 match count.checked_sub(1) {
                     Some(0) if left == 0 => Ok(()),
                     Some(others) if others > 0 && others <= left => Ok(()),
@@ -136,11 +140,12 @@ impl ColumnChoice {
         }
     }
 
-    /// Puts `attributes` of `table` into columns, those with the sensitive attribute last. Looks at the data unless columns are explicit: numbers
-    /// of many values are cut into `bins` to see what they go with.
+    /// Puts `attributes` of `table` into columns, those with the sensitive attribute last.
+    ///
+    /// Columns that are not explicit depend on the data: numeric attributes are cut into `bins` before correlations are measured.
     ///
     /// # Errors
-    /// [`ColumnPartitionError`] when these columns cannot be made, or when told to stop.
+    /// [`ColumnPartitionError`] if the columns cannot be made, or on cancellation.
     pub fn divide(
         &self,
         table: &Table,
@@ -217,7 +222,7 @@ fn clustered(
     Ok(clusters.map(|cluster| cluster.into_iter().map(|at| attrs[at]).collect()).collect())
 }
 
-/// The sensitive attribute and the `others` that it goes with most, of equal ones the first.
+/// The sensitive attribute and its `others` closest correlates; of equal ones the first.
 fn companions(
     table: &Table,
     attributes: AttrSet,
@@ -234,7 +239,7 @@ fn companions(
     for attr in attributes.without(sensitive).iter() {
         control.check()?;
         let coarse = bins.coarse(table, attr);
-        // the first of a pair is the one that comes first, as in a profile, so that not a bit differs
+        // the lower attribute comes first, as in a profile, so that results are equal to the bit
         let (a, b) = if attr < sensitive { (&coarse, &of_sensitive) } else { (&of_sensitive, &coarse) };
         ranked.push((phi_squared(a, b), attr));
     }

@@ -1,4 +1,4 @@
-//! What the probabilities of a slicing are made of: the counts of one bucket.
+//! Counts of one bucket: the factors of posteriors.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,45 +8,46 @@ use crate::publish::partition::{GroupTally, TallyGroups};
 
 use super::keys::IdentityKeys;
 
-/// The rows of a bucket with one value beside the sensitive attribute.
+/// Rows of a bucket with one companion value: the known values in the sensitive column.
 #[derive(Clone, Copy)]
 pub(super) struct QiRows {
-    /// The value.
-    beside: u32,
-    /// The end of its sensitive values in the bucket's list.
+    /// The companion value.
+    companion: u32,
+    /// End of the sensitive values of these rows in the list of the bucket.
     end: u32,
-    /// Whether a sensitive value is too frequent among these rows alone.
+    /// Whether a sensitive value is too frequent among these rows.
     pub(super) bad: bool,
 }
 
 /// Read access to the counts of a bucket.
 pub(super) trait BucketCountsView {
-    /// How many rows it has.
+    /// Number of rows of the bucket.
     fn size(&self) -> u64;
-    /// How many rows have `value` in column `at`, of those without the sensitive attribute.
+    /// Number of rows with `value` in the column at `at`, the sensitive column apart.
     fn rows_with(&self, at: usize, value: u32) -> u64;
-    /// The sensitive values of the rows with `beside`, each with its count; none where there are no such rows.
-    fn sensitive(&self, beside: u32) -> &[(u32, u32)];
+    /// Sensitive values of the rows with `companion`, each with its count; empty without such rows.
+    fn sensitive(&self, companion: u32) -> &[(u32, u32)];
 }
 
-/// The counts of a bucket that stays for a while.
+/// Counts of a bucket that stays.
 pub(super) struct StoredCounts {
     size: u64,
     rows_with: Box<[OccurringValues]>,
-    /// Rising by value.
+    /// Rising by companion value.
     pub(super) sides: Box<[QiRows]>,
     sensitive: Box<[(u32, u32)]>,
 }
 
-/// The values of a column that occur in a bucket, `(value, rows)`. Most buckets are split before they are asked for one, so that
-/// they are brought into order by the first question.
+/// Values of a column that occur in a bucket, as `(value, rows)`.
+///
+/// They are sorted at the first query, since most buckets are split before any.
 struct OccurringValues {
     rows: RefCell<Box<[(u32, u32)]>>,
     rising: Cell<bool>,
 }
 
 impl OccurringValues {
-    /// Values have other numbers from now on.
+    /// Applies new numbers of values.
     fn renumber(&mut self, numbers: &[u32]) {
         self.rows.get_mut().iter_mut().for_each(|(value, _)| *value = numbers[*value as usize]);
         self.rising.set(false);
@@ -61,7 +62,7 @@ impl OccurringValues {
     }
 }
 
-/// Which values of a column occur: a bit for each, so that all of them stay near the processor.
+/// Values of a column that occur, one bit each, so that all of them fit the cache.
 struct ValueBitmap(Vec<u64>);
 
 impl ValueBitmap {
@@ -78,14 +79,14 @@ impl ValueBitmap {
     }
 }
 
-/// The counts of a bucket that may not come to be, in arrays over all values.
+/// Counts of a bucket under trial, in arrays over all values.
 pub(super) struct TrialCounts {
     size: u64,
-    /// Rows with each value of each column.
+    /// Number of rows with each value of each column.
     rows_with: Vec<Vec<u32>>,
-    /// The values that occur, by column: in a list, and as bits.
+    /// Values that occur, by column: a list and a bitmap.
     occurring: Vec<(Vec<u32>, ValueBitmap)>,
-    /// The place of each value beside the sensitive attribute in `sides`, raised by 1; 0 where it does not occur.
+    /// Position of each companion value in `sides`, plus 1; 0 for a value that does not occur.
     side_of: Vec<u32>,
     sides: Vec<QiRows>,
     sensitive: Vec<(u32, u32)>,
@@ -102,14 +103,14 @@ impl TrialCounts {
                 .iter()
                 .map(|other| (Vec::new(), ValueBitmap(vec![0; (other.count as usize).div_ceil(64)])))
                 .collect(),
-            side_of: vec![0; keys.beside.count as usize],
+            side_of: vec![0; keys.companions.count as usize],
             sides: Vec::new(),
             sensitive: Vec::new(),
             tally: GroupTally::default(),
         }
     }
 
-    /// Forgets what was counted.
+    /// Resets all counts.
     pub(super) fn clear(&mut self) {
         self.size = 0;
         for (counts, (occurring, present)) in self.rows_with.iter_mut().zip(&mut self.occurring) {
@@ -118,11 +119,11 @@ impl TrialCounts {
                 present.remove(value);
             }
         }
-        self.sides.drain(..).for_each(|side| self.side_of[side.beside as usize] = 0);
+        self.sides.drain(..).for_each(|side| self.side_of[side.companion as usize] = 0);
         self.sensitive.clear();
     }
 
-    /// Counts `rows` in place of what was counted before.
+    /// Counts `rows` in place of earlier ones.
     pub(super) fn count(
         &mut self,
         rows: &[u32],
@@ -147,33 +148,33 @@ impl TrialCounts {
             }
         }
         let Self { side_of, sides, sensitive, tally, .. } = self;
-        tally.groups(rows, Some(&keys.beside), codes, values, |beside, counts| {
+        tally.groups(rows, Some(&keys.companions), codes, values, |companion, counts| {
             sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
             let bad = !bound.holds(counts);
-            sides.push(QiRows { beside, end: sensitive.len() as u32, bad });
-            side_of[beside as usize] = sides.len() as u32;
+            sides.push(QiRows { companion, end: sensitive.len() as u32, bad });
+            side_of[companion as usize] = sides.len() as u32;
             true
         });
     }
 
-    /// Whether it has rows with every one of these values.
-    pub(super) fn matches(&self, others: &[u32], beside: u32) -> bool {
-        self.side_of[beside as usize] > 0
+    /// Whether some row has each of these values.
+    pub(super) fn matches(&self, others: &[u32], companion: u32) -> bool {
+        self.side_of[companion as usize] > 0
             && self.occurring.iter().zip(others).all(|((_, present), &value)| present.contains(value))
     }
 
-    /// Whether the rows with `beside`, of which there are some, have too frequent a sensitive value.
-    pub(super) fn is_bad(&self, beside: u32) -> bool {
-        let side = self.side_of[beside as usize] as usize;
+    /// Whether a sensitive value is too frequent among the rows with `companion`.
+    pub(super) fn is_bad(&self, companion: u32) -> bool {
+        let side = self.side_of[companion as usize] as usize;
         side > 0 && self.sides[side - 1].bad
     }
 
-    /// Whether some rows that are alike beside the sensitive attribute have too frequent a sensitive value.
+    /// Whether a sensitive value is too frequent among the rows with some companion value.
     pub(super) fn has_bad(&self) -> bool {
         self.sides.iter().any(|side| side.bad)
     }
 
-    /// The counts, to stay.
+    /// A copy of the counts that stays.
     pub(super) fn kept(&self) -> StoredCounts {
         let columns = self.occurring.iter().zip(&self.rows_with).map(|((occurring, _), counts)| OccurringValues {
             rows: RefCell::new(occurring.iter().map(|&value| (value, counts[value as usize])).collect()),
@@ -189,23 +190,24 @@ impl TrialCounts {
 }
 
 impl StoredCounts {
-    /// The values of columns have other numbers from now on, column by column.
+    /// Applies new numbers of values, column by column.
     pub(super) fn renumber(&mut self, numbers: &[Vec<u32>]) {
         self.rows_with.iter_mut().zip(numbers).for_each(|(occurring, numbers)| occurring.renumber(numbers));
     }
 }
 
-/// How frequent a sensitive value may be.
+/// Bound on the frequency of a sensitive value.
 pub(super) struct FrequencyBound {
     /// No value takes more than 1/l of the rows.
     pub(super) l: Ratio,
-    /// Of the values that an insider can rule out each is held to that; others to 1/l of the rows without any of these
-    /// (`PRIVACY`, every column is accounted for).
+    /// Excluded values. They are bounded by 1/l of all rows, the others by 1/l of the rows without excluded values.
+    ///
+    /// See `docs/spec/slicing.md#diversity`.
     pub(super) annotations: ColumnAnnotations,
 }
 
 impl FrequencyBound {
-    /// Whether rows with these sensitive values hold alone. There must be some that nobody can rule out.
+    /// Whether rows with these sensitive values keep the bound by themselves. Some value must not be excluded.
     pub(super) fn holds(&self, counts: &[(u32, u64)]) -> bool {
         let (mut all, mut informative) = (0, 0);
         for &(value, count) in counts {
@@ -227,8 +229,8 @@ fn of_side<'a>(sides: &[QiRows], at: usize, sensitive: &'a [(u32, u32)]) -> &'a 
 }
 
 impl QiRows {
-    pub(super) fn beside(self) -> u32 {
-        self.beside
+    pub(super) fn companion(self) -> u32 {
+        self.companion
     }
 }
 
@@ -241,8 +243,8 @@ impl BucketCountsView for TrialCounts {
         u64::from(self.rows_with[at][value as usize])
     }
 
-    fn sensitive(&self, beside: u32) -> &[(u32, u32)] {
-        match self.side_of[beside as usize] as usize {
+    fn sensitive(&self, companion: u32) -> &[(u32, u32)] {
+        match self.side_of[companion as usize] as usize {
             0 => &[],
             side => of_side(&self.sides, side - 1, &self.sensitive),
         }
@@ -258,8 +260,8 @@ impl BucketCountsView for StoredCounts {
         self.rows_with[at].rows_with(value)
     }
 
-    fn sensitive(&self, beside: u32) -> &[(u32, u32)] {
-        match self.sides.binary_search_by_key(&beside, |side| side.beside) {
+    fn sensitive(&self, companion: u32) -> &[(u32, u32)] {
+        match self.sides.binary_search_by_key(&companion, |side| side.companion) {
             Ok(at) => of_side(&self.sides, at, &self.sensitive),
             Err(_) => &[],
         }

@@ -1,4 +1,4 @@
-//! What an adversary knows of a row, as a slicing sees it: one value per column.
+//! Identity keys: the known values of a row, one per column.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,31 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::publish::partition::TallyGroups;
 
-/// The values that a slicing puts side by side, numbered column by column.
+/// Known values of the rows, numbered column by column.
 #[derive(Clone)]
 pub struct IdentityKeys {
-    /// The value of each row in every column but the sensitive one.
+    /// Value of each row in every column but the sensitive one.
     pub(super) others: Vec<TallyGroups>,
-    /// The value of each row in the sensitive column, without the sensitive attribute.
-    pub(super) beside: TallyGroups,
+    /// Companion value of each row: its value in the sensitive column, without the sensitive attribute.
+    pub(super) companions: TallyGroups,
 }
 
 impl IdentityKeys {
-    /// The keys of these rows, in their order.
+    /// Keys of the rows in this order.
     pub(super) fn gather(&self, order: &[u32]) -> Self {
         let others = self.others.iter().map(|other| other.gather(order)).collect();
-        Self { others, beside: self.beside.gather(order) }
+        Self { others, companions: self.companions.gather(order) }
     }
 
-    /// Numbers the rows as an adversary knows them.
+    /// Numbers the distinct identities of rows.
     pub(super) fn together(&self, control: &Control) -> Result<TallyGroups, Cancelled> {
-        let columns = std::iter::once(&self.beside).chain(&self.others);
+        let columns = std::iter::once(&self.companions).chain(&self.others);
         let columns = columns.map(|groups| (groups.count, groups.of_row.iter().copied()));
-        combined(self.beside.of_row.len(), columns, control)
+        combined(self.companions.of_row.len(), columns, control)
     }
 }
 
-/// Numbers groups in the order of their first rows. The new number of each; groups without rows come last.
+/// Numbers groups in the order of their first rows, groups without rows last. Returns the new number of each.
 pub(super) fn renumber(groups: &mut TallyGroups) -> Vec<u32> {
     let mut numbers = vec![u32::MAX; groups.count as usize];
     let mut next = 0;
@@ -50,17 +50,17 @@ pub(super) fn renumber(groups: &mut TallyGroups) -> Vec<u32> {
     numbers
 }
 
-/// Numbers the values of `attributes` that occur together. All rows have the same value of no attributes.
+/// Numbers the combinations of values of `attributes`. Without attributes, all rows have one value.
 pub(super) fn together(table: &Table, attributes: AttrSet, control: &Control) -> Result<TallyGroups, Cancelled> {
     let columns = attributes.iter().map(|attr| table.column(attr));
     let columns = columns.map(|column| (column.domain.len() as u32, column.codes.iter()));
     combined(table.rows(), columns, control)
 }
 
-/// Numbers the values of several columns that occur together, `(how many there may be, those of the rows)`, in the order of their first
-/// rows; those of a single column keep their numbers.
+/// Numbers the combinations of values of several columns, in the order of their first rows.
 ///
-/// A row's values make one number while there are few enough combinations, so that hardly more than one table is hashed.
+/// Each column is `(bound on its values, values of the rows)`. The values of a single column keep their numbers. Values of a row
+/// are packed into one number while there are few combinations, so that rarely more than one table is hashed.
 fn combined(
     rows: usize,
     columns: impl Iterator<Item = (u32, impl Iterator<Item = u32>)>,
@@ -84,7 +84,7 @@ fn combined(
     Ok(TallyGroups { of_row: keys.into_iter().map(|key| key as u32).collect(), count: combinations as u32 })
 }
 
-/// Numbers keys in the order of their first rows. How many differ.
+/// Numbers keys in the order of their first rows, and returns their count.
 fn number(keys: &mut [u64], control: &Control) -> Result<u32, Cancelled> {
     let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
     for keys in keys.chunks_mut(Control::STRIDE) {

@@ -1,13 +1,16 @@
-//! PAM, partitioning around medoids (Kaufman and Rousseeuw 1990), with the tie-breaks of the specification.
+//! PAM, partitioning around medoids, with the tie-breaks of the specification.
 //!
-//! Our own, because the tie-breaks decide the published columns: the first medoid is the one with the smallest sum of
-//! distances, each next one costs least; then the best of all swaps is made, while it gains anything; always the lowest
-//! index. The `kmedoids` crate leaves ties to its search order, and its licence (GPL) is not ours.
+//! The tie-breaks decide the published columns. The first medoid has the smallest sum of distances, and each next one costs
+//! least. Then the best of all swaps is made while it gains anything. The lowest index wins every tie. The `kmedoids` crate
+//! breaks ties by its search order, and its licence is the GPL.
+//!
+//! # Citations
+//! - [Kaufman and Rousseeuw 1990]
 
-/// A swap must gain more than that.
+/// Smallest gain of a swap.
 const MIN_SWAP_GAIN: f64 = 1e-12;
 
-/// Clusters `0..distances.len()` around `medoids` of its members, medoids rising. Sums are taken in the order of members.
+/// Clusters `0..distances.len()` around `medoids` members, medoids rising. Sums follow the order of members.
 ///
 /// The caller has checked that there is at least one medoid and not more than members.
 pub(super) fn cluster(distances: &[Vec<f64>], medoids: usize) -> Vec<Vec<usize>> {
@@ -31,7 +34,7 @@ pub(super) fn cluster(distances: &[Vec<f64>], medoids: usize) -> Vec<Vec<usize>>
     clusters
 }
 
-/// The position of the first nearest medoid, and its distance.
+/// Position of the first nearest medoid, and its distance.
 fn nearest(distances: &[Vec<f64>], chosen: &[usize], member: usize) -> (usize, f64) {
     let of = chosen.iter().map(|&medoid| distances[member][medoid]).enumerate();
     of.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
@@ -52,12 +55,12 @@ fn build(distances: &[Vec<f64>], medoids: usize) -> Vec<usize> {
     chosen
 }
 
-/// The cheapest `(cost, position of the medoid to go, member to come)`.
+/// The cheapest swap: `(cost, position of the old medoid, new member)`.
 fn best_swap(distances: &[Vec<f64>], chosen: &[usize]) -> Option<(f64, usize, usize)> {
     let members = distances.len();
     let mut best: Option<(f64, usize, usize)> = None;
     for out in 0..chosen.len() {
-        // how far members are from the medoids that stay
+        // distances of members from the remaining medoids
         let others: Vec<usize> = chosen.iter().copied().filter(|medoid| *medoid != chosen[out]).collect();
         let reach: Vec<f64> = (0..members).map(|i| nearest(distances, &others, i).1).collect();
         for into in (0..members).filter(|into| !chosen.contains(into)) {
@@ -76,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// The oracle, literally: costs from scratch, tuples compared.
+    /// Reference implementation: costs are recomputed, and tuples compared.
     fn naive(distances: &[Vec<f64>], medoids: usize) -> Vec<Vec<usize>> {
         let n = distances.len();
         let cost = |of: &[usize]| -> f64 {

@@ -1,12 +1,13 @@
-//! The incremental check of the paper's l-diverse slicing: exactly the definition, without asking every row after every
-//! split.
+//! Incremental check of mixture diversity: exact, without a look at every row after every split.
 //!
-//! Of the buckets that a row matches an adversary sees a mixture. When a bucket is split, only identities that match it are
-//! concerned, and each half matches some of these; a mixture is bad only if one of its buckets is bad alone, so that most
+//! An adversary sees a mixture of the buckets that a row matches. A split of a bucket concerns only identities that match it, and
+//! each half matches some of these. A mixture violates the bound only if one of its buckets does so by itself, so that most
 //! identities need no arithmetic. A check costs the rows of the bucket times the columns, and the identities that match it.
 //!
-//! Nearly all identities match one bucket. They are written out with their values where its identities stand, so that a check reads
-//! memory from front to back; only what several buckets need to know of an identity is elsewhere.
+//! Nearly every identity matches one bucket. Its values are stored with that bucket, so that a check reads memory in order. Only
+//! identities that matched several buckets share a record elsewhere.
+//!
+//! See `docs/spec/slicing.md#incremental-check`.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -20,54 +21,54 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 use crate::publish::partition;
 
-/// Allows the splits after which every identity holds l-diversity over all buckets that it matches.
+/// Predicate of splits after which every identity keeps the bound over all buckets that it matches.
 pub(super) struct MixtureChecker<'a> {
     keys: Cow<'a, IdentityKeys>,
     codes: Cow<'a, Codes>,
     values: usize,
     judge: PosteriorJudge,
-    /// The identities that have matched several buckets at once, behind one that is none.
+    /// Identities that matched several buckets at once, from index 1.
     shared: Vec<IdentityMatches>,
-    /// Per bucket made; none when it was split.
+    /// Buckets by number; `None` after a split.
     buckets: Vec<Option<MixtureBucket>>,
     left: TrialCounts,
     right: TrialCounts,
-    /// Values beside the sensitive attribute for which the bucket under trial is bad; all false between trials.
+    /// Whether the bucket under trial is bad, by companion value; all false between trials.
     bad_before: Vec<bool>,
     plan: Vec<MixtureChange>,
 }
 
 struct MixtureBucket {
     counts: StoredCounts,
-    /// The identities that match it; none when it is closed.
+    /// Identities that match the bucket; empty when it is closed.
     matching: IdentityIndex,
 }
 
-/// Distinct rows of the table as an adversary knows them.
+/// Distinct identities of the rows.
 struct IdentityIndex {
     identities: Vec<Identity>,
-    /// Their values in every column but the sensitive one, one identity behind the other.
+    /// Values of the identities in every column but the sensitive one, one identity after the other.
     others: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
 struct Identity {
-    /// What it has beside the sensitive attribute.
-    beside: u32,
-    /// Its place among those that have matched several buckets at once.
+    /// Companion value of the identity.
+    companion: u32,
+    /// Index of its record among shared identities.
     shared: Option<NonZeroU32>,
 }
 
-/// What an identity matches.
+/// Buckets that an identity matches.
 #[derive(Default)]
 struct IdentityMatches {
-    /// Buckets, with the weight that each has for it.
+    /// Buckets with the weight of the identity in each.
     buckets: SmallVec<[(u32, f64); 3]>,
-    /// How many of these are bad for it alone.
+    /// Number of these that are bad for it by themselves.
     bad_in: u32,
 }
 
-/// What a split would mean for an identity.
+/// Effect of a split on an identity.
 struct MixtureChange {
     in_left: bool,
     in_right: bool,
@@ -81,7 +82,7 @@ impl IdentityIndex {
         let mut seen = vec![false; groups.count as usize];
         for (row, &number) in groups.of_row.iter().enumerate() {
             if !std::mem::replace(&mut seen[number as usize], true) {
-                matching.identities.push(Identity { beside: keys.beside.of_row[row], shared: None });
+                matching.identities.push(Identity { companion: keys.companions.of_row[row], shared: None });
                 matching.others.extend(keys.others.iter().map(|other| other.of_row[row]));
             }
         }
@@ -104,7 +105,7 @@ impl IdentityIndex {
 }
 
 impl<'a> MixtureChecker<'a> {
-    /// Begins with the whole table as one bucket; `None` when that is not diverse.
+    /// Begins with the whole table as one bucket; `None` if that violates the bound.
     pub(super) fn begin(
         keys: &'a IdentityKeys,
         sensitive: &'a Column,
@@ -129,23 +130,23 @@ impl<'a> MixtureChecker<'a> {
             buckets: vec![Some(whole)],
             left,
             right: TrialCounts::new(keys),
-            bad_before: vec![false; keys.beside.count as usize],
+            bad_before: vec![false; keys.companions.count as usize],
             plan: Vec::new(),
         }))
     }
 
-    /// Plans the split of `bucket` into what `left` and `right` counted; false when an identity would not be diverse.
+    /// Plans the split of `bucket` into the counted halves. Returns false if an identity would violate the bound.
     fn is_allowed(&mut self, bucket: u32, split: &MixtureBucket) -> bool {
         self.plan.clear();
         for (identity, others) in split.matching.iter(self.keys.others.len()) {
-            let beside = identity.beside;
-            let in_left = self.left.matches(others, beside);
-            let in_right = self.right.matches(others, beside);
+            let companion = identity.companion;
+            let in_left = self.left.matches(others, companion);
+            let in_right = self.right.matches(others, companion);
             let shared = identity.shared.map(|at| &self.shared[at.get() as usize]);
-            let elsewhere = shared.map_or(0, |shared| shared.bad_in - u32::from(self.bad_before[beside as usize]));
+            let elsewhere = shared.map_or(0, |shared| shared.bad_in - u32::from(self.bad_before[companion as usize]));
             let bad_in = elsewhere
-                + u32::from(in_left && self.left.is_bad(beside))
-                + u32::from(in_right && self.right.is_bad(beside));
+                + u32::from(in_left && self.left.is_bad(companion))
+                + u32::from(in_right && self.right.is_bad(companion));
             if bad_in > 0 {
                 let other = shared.iter().flat_map(|shared| &shared.buckets).filter(|(other, _)| *other != bucket);
                 let mut mixed: SmallVec<[MatchedBucket<'_>; 8]> = other
@@ -158,8 +159,8 @@ impl<'a> MixtureChecker<'a> {
                 if in_right {
                     mixed.push(MatchedBucket::new(others, &self.right));
                 }
-                // what is bad in its only bucket is bad
-                if mixed.len() == 1 || !self.judge.holds(others, beside, &mixed) {
+                // an identity violates the bound in its only bucket if that is bad
+                if mixed.len() == 1 || !self.judge.holds(others, companion, &mixed) {
                     return false;
                 }
             }
@@ -168,7 +169,7 @@ impl<'a> MixtureChecker<'a> {
         true
     }
 
-    /// Replaces `bucket` by both halves.
+    /// Replaces `bucket` by its halves.
     fn split(&mut self, bucket: u32, split: &MixtureBucket) {
         let (left, right) = (self.buckets.len() as u32, self.buckets.len() as u32 + 1);
         let (mut of_left, mut of_right) = (IdentityIndex::empty(), IdentityIndex::empty());
@@ -200,14 +201,14 @@ impl<'a> MixtureChecker<'a> {
 
 impl partition::SplitPredicate for MixtureChecker<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
-        // taken out while it is tried: the mixtures of its identities are without it
+        // the bucket under trial is taken out: its halves replace it in mixtures
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
         self.left.count(left, &self.keys, &self.codes, self.values, self.judge.bound());
         self.right.count(right, &self.keys, &self.codes, self.values, self.judge.bound());
-        let bad_sides = || split.counts.sides.iter().filter(|side| side.bad).map(|side| side.beside() as usize);
-        bad_sides().for_each(|beside| self.bad_before[beside] = true);
+        let bad_sides = || split.counts.sides.iter().filter(|side| side.bad).map(|side| side.companion() as usize);
+        bad_sides().for_each(|companion| self.bad_before[companion] = true);
         let allowed = self.is_allowed(bucket, &split);
-        bad_sides().for_each(|beside| self.bad_before[beside] = false);
+        bad_sides().for_each(|companion| self.bad_before[companion] = false);
         if allowed {
             self.split(bucket, &split);
         } else {
@@ -217,18 +218,18 @@ impl partition::SplitPredicate for MixtureChecker<'_> {
     }
 
     fn closed(&mut self, bucket: u32) {
-        // its counts are still part of mixtures
+        // the counts remain part of mixtures
         if let Some(bucket) = &mut self.buckets[bucket as usize] {
             bucket.matching = IdentityIndex::empty();
         }
     }
 
-    /// Values and shared identities are renumbered with the rows, so that those of a bucket are near each other.
+    /// Renumbers values and shared identities with the rows, so that those of a bucket are close in memory.
     fn reorder(&mut self, order: &[u32]) {
         self.codes = Cow::Owned(self.codes.gather(order));
         let mut keys = self.keys.gather(order);
         let numbers: Vec<Vec<u32>> = keys.others.iter_mut().map(keys::renumber).collect();
-        // whatever only closed buckets share is not asked for again
+        // records that only closed buckets share are never read again
         let mut shared = vec![IdentityMatches::default()];
         let mut moved: Vec<Option<NonZeroU32>> = vec![None; self.shared.len()];
         for MixtureBucket { counts, matching } in self.buckets.iter_mut().flatten() {

@@ -4,7 +4,7 @@ use super::columns::{ColumnChoice, CorrelationBins, is_cover};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy;
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, TableGuard, TableProtection};
-use crate::publish::partition::{MedianSplit, PartitionLimits, SplitSpace, TableAnnotations};
+use crate::publish::partition::{MedianSplit, PartitionLimits, PartitionTuning, SplitSpace, TableAnnotations};
 use crate::spec::{SlicedColumns, SlicingSpec};
 
 /// Diversity of a sliced table.
@@ -75,6 +75,8 @@ pub struct SlicingPlan {
     pub column_k: Option<u64>,
     /// Bins of numeric attributes when correlations are measured.
     pub bins: CorrelationBins,
+    /// Memory layout and parallelism of the partition.
+    pub tuning: PartitionTuning,
 }
 
 impl SlicingPlan {
@@ -105,6 +107,7 @@ impl SlicingPlan {
             min_bucket: spec.min_bucket.map(number),
             column_k: spec.column_k,
             bins: CorrelationBins { of: spec.bins.clone(), ..CorrelationBins::default() },
+            tuning: PartitionTuning::default(),
         }
     }
 
@@ -125,6 +128,11 @@ impl SlicingPlan {
     /// Limits of the tuple partition.
     pub(super) fn limits(&self) -> PartitionLimits {
         let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
-        PartitionLimits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) }
+        PartitionLimits {
+            split: self.split,
+            max_attempts: self.max_attempts,
+            min_bucket: least.max(1),
+            tuning: self.tuning,
+        }
     }
 }

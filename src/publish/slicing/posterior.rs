@@ -1,7 +1,11 @@
-//! What an adversary concludes from all buckets that a row matches (slicing, section 3.2): exactly where it decides.
+//! Posteriors over all buckets that a row matches, exact where it matters.
 //!
-//! `w(q,s)` is the sum over matching buckets of `n_1 ... n_(c-1) n(u,s) / size^c`; a sensitive value s has the probability
-//! `w(q,s) / W(q)`, where `W` is the sum over all s. Equality is the normal case, so that floats decide only what is clear.
+//! Let `w(q,s)` be the sum of `n_1 ... n_(c-1) n(u,s) / size^c` over the matching buckets, and `W(q)` its sum over all s. The
+//! posterior of a sensitive value s is `w(q,s) / W(q)`. Equality with the bound is common, so that floats decide clear cases
+//! only.
+//!
+//! # Citations
+//! - [Li et al. 2012, section 3.2]: posteriors of sliced tables.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +13,23 @@ use num_bigint::BigUint;
 
 use super::counts::{BucketCountsView, FrequencyBound};
 
-/// Sums that are so near to the bound, relatively, are computed exactly. Rounding is far below: a product has at most 128
-/// factors.
+/// Relative distance from the bound below which sums are computed exactly. Rounding errors of at most 128 factors are far
+/// smaller.
 const FLOAT_EPSILON: f64 = 1e-9;
 
-/// Smaller products are computed exactly, before floats lose digits.
+/// Products below this are computed exactly, before floats lose digits.
 const MIN_FLOAT_PRODUCT: f64 = 1e-280;
 
-/// How buckets are weighed against each other.
+/// Weights of buckets in a mixture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BucketWeights {
-    /// By the share of their combinations that are the row: the paper's definition.
+    /// Share of the combinations of a bucket that are the row.
     Shares,
-    /// By that, and also by the expected number of copies of the row in them, that is, by size; both must hold.
+    /// Both that share and the expected number of copies of the row; the bound holds for both.
     SharesAndSizes,
 }
 
-/// A bucket that an identity matches.
+/// A bucket that an identity matches, with the weight of the identity.
 #[derive(Clone, Copy)]
 pub(super) struct MatchedBucket<'a> {
     weight: f64,
@@ -38,30 +42,30 @@ impl<'a> MatchedBucket<'a> {
         Self { weight: weight(others, counts), counts }
     }
 
-    /// The same, where the [`weight`] is known.
+    /// A bucket whose [`weight`] is known.
     pub(super) fn known(weight: f64, counts: &'a dyn BucketCountsView) -> Self {
         Self { weight, counts }
     }
 }
 
-/// `n_1 ... n_(c-1) / size^c`: what one row with a sensitive value in a bucket weighs.
+/// Weight of one row with a sensitive value in a bucket: `n_1 ... n_(c-1) / size^c`.
 pub(super) fn weight(others: &[u32], counts: &dyn BucketCountsView) -> f64 {
     let size = counts.size() as f64;
     let share = |(at, &value): (usize, &u32)| counts.rows_with(at, value) as f64 / size;
     others.iter().enumerate().map(share).product::<f64>() / size
 }
 
-/// Judges mixtures, one after another, in the same memory.
+/// Judge of mixtures that reuses its memory.
 pub(super) struct PosteriorJudge {
     bound: FrequencyBound,
     weights: BucketWeights,
-    /// Per sensitive value its weights of both kinds.
+    /// Weights of both kinds, by sensitive value.
     sums: Vec<[f64; 2]>,
     occurring: Vec<u32>,
 }
 
 impl PosteriorJudge {
-    /// For sensitive values below `values`.
+    /// A judge of sensitive values below `values`.
     pub(super) fn new(bound: FrequencyBound, weights: BucketWeights, values: usize) -> Self {
         Self { bound, weights, sums: vec![[0.0; 2]; values], occurring: Vec::new() }
     }
@@ -70,20 +74,20 @@ impl PosteriorJudge {
         &self.bound
     }
 
-    /// Whether no sensitive value is likelier than 1/l for a row with these values, which matches exactly `buckets`.
-    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[MatchedBucket<'_>]) -> bool {
-        self.clearly_holds(beside, buckets).unwrap_or_else(|| self.exactly_holds(others, beside, buckets))
+    /// Whether no sensitive value has a posterior above 1/l for a row with these values that matches exactly `buckets`.
+    pub(super) fn holds(&mut self, others: &[u32], companion: u32, buckets: &[MatchedBucket<'_>]) -> bool {
+        self.clearly_holds(companion, buckets).unwrap_or_else(|| self.exactly_holds(others, companion, buckets))
     }
 
-    /// By floats; `None` where these cannot say.
-    fn clearly_holds(&mut self, beside: u32, buckets: &[MatchedBucket<'_>]) -> Option<bool> {
+    /// Decides by floats; `None` if the case is not clear.
+    fn clearly_holds(&mut self, companion: u32, buckets: &[MatchedBucket<'_>]) -> Option<bool> {
         self.occurring.drain(..).for_each(|value| self.sums[value as usize] = [0.0; 2]);
         for &MatchedBucket { weight, counts: bucket } in buckets {
             let size = bucket.size() as f64;
             if weight < MIN_FLOAT_PRODUCT {
                 return None;
             }
-            for &(value, count) in bucket.sensitive(beside) {
+            for &(value, count) in bucket.sensitive(companion) {
                 let sums = &mut self.sums[value as usize];
                 if sums[0] == 0.0 {
                     self.occurring.push(value);
@@ -96,7 +100,7 @@ impl PosteriorJudge {
         let (l, annotations) = (self.bound.l.to_f64(), &self.bound.annotations);
         for kind in 0..self.weights.kinds() {
             let (mut all, mut informative) = (0.0, 0.0);
-            // the largest of those that can be ruled out, and of others
+            // the largest weights of excluded values, and of the others
             let (mut aside, mut most) = (0.0_f64, 0.0_f64);
             for &value in &self.occurring {
                 let sum = self.sums[value as usize][kind];
@@ -120,8 +124,8 @@ impl PosteriorJudge {
         Some(true)
     }
 
-    /// In integers, over the common denominator of all buckets.
-    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[MatchedBucket<'_>]) -> bool {
+    /// Decides in integers, over the common denominator of all buckets.
+    fn exactly_holds(&self, others: &[u32], companion: u32, buckets: &[MatchedBucket<'_>]) -> bool {
         let columns = others.len() as u32 + 1;
         let buckets = || buckets.iter().map(|bucket| bucket.counts);
         let common = buckets().fold(BigUint::from(1u32), |common, bucket| {
@@ -136,7 +140,7 @@ impl PosteriorJudge {
                 if kind == 1 {
                     weight *= bucket.size();
                 }
-                for &(value, count) in bucket.sensitive(beside) {
+                for &(value, count) in bucket.sensitive(companion) {
                     *sums.entry(value).or_default() += &weight * count;
                 }
             }
@@ -163,7 +167,7 @@ impl BucketWeights {
     }
 }
 
-/// Of a large number and a small one that is not 0.
+/// Product of a large number and a small one, which is not 0.
 fn gcd(large: &BigUint, small: u64) -> u64 {
     let rest = (large % small).to_u64_digits().first().copied().unwrap_or(0);
     let (mut a, mut b) = (small, rest);
@@ -181,7 +185,7 @@ mod tests {
     use crate::microdata::ColumnAnnotations;
     use crate::publication::Ratio;
 
-    /// A bucket of which only one identity is looked at.
+    /// A bucket seen by one identity.
     #[derive(Debug)]
     struct One {
         size: u64,
@@ -230,7 +234,7 @@ mod tests {
         assert!(judged("4/3", BucketWeights::Shares, &[small(), large()]), "18/24 is 3/4");
         assert!(!judged("1.333333334", BucketWeights::Shares, &[small(), large()]));
         assert!(judged("4/3", BucketWeights::SharesAndSizes, &[small(), large()]));
-        // where large buckets are the bad ones, sizes are the stricter
+        // sizes are the stricter weights if large buckets are bad
         let even = || One { size: 2, rows_with: vec![2], sensitive: vec![(0, 1), (1, 1)] };
         let bad = || One { size: 8, rows_with: vec![2], sensitive: vec![(3, 8)] };
         assert!(judged("2", BucketWeights::Shares, &[even(), bad()]), "s3 1/4 of 5/4");
@@ -257,7 +261,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where floats say anything they say what integers say.
+        /// A decision by floats is the decision by integers.
         #[test]
         fn floats_do_not_contradict_integers(
             buckets in prop::collection::vec(

@@ -159,7 +159,7 @@ impl<'a> Slicer<'a> {
         let by_known = self.plan.dimensions.is_none_or(|dimensions| !dimensions.contains(self.plan.sensitive));
         let apart = self.plan.split == MedianSplit::Strict && by_known && boxes.iter().all(Option::is_none);
         let checker = LocalMixtureChecker::begin(&keys, self.sensitive(), self.bound(l), weights, apart);
-        let mut checker = checker.ok_or_else(|| self.worst(&keys.beside))?;
+        let mut checker = checker.ok_or_else(|| self.worst(&keys.companions))?;
         let space = self.plan.space(self.table, self.annotations);
         let (rows, limits) = (self.table.rows(), self.plan.limits());
         let buckets = partition::partition_apart(space, rows, limits, &mut checker, self.control);
@@ -179,7 +179,7 @@ impl<'a> Slicer<'a> {
         weights: BucketWeights,
     ) -> Result<BucketAssignment, SlicingError> {
         let checker = MixtureChecker::begin(keys, self.sensitive(), bound, weights, self.control)?;
-        let mut checker = checker.ok_or_else(|| self.worst(&keys.beside))?;
+        let mut checker = checker.ok_or_else(|| self.worst(&keys.companions))?;
         let space = self.plan.space(self.table, self.annotations);
         Ok(partition::partition(space, self.table.rows(), self.plan.limits(), &mut checker, self.control)?)
     }
@@ -227,7 +227,7 @@ impl<'a> Slicer<'a> {
     pub(super) fn keys(&self, boxes: &[Option<BucketAssignment>]) -> Result<IdentityKeys, Cancelled> {
         let others = self.columns.iter().zip(boxes).filter(|(column, _)| !column.contains(self.plan.sensitive));
         let others = others.map(|(&column, boxes)| self.known(column, boxes.as_ref()));
-        Ok(IdentityKeys { others: others.collect::<Result<_, _>>()?, beside: self.companions(boxes)? })
+        Ok(IdentityKeys { others: others.collect::<Result<_, _>>()?, companions: self.companions(boxes)? })
     }
 
     /// Known values of each row in the sensitive column.

@@ -18,7 +18,9 @@ use crate::microdata::{
 use crate::privacy::Population;
 use crate::publication::{Guarantee, Protected, Ratio, RowMeaning, TableGuard, TableProtection};
 use crate::publish::assign::BucketAssignment;
-use crate::publish::partition::{MedianSplit, NoAnnotations, Scratch, SplitCandidates, SplitSpace, TableAnnotations};
+use crate::publish::partition::{
+    MedianSplit, NoAnnotations, PartitionTuning, Scratch, SplitCandidates, SplitSpace, TableAnnotations,
+};
 use crate::verifier::{ExternalPart, ExternalTable, TupleEstimate};
 
 fn column(values: &[u32]) -> Column {
@@ -57,6 +59,7 @@ pub(super) fn slicing(
         min_bucket: Some(1),
         column_k: None,
         bins: CorrelationBins::default(),
+        tuning: PartitionTuning { unnumbered_rows: 1, parallel_rows: 1 },
     }
 }
 
@@ -91,7 +94,7 @@ pub(super) fn members(buckets: &BucketAssignment) -> Vec<Vec<u32>> {
 /// What each row is known by, and its sensitive value: all that the definition looks at.
 pub(super) struct Known {
     pub(super) others: Vec<Vec<u32>>,
-    pub(super) beside: Vec<u32>,
+    pub(super) companions: Vec<u32>,
     pub(super) sensitive: Vec<u32>,
 }
 
@@ -99,7 +102,7 @@ impl Known {
     fn new(table: &Table, sensitive: u8, keys: &IdentityKeys) -> Self {
         Self {
             others: keys.others.iter().map(|other| other.of_row.clone()).collect(),
-            beside: keys.beside.of_row.clone(),
+            companions: keys.companions.of_row.clone(),
             sensitive: table.column(Attr(sensitive)).codes.iter().collect(),
         }
     }
@@ -114,7 +117,7 @@ impl Known {
             let with = |of: &[u32]| bucket.iter().filter(|&&r| of[r as usize] == of[row]).count() as u128;
             let product: u128 = self.others.iter().map(|other| with(other)).product();
             let unit = common / (bucket.len() as u128).pow(columns) * if sized { bucket.len() as u128 } else { 1 };
-            for &other in bucket.iter().filter(|&&r| self.beside[r as usize] == self.beside[row]) {
+            for &other in bucket.iter().filter(|&&r| self.companions[r as usize] == self.companions[row]) {
                 *weights.entry(self.sensitive[other as usize]).or_default() += product * unit;
             }
         }
@@ -129,7 +132,7 @@ impl Known {
 
     /// Whether that is so for whoever can rule the values `aside` out.
     fn is_diverse_without(&self, aside: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
-        (0..self.beside.len() as u32).all(|row| {
+        (0..self.companions.len() as u32).all(|row| {
             let (weights, all) = self.posterior(buckets, row, sized);
             let (l, of) = (u128::from(l.numerator()), u128::from(l.denominator()));
             let left: u128 = weights.iter().filter(|(value, _)| !aside.contains(value)).map(|(_, weight)| weight).sum();
@@ -148,7 +151,7 @@ pub(super) fn naive(
     least: usize,
     holds: impl Fn(&[Vec<u32>]) -> bool,
 ) -> Option<Vec<Vec<u32>>> {
-    let mut open: Vec<Vec<u32>> = vec![(0..known.beside.len() as u32).collect()];
+    let mut open: Vec<Vec<u32>> = vec![(0..known.companions.len() as u32).collect()];
     if !holds(&open) {
         return None;
     }
@@ -313,11 +316,11 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
             );
             (0..8).all(|row: usize| {
                 let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
-                let beside = keys.beside.of_row[row];
-                let matching = counted.iter().filter(|bucket| bucket.matches(&others, beside));
+                let companion = keys.companions.of_row[row];
+                let matching = counted.iter().filter(|bucket| bucket.matches(&others, companion));
                 let matching: Vec<MatchedBucket<'_>> =
                     matching.map(|bucket| MatchedBucket::new(&others, bucket)).collect();
-                judge.holds(&others, beside, &matching)
+                judge.holds(&others, companion, &matching)
             })
         };
         assert!(judged(ratio(2, 1)) && !judged(ratio(2_000_001, 1_000_000)));
@@ -487,7 +490,7 @@ proptest! {
             prop_assert!(bucket.len() as u64 >= slicing.diversity.least_rows());
             for &row in bucket {
                 let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-                let alike = |&&other: &&u32| known.beside[other as usize] == known.beside[row as usize];
+                let alike = |&&other: &&u32| known.companions[other as usize] == known.companions[row as usize];
                 bucket.iter().filter(alike).for_each(|&r| *counts.entry(known.sensitive[r as usize]).or_default() += 1);
                 let counts: Vec<(u32, u64)> = counts.into_iter().collect();
                 prop_assert!(privacy::holds(guarantee, &counts, &population));
@@ -513,7 +516,7 @@ proptest! {
         for row in 0..rows.len() {
             let matching = buckets.iter().filter(|bucket| {
                 let has = |of: &[u32]| bucket.iter().any(|&other| of[other as usize] == of[row]);
-                has(&keys.beside.of_row) && keys.others.iter().all(|other| has(&other.of_row))
+                has(&keys.companions.of_row) && keys.others.iter().all(|other| has(&other.of_row))
             });
             prop_assert_eq!(matching.count(), 1);
         }

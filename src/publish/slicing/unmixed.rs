@@ -1,13 +1,14 @@
-//! Mixtures, as far as they can be judged bucket by bucket.
+//! Mixture diversity, as far as it can be judged bucket by bucket.
 //!
-//! While no bucket is bad alone, a split into halves that are not bad either makes no mixture worse: a mixture of good buckets is
-//! good. And a half that is bad for a row which matches no other bucket is refused, whatever else there is. Of a table of many attributes, of
-//! which few rows are alike, that decides nearly every split, and buckets can be split side by side. Where it does not, the mixtures of
-//! single rows are looked at, when all buckets before have been split; where these hold, a bad bucket may come to be, and [`super::mixture`]
-//! begins anew, with all buckets that all rows match.
+//! A mixture of good buckets is good. While no bucket is bad by itself, a split into good halves keeps every mixture good. A half
+//! that is bad for a row that matches no other bucket is always refused. Few rows of a wide table are equal, so that these two
+//! cases decide nearly every split, and buckets are split in parallel.
 //!
-//! Which buckets a row matches is asked of the few rows that have one of its rarer values. While buckets are split side by side they are
-//! asked for as they were when their level began: whatever they are split into matches no more.
+//! In the other cases, mixtures of single rows are computed once all earlier buckets are split. If these hold, a bad bucket may
+//! arise, and [`super::mixture`] starts over with all matching buckets.
+//!
+//! The buckets that a row matches are found by the few rows that share one of its rarer values. Parallel splits see the buckets
+//! as they were at the start of their level: the halves of a bucket match no more rows.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,60 +24,60 @@ use super::posterior::{BucketWeights, MatchedBucket, PosteriorJudge};
 use crate::microdata::{Codes, Column};
 use crate::publish::partition::{GroupTally, LocalSplitPredicate, TallyGroups};
 
-/// Rows are asked for their buckets through values that at most so many have; those with rarer values first.
+/// Largest numbers of rows that share a value, when matching buckets are searched; rarer values first.
 const RARITY_LEVELS: [u32; 3] = [1, 16, 1024];
 
-/// So many rows of a half are asked before others have a say.
+/// Largest number of rows of a half that are examined.
 const SAMPLED_ROWS_PER_HALF: usize = 64;
 
-/// Rows are looked at for the mixtures of others so many times each, on average, before all buckets are looked at, which hardly takes longer.
+/// Average number of times that a row may be read for mixtures of others, before the complete check takes over.
 const MAX_LOOKS_PER_ROW: u64 = 64;
 
-/// Allows the splits that no other bucket has a say in.
+/// Predicate of splits that do not depend on other buckets.
 pub(super) struct LocalMixtureChecker<'a> {
     keys: Cow<'a, IdentityKeys>,
     codes: Cow<'a, Codes>,
     values: usize,
     judge: PosteriorJudge,
-    /// Whether every row matches its own bucket alone, however buckets are split.
+    /// Whether every row matches its own bucket alone.
     apart: bool,
-    /// Of each row, how many have the value of it that fewest have.
+    /// For each row, the number of rows that share its rarest value.
     rarest: Vec<u32>,
-    /// The bucket of each row, by where it begins, and where each bucket ends.
+    /// Bucket of each row, by its first position, and the end of each bucket.
     place: Vec<u32>,
     ends: Vec<u32>,
-    /// How often rows may still be looked at for the mixtures of others.
+    /// Number of rows that may still be read for mixtures of others.
     looks: u64,
     halves: [TrialCounts; 2],
-    /// Never waited for: whoever judges side by side looks at no others.
+    /// Never contended: parallel judgements read no other buckets.
     others: Mutex<OtherBuckets>,
-    /// The rows with each value, by column; of rows as they are called now.
+    /// Rows with each value, by column, under their current numbers.
     having: OnceLock<Vec<RowsByValue>>,
 }
 
-/// Other buckets have a say.
+/// The judgement depends on other buckets.
 pub(super) struct NeedsOtherBuckets;
 
-/// The counts of buckets that rows of others were found to match.
+/// Counts of other buckets that rows match.
 struct OtherBuckets {
-    /// By where they begin.
+    /// Counts by the first position of the bucket.
     kept: HashMap<u32, StoredCounts, RandomState>,
     trial: TrialCounts,
 }
 
-/// The rows with each value of a column.
+/// Rows with each value of a column.
 struct RowsByValue {
     rows: Vec<u32>,
-    /// Where those of a value end.
+    /// End of the rows of each value.
     ends: Vec<u32>,
 }
 
 #[derive(Default)]
 pub(super) struct CheckerScratch {
     tally: GroupTally,
-    /// The values beside the sensitive attribute for which a half is bad, rising.
+    /// Companion values for which a half is bad, rising.
     bad: Vec<u32>,
-    /// The buckets that a row may match beside its own, and those with one of its values.
+    /// Other buckets that a row may match, and those that share one of its values.
     matching: Vec<u32>,
     with_value: Vec<u32>,
 }
@@ -105,8 +106,9 @@ impl RowsByValue {
 }
 
 impl<'a> LocalMixtureChecker<'a> {
-    /// Begins with the whole table as one bucket; `None` when that is not diverse. `apart`: every row matches its own bucket
-    /// alone, however buckets are split.
+    /// Begins with the whole table as one bucket; `None` if that violates the bound.
+    ///
+    /// `apart` says that every row matches its own bucket alone, however buckets are split.
     pub(super) fn begin(
         keys: &'a IdentityKeys,
         sensitive: &'a Column,
@@ -146,19 +148,19 @@ impl<'a> LocalMixtureChecker<'a> {
         memory.bad.is_empty().then_some(begun)
     }
 
-    /// For what a half is bad.
+    /// Collects the companion values for which a half is bad.
     fn count(&self, half: &[u32], CheckerScratch { tally, bad, .. }: &mut CheckerScratch) {
         bad.clear();
-        let groups = (self.keys.beside.count > 1).then_some(&self.keys.beside);
-        tally.groups(half, groups, &self.codes, self.values, |beside, counts| {
+        let groups = (self.keys.companions.count > 1).then_some(&self.keys.companions);
+        tally.groups(half, groups, &self.codes, self.values, |companion, counts| {
             if !self.judge.bound().holds(counts) {
-                bad.push(beside);
+                bad.push(companion);
             }
             true
         });
     }
 
-    /// Whether a row for which a half is bad matches no other bucket, and not the other half.
+    /// Whether a row for which a half is bad matches neither another bucket nor the other half.
     fn refuses(&self, half: &[u32], other: &[u32], memory: &mut CheckerScratch) -> bool {
         if self.apart {
             return true;
@@ -167,7 +169,7 @@ impl<'a> LocalMixtureChecker<'a> {
         let mut before = 0;
         for rare in RARITY_LEVELS {
             for &row in half.iter().filter(|row| (before..rare).contains(&(self.rarest[**row as usize] - 1))) {
-                if memory.bad.binary_search(&self.keys.beside.of_row[row as usize]).is_err() {
+                if memory.bad.binary_search(&self.keys.companions.of_row[row as usize]).is_err() {
                     continue;
                 }
                 if rare == 1 || self.matches_one(row, other, memory) {
@@ -187,7 +189,7 @@ impl<'a> LocalMixtureChecker<'a> {
         self.having.get_or_init(|| columns(&self.keys).map(RowsByValue::from_column).collect())
     }
 
-    /// Whether `row` surely matches no bucket but its own, and of that not the half `other`. One of its values is rare.
+    /// Whether `row` certainly matches neither another bucket nor the half `other`. One of its values is rare.
     fn matches_one(
         &self,
         row: u32,
@@ -230,9 +232,10 @@ impl<'a> LocalMixtureChecker<'a> {
 }
 
 impl LocalMixtureChecker<'_> {
-    /// Whether the mixture of `row`, whose bucket is split into the halves under trial, fails; `None` when that takes too many looks.
+    /// Whether the mixture of `row` violates the bound, its bucket being split into the halves under trial. `None` if that reads
+    /// too many rows.
     fn fails(&mut self, row: u32, order: &[u32]) -> Option<bool> {
-        let beside = self.keys.beside.of_row[row as usize];
+        let companion = self.keys.companions.of_row[row as usize];
         let values: SmallVec<[u32; 8]> = self.keys.others.iter().map(|other| other.of_row[row as usize]).collect();
         let rows_with =
             columns(&self.keys).zip(self.having()).map(|(column, having)| having.rows(column.of_row[row as usize]));
@@ -253,20 +256,20 @@ impl LocalMixtureChecker<'_> {
         }
         self.looks = self.looks.checked_sub(looks)?;
         let matches = |bucket: &dyn BucketCountsView| {
-            !bucket.sensitive(beside).is_empty()
+            !bucket.sensitive(companion).is_empty()
                 && values.iter().enumerate().all(|(at, &value)| bucket.rows_with(at, value) > 0)
         };
         let others = places.iter().filter_map(|place| kept.get(place)).map(|kept| kept as &dyn BucketCountsView);
         let halves = self.halves.iter().map(|half| half as &dyn BucketCountsView);
         let matching = others.chain(halves).filter(|bucket| matches(*bucket));
         let matching: Vec<MatchedBucket<'_>> = matching.map(|bucket| MatchedBucket::new(&values, bucket)).collect();
-        Some(!self.judge.holds(&values, beside, &matching))
+        Some(!self.judge.holds(&values, companion, &matching))
     }
 }
 
-/// Whatever a row is known by.
+/// Columns of the known values of rows.
 fn columns(keys: &IdentityKeys) -> impl Iterator<Item = &TallyGroups> {
-    keys.others.iter().chain([&keys.beside])
+    keys.others.iter().chain([&keys.companions])
 }
 
 impl LocalSplitPredicate for LocalMixtureChecker<'_> {
@@ -300,9 +303,9 @@ impl LocalSplitPredicate for LocalMixtureChecker<'_> {
         for half in [left, right] {
             self.count(half, memory);
             let keys = &self.keys;
-            let is_bad = |row: &&u32| memory.bad.binary_search(&keys.beside.of_row[**row as usize]).is_ok();
+            let is_bad = |row: &&u32| memory.bad.binary_search(&keys.companions.of_row[**row as usize]).is_ok();
             let mut bad: Vec<u32> = half.iter().filter(is_bad).copied().collect();
-            // those that match the fewest buckets first
+            // rows with rarer values match fewer buckets and come first
             bad.sort_by_key(|&row| self.rarest[row as usize]);
             bad.truncate(SAMPLED_ROWS_PER_HALF);
             for row in bad {

@@ -26,7 +26,7 @@ pub struct AddBackLimits {
 /// attribute. Each addition breaks no rule and leaves the tables a tree. What is bucketized stays so.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn add_back(
     ground: &DecompositionInput<'_>,
     drafts: Vec<TableDraft>,

@@ -53,7 +53,7 @@ impl<'a> CorrelatedAttributes<'a> {
     /// stands in no other.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub(super) fn together(&mut self, tables: Vec<TableDraft>) -> Result<Vec<TableDraft>, Cancelled> {
         let mut tables = tables;
         if self.stated == CorrelatedPolicy::Separate {
@@ -98,7 +98,7 @@ impl<'a> CorrelatedAttributes<'a> {
     /// Draws the buckets of attributes that share them, as the release will, for those who compare tables.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub(super) fn draw(
         &self,
         ground: &DecompositionInput<'_>,
@@ -115,7 +115,7 @@ impl<'a> CorrelatedAttributes<'a> {
     /// Marks the rules that are impossible in `tables` because of what tells what.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub(super) fn mark(&mut self, rules: &mut [DesignedRule], tables: &[TableDraft]) -> Result<(), Cancelled> {
         let apart = self.apart(tables)?;
         for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none()) {
@@ -133,7 +133,7 @@ impl<'a> CorrelatedAttributes<'a> {
     /// The attributes that `tables` protect and that a dependency links across tables which share an attribute.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub(super) fn apart(&mut self, tables: &[TableDraft]) -> Result<AttrSet, Cancelled> {
         let mut all = AttrSet::EMPTY;
         for (index, one) in tables.iter().enumerate() {

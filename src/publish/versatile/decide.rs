@@ -25,7 +25,7 @@ struct ScoredDecomposition {
 /// The tables of an algorithm that looks at the data, and how they were chosen where several were tried.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn decide(
     spec: &VersatileSpec,
     ground: &DecompositionInput<'_>,

@@ -10,7 +10,7 @@ use crate::microdata::{Attr, AttrSet};
 /// published already stand in the way, rules may stay broken.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub fn decompose(
     ground: &DecompositionInput<'_>,
     first: Attr,

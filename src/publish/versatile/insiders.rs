@@ -20,7 +20,7 @@ const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are
 /// Refuses rules under which an insider could rule out more than is stated.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let published = AttrSet::first(input.counts.attributes());
     for rule in rules.iter_mut().filter(|rule| rule.determined_by().is_none()) {

@@ -24,7 +24,7 @@ const NO_RARE_ATTRIBUTE_DETAIL: &str = "no attribute of the combination is rare 
 /// Decides for which combinations the joint value is protected, and which rules then cannot stand beside each other.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] on cancellation.
 pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let mut joints = JointCountCache { input, control, known: HashMap::new() };
     let combination = |rule: &DesignedRule| match rule.protects {

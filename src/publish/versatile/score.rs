@@ -58,7 +58,7 @@ impl<'a> EntropyScorer<'a> {
     /// Draws the buckets of every protected attribute as the release will, once.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn draw(
         ground: &DecompositionInput<'_>,
         rows: PlanRows<'a>,
@@ -77,7 +77,7 @@ impl<'a> EntropyScorer<'a> {
     /// A scorer for buckets that are drawn already, of all protected attributes.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn with(
         drawn: BTreeMap<Attr, BucketAssignment>,
         table: &'a Table,
@@ -104,7 +104,7 @@ impl<'a> EntropyScorer<'a> {
     /// values in a bucket.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub(super) fn tie(&mut self, tied: AttrSet, drawn: BucketAssignment) -> Result<(), Cancelled> {
         if let Some(parted) = BucketedSensitive::of_several(self.table, tied, drawn, self.control)? {
             self.buckets.insert(tied, parted);
@@ -163,7 +163,7 @@ impl<'a> EntropyScorer<'a> {
     /// The score of each sum: the lower, the more is told.
     ///
     /// # Errors
-    /// [`Cancelled`] when told to stop.
+    /// [`Cancelled`] on cancellation.
     pub fn scores(&mut self, sums: &[ScoreTerms]) -> Result<Vec<f64>, Cancelled> {
         let all = sums.iter().flat_map(|sum| sum.added.iter().chain(&sum.subtracted));
         let missing: BTreeSet<ScoreTermKey> =

@@ -12,7 +12,7 @@ use guardian::engine::EngineError;
 use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::{Attr, AttrSet, Column, Table};
 use guardian::publication::{CheckName, Ratio};
-use guardian::publish::partition::{MedianSplit, NoAnnotations};
+use guardian::publish::partition::{MedianSplit, NoAnnotations, PartitionTuning};
 use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
@@ -75,6 +75,7 @@ fn adult_comes_in_as_many_buckets_as_by_the_definitions() {
             min_bucket: Some(least),
             column_k: None,
             bins: CorrelationBins::default(),
+            tuning: PartitionTuning::default(),
         };
         let sliced = slicing.slice(&table, &NoAnnotations, &Control::default());
         sliced.unwrap_or_else(|error| panic!("{error}")).buckets.buckets

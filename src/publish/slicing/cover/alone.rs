@@ -1,35 +1,40 @@
-//! What a bucket of columns that share attributes must keep by itself.
+//! Bound on a single bucket of columns that share attributes.
 //!
-//! Whoever knows all attributes u but the sensitive one finds, for each choice of the columns with the sensitive attribute, the rows of
-//! each that agree with u. Two ways to weigh a sensitive value s are reckoned with, and by neither may it have more than 1/l:
+//! An adversary who knows all attributes u but the sensitive one finds the rows of each column that agree with u. This is done
+//! for each choice of the columns with the sensitive attribute. Each sensitive value s is weighted in two ways, and neither may
+//! give it more than 1/l:
 //!
-//! 1. every combination of one row per column that agrees on what columns share is equally likely, so that s has the product of the
-//!    counts `n_i(u, s)` (slicing, section 8);
-//! 2. every row of a column belongs to one person: all ways to put the rows of the columns side by side that agree on what columns share
-//!    are equally likely. Where the columns form a tree, each is matched with the one it hangs on among the rows that agree on what
-//!    both have, independently of the others, so that `n_1 ... n_m / (n_2' ... n_m')` persons are expected to have u and s, with
-//!    `n_i'` the rows that agree in what column i shares with those before it.
+//! 1. Every combination of one row per column that agrees on shared attributes is equally likely. Then s has the product of the
+//! counts `n_i(u, s)`.
+//! 2. Every row of a column belongs to one data subject, and all matchings of rows that agree on shared attributes are equally
+//! likely. Columns that form a tree are matched independently with their parents. Then `n_1 ... n_m / (n_2' ... n_m')` data
+//! subjects are expected to have u and s, with `n_i'` rows that agree on the attributes that column i shares with earlier ones.
 //!
-//! The first alone does not suffice: of two columns a, s and b, s, let value 1 stand in twenty rows, two of them with u's a and two with u's
-//! b, and value 2 in two rows that have both. The products are 4 and 4, but of the persons with u two have value 2, and 2/10 are
-//! expected to have value 1.
+//! The first weighting does not suffice. Take two columns (a, s) and (b, s). Value 1 has twenty rows, two of them with the a of u
+//! and two with its b. Value 2 has two rows with both. Both products are 4, but two data subjects with u have value 2, and 2/10
+//! are expected to have value 1.
 //!
-//! By the second, what is known of fewer attributes is a sum over u: as s has no more than 1/l of each summand, it has no more of the sum.
-//! So whoever counts all worlds of the table, knowing any of its attributes, gives no value more than 1/l; that is why all
-//! u are looked at that the columns allow, and not those of the table alone. Columns without the sensitive attribute hang on others
-//! by what does not tell it, and are a factor of all values alike. Of columns that form no tree nothing of this holds, and they are refused;
-//! a single sensitive column needs none of it, as its rows that agree in u can be exchanged whatever else stands in the table.
+//! By the second weighting, a smaller known set is a sum over u: a share of at most 1/l in each summand is one in the sum. So an
+//! adversary who counts all possible worlds, and knows any attributes, gives no value more than 1/l. This is why the check
+//! examines all u that the columns allow, not only those of the table. A column without the sensitive attribute is a factor of
+//! all values alike. Columns that form no tree have no such bound and are refused. A single sensitive column needs no tree, as
+//! its rows that agree on u are exchangeable.
 //!
-//! Another table in which u's attributes stand together ties matchings that are independent here, so that nothing is guarding.
+//! Another table that holds several attributes of u correlates matchings that are independent here, so that the table is never
+//! guarding.
+//!
+//! See `docs/spec/overlapping-slicing.md#guarantee` and `#proof`.
 
+use super::dense::JoinTooDenseError;
+use super::halves::HalfPredicate;
 use super::margins::{BucketMargins, MarginCounts, rows_of};
 use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
-use super::{HalfPredicate, JoinTooDenseError};
+
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
 use crate::publish::slicing::counts::FrequencyBound;
 
-/// Allows the splits whose halves keep the bound alone.
+/// Predicate of splits whose halves keep the bound by themselves.
 pub(super) struct BucketwiseChecker<'a> {
     margins: BucketMargins<'a>,
     choices: Vec<ColumnOrder>,
@@ -37,42 +42,42 @@ pub(super) struct BucketwiseChecker<'a> {
     control: &'a Control,
 }
 
-/// Some of the columns with the sensitive attribute, in an order in which each hangs on one before it.
+/// A choice of the columns with the sensitive attribute, each after its parent in the join tree.
 struct ColumnOrder {
     attributes: AttrSet,
     steps: Vec<NextColumn>,
 }
 
-/// The next column of a choice.
+/// A column of a choice.
 struct NextColumn {
     column: usize,
-    /// What it shares with those before it; nothing for the first.
+    /// Attributes shared with the parent; `None` for the root.
     shared: Option<SharedValues>,
 }
 
 struct SharedValues {
-    /// The step of a column that has it all.
+    /// Step of the parent.
     on: usize,
-    /// Its margin, the sensitive attribute among it.
+    /// Margin of the shared attributes, the sensitive one included.
     margin: usize,
-    /// For each value of that column, and of this one, the value of the margin.
+    /// Value of the margin, by value of the parent and by value of this column.
     above: Vec<u32>,
     here: Vec<u32>,
 }
 
-/// What was found of all that is known.
+/// Result of the check so far.
 struct KnownShares {
     broken: bool,
-    /// The largest share, where it is asked for.
+    /// Largest share, if it is wanted.
     worst: Option<WorstShare>,
     steps: u64,
 }
 
-/// A sensitive value: the product of its rows, and what it is divided by.
+/// A sensitive value: the product of its counts, and its divisor.
 type WeighedValue = (u32, u128, u128);
 
 impl<'a> BucketwiseChecker<'a> {
-    /// Of columns that form a tree, as every choice of the sensitive ones among them does.
+    /// A checker of columns that form a tree with every choice of the sensitive ones.
     pub(super) fn new(
         mut margins: BucketMargins<'a>,
         sensitive: &[AttrSet],
@@ -101,7 +106,7 @@ impl<'a> BucketwiseChecker<'a> {
         Ok(Self { margins, choices, bound, control })
     }
 
-    /// The largest share that rows show as one bucket, where they do not keep the bound.
+    /// The largest share in the bucket of `rows`; `None` if it keeps the bound.
     pub(super) fn whole(&self, rows: &[u32]) -> Result<Option<WorstShare>, JoinTooDenseError> {
         let counts = self.margins.count(rows);
         let mut found = KnownShares { broken: false, worst: Some(WorstShare::none()), steps: 0 };
@@ -117,11 +122,11 @@ impl<'a> BucketwiseChecker<'a> {
     fn holds(&self, rows: &[u32]) -> bool {
         let counts = self.margins.count(rows);
         let mut found = KnownShares { broken: false, worst: None, steps: 0 };
-        // what would take too long is not allowed; halves take no longer than the whole
+        // a half that takes too many steps is refused; it never takes more than the whole
         self.choices.iter().all(|choice| self.look(choice, &counts, &mut found).is_ok() && !found.broken)
     }
 
-    /// Looks at all that can be known of the columns of a choice, up to the first that breaks the bound where no share is asked for.
+    /// Checks all known values that a choice allows. Stops at the first violation if the largest share is not wanted.
     fn look(
         &self,
         choice: &ColumnOrder,
@@ -142,7 +147,7 @@ impl<'a> BucketwiseChecker<'a> {
     }
 
     fn keeps(&self, weighed: &[WeighedValue], attributes: AttrSet, found: &mut KnownShares) {
-        // both ways are one where nothing is divided
+        // without divisors both weightings are equal
         let divided = weighed.iter().any(|(.., over)| *over > 1);
         for way in if divided { &[false, true][..] } else { &[false] } {
             let (mut floats, exactly) =
@@ -167,17 +172,17 @@ fn made<W: CountProduct>(weighed: &[WeighedValue], divided: bool) -> Vec<(u32, W
     weighed.iter().map(weight).collect()
 }
 
-/// All that can be known of the columns of a choice in a bucket.
+/// Walk over all known values that a choice of columns allows in a bucket.
 struct KnownWalk<'w> {
     judge: &'w BucketwiseChecker<'w>,
     choice: &'w ColumnOrder,
     counts: &'w MarginCounts,
-    /// Per step: what its values have of what is shared, rising, each with the place of the value.
+    /// By step: pairs of a shared value and the position of a value of the column, rising.
     places: Vec<Vec<(u32, u32)>>,
 }
 
 impl KnownWalk<'_> {
-    /// Goes on to each value of the next column that agrees with those `picked`, whose rows weigh `weighed`.
+    /// Extends the walk by each value of the next column that agrees with those `picked`. Their rows weigh `weighed`.
     fn extend(
         &self,
         picked: &mut Vec<u32>,
@@ -206,7 +211,7 @@ impl KnownWalk<'_> {
         let begin = places.partition_point(|(of, _)| *of < wanted);
         for &(_, place) in places[begin..].iter().take_while(|(of, _)| *of == wanted) {
             let (value, beside) = counted.at(place as usize);
-            // rows that have it in this column agree with it in what is shared: there are some
+            // a row that agrees in this column also agrees on the shared attributes, so that the divisor is positive
             let with = |&(of, times, over): &WeighedValue| {
                 let rows = rows_of(beside, of);
                 (rows > 0).then(|| (of, times * u128::from(rows), over * u128::from(rows_of(agreeing, of))))
@@ -228,7 +233,7 @@ impl KnownWalk<'_> {
         found: &mut KnownShares,
     ) -> Result<(), JoinTooDenseError> {
         found.steps += 1;
-        if found.steps > JoinTooDenseError::LIMIT
+        if found.steps > self.judge.margins.max_combinations()
             || found.steps.is_multiple_of(1 << 14) && self.judge.control.check().is_err()
         {
             return Err(JoinTooDenseError);
@@ -244,7 +249,7 @@ impl KnownWalk<'_> {
 }
 
 impl KnownShares {
-    /// Whether nothing more is asked for.
+    /// Whether the check is decided.
     const fn is_enough(&self) -> bool {
         self.broken && self.worst.is_none()
     }

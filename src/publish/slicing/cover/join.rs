@@ -1,27 +1,27 @@
-//! How many combinations of one row per column agree on what columns share: the size of the natural join of a bucket's columns.
+//! Size of the natural join of a bucket's columns: combinations of one row per column that agree on shared attributes.
 
 use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::JoinTooDenseError;
+use super::dense::JoinTooDenseError;
 use super::margins::{BucketMargins, MarginCounts};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
-/// How the columns of a table are joined, worked out once.
+/// Join plan of the columns of a table.
 pub(super) struct NaturalJoin(Vec<JoinComponent>);
 
-/// Columns that hang together; parts share no attribute with each other.
+/// Connected columns; components share no attribute with each other.
 enum JoinComponent {
-    /// One column: as many as there are rows.
+    /// One column, whose size is the number of rows.
     Alone,
-    /// What several share with each other, in the order in which they are joined, each with the attributes that are asked for later.
+    /// Shared attributes of several columns in join order, each with the attributes that later steps need.
     Several(Vec<(usize, Vec<Attr>)>),
 }
 
 impl NaturalJoin {
-    /// Of columns, by their margins. Of each column no more is counted than what it shares with others.
+    /// A join plan of columns, given by their margins. Only shared attributes of each column are counted.
     pub(super) fn new(
         margins: &mut BucketMargins<'_>,
         columns: &[usize],
@@ -55,7 +55,7 @@ impl NaturalJoin {
         Ok(Self(parts))
     }
 
-    /// The margins that are counted for it.
+    /// Margins that the plan counts.
     pub(super) fn margins(&self) -> impl Iterator<Item = usize> {
         let of_part = |part: &JoinComponent| match part {
             JoinComponent::Alone => Vec::new(),
@@ -64,7 +64,7 @@ impl NaturalJoin {
         self.0.iter().flat_map(of_part)
     }
 
-    /// The sizes of what hangs together, in a bucket of so many rows: their product is that of the join.
+    /// Sizes of the components in a bucket of `rows` rows. Their product is the size of the join.
     pub(super) fn sizes(
         &self,
         margins: &BucketMargins<'_>,
@@ -79,7 +79,7 @@ impl NaturalJoin {
     }
 }
 
-/// Column by column: how often each value of what is still asked for occurs in the join of those so far.
+/// Joins column by column, counting each combination of values that later steps need.
 fn several(
     margins: &BucketMargins<'_>,
     counts: &MarginCounts,
@@ -109,7 +109,7 @@ fn several(
                 wanted.extend(shared.iter().map(|&at| code(known[at])));
                 for (key, sum) in by_shared.get(&wanted).into_iter().flatten() {
                     steps_taken += 1;
-                    if steps_taken > JoinTooDenseError::LIMIT {
+                    if steps_taken > margins.max_combinations() {
                         return Err(JoinTooDenseError);
                     }
                     let of = |attr: &Attr| match known.iter().position(|known| known == attr) {
@@ -124,6 +124,6 @@ fn several(
         }
         (known, sums) = (asked.clone(), next);
     }
-    // nothing is asked for behind the last
+    // no attribute is needed after the last step
     Ok(sums.values().sum())
 }

@@ -1,45 +1,52 @@
-//! How often values of some attributes stand together in a bucket.
+//! Margins: frequencies of the combined values of some attributes in a bucket.
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publish::partition::TallyGroups;
 use crate::publish::slicing::keys;
 
-/// Attributes whose values are counted together in every bucket: a column, or what several columns share.
+/// Attributes whose values are counted together: a column, or the attributes that several columns share.
 struct MarginAttributes {
     attributes: AttrSet,
-    /// The values of all of them but the sensitive one.
+    /// Value of each row, the sensitive attribute apart.
     values: TallyGroups,
-    /// A row with each of these.
+    /// One row with each value.
     rows: Vec<u32>,
 }
 
-/// All that is counted of a table.
+/// All margins of a table.
 pub(super) struct BucketMargins<'a> {
     table: &'a Table,
     sensitive: Attr,
     all: Vec<MarginAttributes>,
+    max_combinations: u64,
 }
 
-/// The counts of a bucket, margin by margin.
+/// Counts of a bucket, by margin.
 pub(super) type MarginCounts = Vec<MarginCount>;
 
-/// The counts of a margin in a bucket.
+/// Counts of one margin in a bucket.
 #[derive(Default)]
 pub(super) struct MarginCount {
-    /// The values that occur, rising, each with the end of its list.
+    /// Occurring values, rising, each with the end of its list.
     values: Vec<(u32, u32)>,
-    /// Per value: the sensitive values that stand beside it, rising, each with how many rows have both; where the margin has not the
-    /// sensitive attribute, one entry for all.
+    /// For each value, its sensitive values, rising, with the number of rows that have both.
+    ///
+    /// A margin without the sensitive attribute has one entry for all of them.
     beside: Vec<(u32, u32)>,
 }
 
 impl<'a> BucketMargins<'a> {
-    pub(super) const fn new(table: &'a Table, sensitive: Attr) -> Self {
-        Self { table, sensitive, all: Vec::new() }
+    pub(super) const fn new(table: &'a Table, sensitive: Attr, max_combinations: u64) -> Self {
+        Self { table, sensitive, all: Vec::new(), max_combinations }
     }
 
-    /// The margin of some attributes, by its number.
+    /// Largest number of combinations of rows that are examined in a bucket.
+    pub(super) const fn max_combinations(&self) -> u64 {
+        self.max_combinations
+    }
+
+    /// Index of the margin of `attributes`, which is added if it is new.
     pub(super) fn add(&mut self, attributes: AttrSet, control: &Control) -> Result<usize, Cancelled> {
         if let Some(known) = self.all.iter().position(|margin| margin.attributes == attributes) {
             return Ok(known);
@@ -54,17 +61,17 @@ impl<'a> BucketMargins<'a> {
         self.all[margin].attributes
     }
 
-    /// What a row has of a margin, the sensitive attribute apart.
+    /// Value of a row in a margin, the sensitive attribute apart.
     pub(super) fn value(&self, margin: usize, row: u32) -> u32 {
         self.all[margin].values.of_row[row as usize]
     }
 
-    /// For each value of a margin what it has of a narrower one.
+    /// Value of a narrower margin, by value of a margin.
     pub(super) fn within(&self, margin: usize, narrower: usize) -> Vec<u32> {
         self.all[margin].rows.iter().map(|&row| self.value(narrower, row)).collect()
     }
 
-    /// The code of an attribute, in a value of a margin that stands beside a sensitive one.
+    /// Code of an attribute in a value of a margin and a sensitive value.
     pub(super) fn code(&self, margin: usize, (value, sensitive): (u32, u32), attr: Attr) -> u32 {
         match attr == self.sensitive {
             true => sensitive,
@@ -72,33 +79,33 @@ impl<'a> BucketMargins<'a> {
         }
     }
 
-    /// How many rows of a bucket have what a row has of a margin, and the sensitive value where that is in it.
+    /// Number of rows of a bucket that agree with a row on a margin, and on the sensitive value if the margin holds it.
     pub(super) fn rows_with(&self, margin: usize, counted: &MarginCount, row: u32, sensitive: u32) -> u32 {
         let with = self.all[margin].attributes.contains(self.sensitive);
         rows_of(counted.beside(self.value(margin, row)), if with { sensitive } else { 0 })
     }
 
-    /// How many rows the table has.
+    /// Number of rows of the table.
     pub(super) fn rows(&self) -> usize {
         self.table.rows()
     }
 
-    /// The combinations of some attributes, the sensitive one apart.
+    /// Numbers the combinations of some attributes, the sensitive one apart.
     pub(super) fn together(&self, attributes: AttrSet, control: &Control) -> Result<TallyGroups, Cancelled> {
         keys::together(self.table, attributes.without(self.sensitive), control)
     }
 
-    /// A row for each combination of some attributes, the sensitive one apart.
+    /// One row of each combination of some attributes, the sensitive one apart.
     pub(super) fn representatives(&self, attributes: AttrSet, control: &Control) -> Result<Vec<u32>, Cancelled> {
         Ok(MarginAttributes::rows_of(&self.together(attributes, control)?))
     }
 
-    /// Counts the rows of a bucket.
+    /// Counts the rows of a bucket in every margin.
     pub(super) fn count(&self, rows: &[u32]) -> MarginCounts {
         self.count_but(rows, &[])
     }
 
-    /// The same; some margins are left out, and empty.
+    /// Counts the rows of a bucket in every margin but some, which stay empty.
     pub(super) fn count_but(&self, rows: &[u32], left_out: &[usize]) -> MarginCounts {
         let column = self.table.column(self.sensitive);
         let count = |(number, margin): (usize, &MarginAttributes)| match left_out.contains(&number) {
@@ -111,22 +118,22 @@ impl<'a> BucketMargins<'a> {
         self.all.iter().enumerate().map(count).collect()
     }
 
-    /// Memory to count a margin without the sensitive attribute in.
+    /// A counter for a margin without the sensitive attribute.
     pub(super) fn dense(&self, margin: usize) -> DenseCounter {
         DenseCounter { rows_with: vec![0; self.all[margin].values.count as usize], occurring: Vec::new() }
     }
 }
 
-/// How often values of a margin without the sensitive attribute occur in one bucket after another, in the same memory.
+/// Counter of a margin without the sensitive attribute that reuses its memory for several buckets.
 #[derive(Default)]
 pub(super) struct DenseCounter {
     rows_with: Vec<u32>,
-    /// The values that occur.
+    /// Occurring values.
     occurring: Vec<u32>,
 }
 
 impl DenseCounter {
-    /// Counts the rows of a bucket.
+    /// Counts the rows of a bucket in place of earlier ones.
     pub(super) fn count(&mut self, margins: &BucketMargins<'_>, margin: usize, rows: &[u32]) {
         self.clear();
         let values = &margins.all[margin].values.of_row;
@@ -144,12 +151,12 @@ impl DenseCounter {
         self.occurring.drain(..).for_each(|value| self.rows_with[value as usize] = 0);
     }
 
-    /// How many rows have a value.
+    /// Number of rows with a value.
     pub(super) fn rows(&self, value: u32) -> u32 {
         self.rows_with[value as usize]
     }
 
-    /// The counts, to stay.
+    /// A copy of the counts that stays.
     pub(super) fn kept(&mut self) -> MarginCount {
         self.occurring.sort_unstable();
         let values = self.occurring.iter().zip(1..).map(|(&value, end)| (value, end)).collect();
@@ -158,18 +165,18 @@ impl DenseCounter {
     }
 }
 
-/// A cell is counted in an array while there are at most so many of them per row, by sorting otherwise.
+/// Largest number of array cells per row; above it, values are counted by sorting.
 const CELLS_PER_ROW: usize = 2;
 
 impl MarginAttributes {
-    /// A row with each value.
+    /// One row with each value.
     fn rows_of(values: &TallyGroups) -> Vec<u32> {
         let mut rows = vec![0; values.count as usize];
         (0..).zip(&values.of_row).for_each(|(row, &value)| rows[value as usize] = row);
         rows
     }
 
-    /// Counts the values of rows beside what `sensitive` says of each, below `values`.
+    /// Counts the values of rows together with `sensitive` of each row, which is below `values`.
     fn count(&self, rows: &[u32], values: usize, sensitive: impl Fn(usize) -> u32) -> MarginCount {
         let key = |&row: &u32| (self.values.of_row[row as usize], sensitive(row as usize));
         let mut counted = MarginCount::default();
@@ -204,19 +211,19 @@ impl MarginAttributes {
 }
 
 impl MarginCount {
-    /// How many values occur.
+    /// Number of occurring values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// A value that occurs, by its place among them, and what stands beside it.
+    /// The occurring value at an index, with its sensitive values.
     pub(super) fn at(&self, place: usize) -> (u32, &[(u32, u32)]) {
         let begin = place.checked_sub(1).map_or(0, |before| self.values[before].1);
         let (value, end) = self.values[place];
         (value, &self.beside[begin as usize..end as usize])
     }
 
-    /// What stands beside a value; nothing where it does not occur.
+    /// Sensitive values of a value; empty if it does not occur.
     pub(super) fn beside(&self, value: u32) -> &[(u32, u32)] {
         match self.values.binary_search_by_key(&value, |(value, _)| *value) {
             Ok(place) => self.at(place).1,
@@ -224,13 +231,13 @@ impl MarginCount {
         }
     }
 
-    /// How many rows have a value, of a margin without the sensitive attribute.
+    /// Number of rows with a value, in a margin without the sensitive attribute.
     pub(super) fn rows(&self, value: u32) -> u32 {
         self.beside(value).first().map_or(0, |(_, rows)| *rows)
     }
 }
 
-/// How many rows have a sensitive value, of what stands beside some value.
+/// Number of rows with a sensitive value, in a list of sensitive values.
 pub(super) fn rows_of(beside: &[(u32, u32)], sensitive: u32) -> u32 {
     beside.binary_search_by_key(&sensitive, |(of, _)| *of).map_or(0, |at| beside[at].1)
 }

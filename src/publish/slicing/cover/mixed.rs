@@ -1,47 +1,52 @@
-//! Columns that share attributes over all buckets together: what a row may conclude from every bucket that it may stand in (slicing,
-//! section 8), after each split.
+//! Mixture diversity of columns that share attributes: posteriors over all matching buckets, checked after each split.
 //!
-//! In a bucket B, a row q has the sensitive value s with the weight `n_1(q,s) ... n_c(q,s) / N_B`, `N_B` being the size of the natural join
-//! of the columns of B: the share of the combinations that are q and s. The weights of all buckets are added up. Where sizes count, the
-//! same must hold of the rows of B that are expected to be q and s when all ways to match the rows of its columns are equally
-//! likely, which is `n_1(q,s) ... n_c(q,s)` divided by what columns share, as in `alone`; without shared attributes that is the weight above times
-//! the size of B. Both hold for each choice of the columns with the sensitive attribute.
+//! In a bucket B, a row q has the sensitive value s with weight `n_1(q,s) ... n_c(q,s) / N_B`. `N_B` is the size of the natural
+//! join of the columns of B, so that the weight is the share of combinations that are q and s. Weights are added over all
+//! buckets.
 //!
-//! Only rows that may stand in a bucket are concerned by its split, and each half takes some of these. A sum keeps the bound when each of its
-//! summands does, so that only rows with a bad bucket are added up.
+//! With weights by size, the bound must also hold for the expected number of rows that are q and s when all matchings of columns
+//! are equally likely. This is `n_1(q,s) ... n_c(q,s)` divided by the counts of shared attributes, as in `alone`. Without shared
+//! attributes it is the weight above times the size of B. Both hold for each choice of the columns with the sensitive attribute.
+//!
+//! A split concerns only rows that match the bucket, and each half matches some of these. A sum keeps the bound if each summand
+//! does, so that only rows with a bad bucket are added up.
+//!
+//! See `docs/spec/overlapping-slicing.md#two-weightings` and `#diversity`.
 
 use std::cell::OnceCell;
 
 use smallvec::SmallVec;
 
+use super::dense::JoinTooDenseError;
+use super::halves::HalfPredicate;
 use super::join::NaturalJoin;
 use super::margins::{BucketMargins, DenseCounter, MarginCounts, rows_of};
 use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
-use super::{HalfPredicate, JoinTooDenseError};
+
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
 use crate::publish::slicing::counts::FrequencyBound;
 use crate::publish::slicing::posterior::BucketWeights;
 
-/// Allows the splits after which every row keeps the bound over all buckets that it may stand in.
+/// Predicate of splits after which every row keeps the bound over all matching buckets.
 pub(super) struct OverlapMixtureChecker<'a> {
     margins: BucketMargins<'a>,
-    /// The columns without the sensitive attribute.
+    /// Columns without the sensitive attribute.
     others: Vec<QiColumn>,
-    /// The margins of those of them that are counted in [`DenseCounter`] memory while a split is tried.
+    /// Margins of these that are counted in [`DenseCounter`] memory during a trial.
     apart: Vec<usize>,
     choices: Vec<SensitiveColumnSet>,
     bound: FrequencyBound,
     control: &'a Control,
-    /// A row of each identity, and what it has of the columns with the sensitive attribute.
+    /// One row of each identity, and its side: its values in the columns with the sensitive attribute.
     identities: Vec<u32>,
     sides: Vec<u32>,
-    /// Per identity, the buckets that it matches, and in how many of them a value is too frequent.
+    /// For each identity, the matching buckets, and the number of these in which a value is too frequent.
     matched: Vec<SmallVec<[u32; 4]>>,
     bad_in: Vec<u32>,
-    /// Per bucket made; none when it was split.
+    /// Buckets by number; `None` after a split.
     buckets: Vec<Option<MixtureBucketState>>,
-    /// Memory of halves.
+    /// Memory of halves for reuse.
     spare: Vec<Vec<DenseCounter>>,
     told: [HalfShares; 2],
 }
@@ -50,12 +55,11 @@ pub(super) struct OverlapMixtureChecker<'a> {
 #[derive(Clone, Copy)]
 struct QiColumn {
     margin: usize,
-    /// Its place among those that are counted apart.
+    /// Index among the margins that are counted apart.
     apart: Option<usize>,
 }
 
-/// What the columns with the sensitive attribute tell in one half, by what rows have of them: whatever the other columns say is a factor of
-/// all values alike.
+/// Shares of sensitive values in one half, by side. All other columns are a factor of all values alike.
 #[derive(Default)]
 struct HalfShares {
     of_sides: Vec<Option<SideShares>>,
@@ -64,7 +68,7 @@ struct HalfShares {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SideShares {
-    /// No column has it.
+    /// No column holds the side.
     Absent,
     Good,
     /// A value is too frequent.
@@ -84,41 +88,41 @@ impl HalfShares {
     }
 }
 
-/// Some of the columns with the sensitive attribute.
+/// A choice of the columns with the sensitive attribute.
 struct SensitiveColumnSet {
     attributes: AttrSet,
     sensitive: Vec<usize>,
-    /// The join of these and the others.
+    /// Join of these and the columns without the sensitive attribute.
     join: NaturalJoin,
-    /// What they share, each with the column it hangs on, where that counts.
+    /// Margins that each column shares with its parent, if weights by size are checked.
     shared: Option<Vec<usize>>,
 }
 
 struct MixtureBucketState {
     counts: MarginCounts,
-    /// The counts of columns that are counted apart, while the split that makes it is tried; they then stand with the others.
+    /// Counts of the columns that are counted apart, during the trial of the split that makes the bucket.
     dense: Vec<DenseCounter>,
     rows: u64,
-    /// Per choice, the sizes of the join, where these were asked for.
+    /// Sizes of the join by choice, computed when needed.
     sizes: OnceCell<Result<Vec<Vec<u128>>, JoinTooDenseError>>,
-    /// The identities that match it, each with whether a value is too frequent in it alone; none when it is closed.
+    /// Matching identities, each with whether a value is too frequent in this bucket; empty when the bucket is closed.
     matching: Vec<(u32, bool)>,
 }
 
-/// A bucket with the sizes of its joins, per choice; none where these do not matter.
+/// A bucket with the sizes of its joins by choice; empty if these are not needed.
 type JoinSizes<'b> = (&'b MixtureBucketState, &'b [Vec<u128>]);
 
-/// How the weights of a bucket are made.
+/// Weighting of a bucket.
 #[derive(Clone, Copy)]
 enum WeightKind {
-    /// As a share of its combinations.
+    /// Share of the combinations of the bucket.
     OfJoin,
-    /// As expected rows.
+    /// Expected number of rows.
     OfMatchings,
 }
 
 impl<'a> OverlapMixtureChecker<'a> {
-    /// Begins with the whole table as one bucket; the largest share that it shows, where that is too large.
+    /// Begins with the whole table as one bucket. Returns its largest share if that violates the bound.
     pub(super) fn begin(
         mut margins: BucketMargins<'a>,
         columns: &[AttrSet],
@@ -150,7 +154,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         let beside = with.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
         let of_rows = margins.together(beside, control)?;
         let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
-        // what is no more than looked up
+        // margins that are looked up only
         let used = |margin: &usize| {
             choices.iter().any(|choice: &SensitiveColumnSet| {
                 choice.join.margins().any(|of| of == *margin) || choice.shared.iter().flatten().any(|of| of == margin)
@@ -197,7 +201,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         Ok(Ok((judge, broken.then_some(worst))))
     }
 
-    /// Counts rows as a bucket, in memory that goes back to what is spare.
+    /// Counts rows as a bucket, in spare memory if there is any.
     fn bucket(&mut self, rows: &[u32]) -> MixtureBucketState {
         let counts = self.margins.count_but(rows, &self.apart);
         let spare = self.spare.pop();
@@ -209,7 +213,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         MixtureBucketState { counts, dense, rows: rows.len() as u64, sizes: OnceCell::new(), matching: Vec::new() }
     }
 
-    /// The sizes of the join of a bucket, per choice. Those of a half take no longer than those of the whole.
+    /// Sizes of the join of a bucket, by choice. A half takes no longer than the whole.
     fn sizes<'b>(&self, bucket: &'b MixtureBucketState) -> Result<&'b [Vec<u128>], JoinTooDenseError> {
         let sizes = bucket.sizes.get_or_init(|| {
             let size = |choice: &SensitiveColumnSet| choice.join.sizes(&self.margins, &bucket.counts, bucket.rows);
@@ -218,7 +222,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         sizes.as_deref().map_err(|dense| *dense)
     }
 
-    /// Keeps the counts of a bucket.
+    /// Stores the counts of a bucket and frees its trial memory.
     fn settle(&mut self, bucket: &mut MixtureBucketState) {
         for (dense, &margin) in bucket.dense.iter_mut().zip(&self.apart) {
             bucket.counts[margin] = dense.kept();
@@ -226,7 +230,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         self.spare.push(std::mem::take(&mut bucket.dense));
     }
 
-    /// How many rows of a bucket have what a row has in a column without the sensitive attribute.
+    /// Number of rows of a bucket that agree with a row on a column without the sensitive attribute.
     fn rows_with(&self, row: u32, bucket: &MixtureBucketState, other: QiColumn) -> u32 {
         let value = self.margins.value(other.margin, row);
         match other.apart.and_then(|at| bucket.dense.get(at)) {
@@ -235,13 +239,13 @@ impl<'a> OverlapMixtureChecker<'a> {
         }
     }
 
-    /// Whether some column with the sensitive attribute has what a row has in it.
+    /// Whether some column with the sensitive attribute holds the values of a row.
     fn has_side(&self, row: u32, bucket: &MixtureBucketState) -> bool {
         let occurs = |&column: &usize| !bucket.counts[column].beside(self.margins.value(column, row)).is_empty();
         self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
-    /// Adds the weights of the sensitive values that a row has in a bucket, of which the joins have `sizes`; none where these do not matter.
+    /// Adds the weights of the sensitive values of a row in a bucket. The sizes are empty if they are not needed.
     fn weigh<W: CountProduct>(
         &self,
         row: u32,
@@ -277,18 +281,18 @@ impl<'a> OverlapMixtureChecker<'a> {
                 }
             }
             for &margin in shared {
-                // whoever agrees in a column agrees in what it shares: there are some
+                // a row that agrees on a column also agrees on its shared attributes, so that the divisor is positive
                 weight.over(u128::from(self.margins.rows_with(margin, &counts[margin], row, sensitive)));
             }
             out.push((sensitive, weight));
         }
     }
 
-    /// Whether a row keeps the bound over buckets of which it matches some.
+    /// Whether a row keeps the bound over some of the buckets that it matches.
     fn keeps<'b>(&self, row: u32, buckets: &[&'b MixtureBucketState], mut worst: Option<&mut WorstShare>) -> bool {
         let mut floats: Vec<(u32, NaturalLog)> = Vec::new();
         let mut kept = true;
-        // of a single bucket the size is a factor of all values alike
+        // the size of a single bucket is a factor of all values alike
         let mut sized: SmallVec<[JoinSizes<'b>; 4]> = SmallVec::new();
         for &bucket in buckets {
             let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
@@ -307,7 +311,7 @@ impl<'a> OverlapMixtureChecker<'a> {
                     self.weigh(row, (bucket, sizes), choice, kind, &mut floats);
                 }
                 if floats.is_empty() {
-                    // these columns rule the buckets out
+                    // these columns exclude the buckets
                     continue;
                 }
                 let exactly = || {
@@ -328,7 +332,7 @@ impl<'a> OverlapMixtureChecker<'a> {
         kept
     }
 
-    /// Plans the split of a bucket into halves, and says which identities match them; `None` when one would not keep the bound.
+    /// Plans the split of a bucket, with the identities that match each half. `None` if one would violate the bound.
     fn plan(
         &self,
         bucket: u32,
@@ -389,10 +393,10 @@ impl<'a> OverlapMixtureChecker<'a> {
     }
 }
 
-/// What a split would mean for an identity.
+/// Effect of a split on an identity.
 struct OverlapChange {
     identity: u32,
-    /// Per half, where it matches it: whether a value is too frequent in it alone.
+    /// For each half that matches, whether a value is too frequent in it.
     into: [Option<bool>; 2],
     bad_in: u32,
 }
@@ -400,7 +404,7 @@ struct OverlapChange {
 impl HalfPredicate for OverlapMixtureChecker<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         let (mut left, mut right) = (self.bucket(left), self.bucket(right));
-        // taken out while it is tried: the sums of its identities are without it
+        // the bucket under trial is taken out: its halves replace it in sums
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
         let mut told = std::mem::take(&mut self.told);
         let plan = self.plan(bucket, &split, [&left, &right], &mut told);
@@ -421,7 +425,7 @@ impl HalfPredicate for OverlapMixtureChecker<'_> {
     }
 
     fn closed(&mut self, bucket: u32) {
-        // its counts are still part of sums
+        // the counts remain part of sums
         if let Some(bucket) = &mut self.buckets[bucket as usize] {
             bucket.matching = Vec::new();
         }

@@ -1,16 +1,21 @@
-//! Columns that share attributes, a cover in place of a partition (slicing, section 8). The sensitive attribute may stand in several.
+//! Columns that share attributes: a cover of the attributes in place of a partition. Several columns may hold the sensitive one.
 //!
-//! What columns share ties their rows to each other, so that counts of single columns bound nothing any more: what is looked at are
-//! combinations of one row per column. Whoever leaves columns aside may come to another conclusion, so that each bound holds for
-//! every choice of the columns with the sensitive attribute.
+//! Shared attributes link rows of the columns, so that counts of single columns bound nothing. The check examines combinations of
+//! one row per column. An adversary may ignore columns and infer more, so that each bound holds for every choice of the sensitive
+//! columns.
+//!
+//! See `docs/spec/overlapping-slicing.md#guarantee`.
 
 mod alone;
+mod dense;
+mod halves;
 mod join;
 mod margins;
 mod mixed;
 mod weights;
 
 use self::alone::BucketwiseChecker;
+use self::halves::{HalfPredicate, RenumberedPredicate};
 use self::margins::BucketMargins;
 use self::mixed::OverlapMixtureChecker;
 use self::weights::WorstShare;
@@ -23,18 +28,9 @@ use crate::control::Control;
 use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
-use crate::publish::partition::{self, SplitPredicate, TableAnnotations};
+use crate::publish::partition::{self, TableAnnotations};
 
-/// A bucket has too many combinations of rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct JoinTooDenseError;
-
-impl JoinTooDenseError {
-    /// So many combinations are looked at in a bucket; fewer where tests want to see more.
-    const LIMIT: u64 = if cfg!(test) { 20_000 } else { 10_000_000 };
-}
-
-/// Every choice of one or more of the columns.
+/// Every choice of one or more columns.
 fn choices(columns: &[AttrSet]) -> impl Iterator<Item = Vec<AttrSet>> {
     (1_u32..1 << columns.len().min(MAX_SENSITIVE_COLUMNS)).map(|chosen| {
         let chosen = columns.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1);
@@ -42,105 +38,129 @@ fn choices(columns: &[AttrSet]) -> impl Iterator<Item = Vec<AttrSet>> {
     })
 }
 
-/// Whether the columns form a tree, and do so with every choice of the sensitive ones, which stand last.
+/// Whether the columns form a tree with every choice of the sensitive ones, which stand last.
 fn are_trees(columns: &[AttrSet], sensitive: usize) -> bool {
     let (others, sensitive) = columns.split_at(columns.len() - sensitive);
     choices(sensitive).all(|chosen| branches(&[others, &chosen].concat()).is_some())
 }
 
-/// What splits are judged by.
+/// Largest number of combinations of rows that are examined in a bucket.
+const MAX_COMBINATIONS: u64 = 10_000_000;
+
+/// Predicate of splits, by diversity.
 enum SplitChecker<'a> {
     Alone(BucketwiseChecker<'a>),
     Mixed(Box<OverlapMixtureChecker<'a>>),
 }
 
+/// A table in columns that share attributes, the sensitive ones last.
+#[derive(Clone, Copy)]
+struct Cover<'a> {
+    table: &'a Table,
+    columns: &'a [AttrSet],
+    /// Largest number of combinations of rows that are examined in a bucket.
+    max_combinations: u64,
+    control: &'a Control,
+}
+
 impl SlicingPlan {
-    /// The tuple partition of a table in columns that share attributes, the sensitive ones last.
+    /// The tuple partition in columns that share attributes, the sensitive ones last.
     pub(super) fn cover(
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn TableAnnotations,
+        annotations: &dyn TableAnnotations,
         control: &Control,
     ) -> Result<BucketAssignment, SlicingError> {
-        let part = |judge: &mut dyn HalfPredicate| -> Result<BucketAssignment, SlicingError> {
-            let (space, mut judge) = (self.space(table, stated), RenumberedPredicate::wrap(judge));
-            Ok(partition::partition(space, table.rows(), self.limits(), &mut judge, control)?)
+        let part = |predicate: &mut dyn HalfPredicate| -> Result<BucketAssignment, SlicingError> {
+            let (space, mut predicate) = (self.space(table, annotations), RenumberedPredicate::wrap(predicate));
+            Ok(partition::partition(space, table.rows(), self.limits(), &mut predicate, control)?)
         };
-        match self.begin(table, columns, stated, control)? {
+        let cover = Cover { table, columns, max_combinations: MAX_COMBINATIONS, control };
+        match self.begin_cover(cover, annotations)? {
             SplitChecker::Alone(mut alone) => part(&mut alone),
             SplitChecker::Mixed(mut mixed) => part(&mut *mixed),
         }
     }
 
-    /// Whether the whole table holds as one bucket.
+    /// Checks the whole table as one bucket.
     pub(super) fn check_cover(
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn TableAnnotations,
+        annotations: &dyn TableAnnotations,
         control: &Control,
     ) -> Result<(), SlicingError> {
-        self.begin(table, columns, stated, control).map(|_| ())
+        let cover = Cover { table, columns, max_combinations: MAX_COMBINATIONS, control };
+        self.begin_cover(cover, annotations).map(|_| ())
     }
 
     /// Begins with the whole table as one bucket.
-    fn begin<'a>(
+    fn begin_cover<'a>(
         &self,
-        table: &'a Table,
-        columns: &'a [AttrSet],
-        stated: &dyn TableAnnotations,
-        control: &'a Control,
+        cover: Cover<'a>,
+        annotations: &dyn TableAnnotations,
     ) -> Result<SplitChecker<'a>, SlicingError> {
         if self.column_k.is_some() {
             return Err(ColumnsError::Generalized.into());
         }
-        let sensitive = columns.iter().filter(|column| column.contains(self.sensitive)).count();
-        let bound = |l| FrequencyBound { l, annotations: stated.annotations(self.sensitive) };
-        let margins = BucketMargins::new(table, self.sensitive);
-        let refused = |found: Result<Option<WorstShare>, JoinTooDenseError>| {
-            // what was told to stop has no answer either
-            control.check()?;
-            match found {
-                Err(JoinTooDenseError) => Err(SlicingError::TooDense),
-                Ok(Some(WorstShare { share, attributes, .. })) => {
-                    let known = attributes.without(self.sensitive);
-                    Err(SlicingError::NotDiverseTogether { known, most: share.most, of: share.of })
-                }
-                Ok(None) => Ok(()),
-            }
-        };
         let (l, weights) = match &self.diversity {
-            SlicingDiversity::Bucket(guarantees) => {
-                if sensitive > 1 && !are_trees(columns, sensitive) {
-                    return Err(ColumnsError::Circle.into());
-                }
-                let l = of_shares(guarantees).ok_or(SlicingError::NotOfShares)?;
-                let alone = BucketwiseChecker::new(margins, &columns[columns.len() - sensitive..], bound(l), control)?;
-                let all: Vec<u32> = (0..table.rows() as u32).collect();
-                refused(alone.whole(&all))?;
-                return Ok(SplitChecker::Alone(alone));
-            }
+            SlicingDiversity::Bucket(guarantees) => return self.begin_alone(cover, guarantees, annotations),
             SlicingDiversity::Mixture(l) => (*l, BucketWeights::Shares),
             SlicingDiversity::MixtureWeighted(l) => (*l, BucketWeights::SharesAndSizes),
         };
-        if weights == BucketWeights::SharesAndSizes && !are_trees(columns, sensitive) {
+        let sensitive = self.sensitive_columns(cover.columns);
+        if weights == BucketWeights::SharesAndSizes && !are_trees(cover.columns, sensitive) {
             return Err(ColumnsError::Circle.into());
         }
-        let begun = OverlapMixtureChecker::begin(margins, columns, sensitive, bound(l), weights, control);
-        let mut mixed = Err(JoinTooDenseError);
-        refused(match begun? {
-            Ok((begun, worst)) => {
-                mixed = Ok(begun);
-                Ok(worst)
-            }
-            Err(dense) => Err(dense),
-        })?;
-        mixed.map(|mixed| SplitChecker::Mixed(Box::new(mixed))).map_err(|JoinTooDenseError| SlicingError::TooDense)
+        let bound = FrequencyBound { l, annotations: annotations.annotations(self.sensitive) };
+        let margins = BucketMargins::new(cover.table, self.sensitive, cover.max_combinations);
+        let begun = OverlapMixtureChecker::begin(margins, cover.columns, sensitive, bound, weights, cover.control)?;
+        // a cancelled check has no result
+        cover.control.check()?;
+        let (checker, worst) = begun?;
+        self.check_worst(worst)?;
+        Ok(SplitChecker::Mixed(Box::new(checker)))
+    }
+
+    /// Begins with a bound that every bucket keeps by itself.
+    fn begin_alone<'a>(
+        &self,
+        cover: Cover<'a>,
+        guarantees: &[Guarantee],
+        annotations: &dyn TableAnnotations,
+    ) -> Result<SplitChecker<'a>, SlicingError> {
+        let sensitive = self.sensitive_columns(cover.columns);
+        if sensitive > 1 && !are_trees(cover.columns, sensitive) {
+            return Err(ColumnsError::Circle.into());
+        }
+        let l = of_shares(guarantees).ok_or(SlicingError::NotOfShares)?;
+        let bound = FrequencyBound { l, annotations: annotations.annotations(self.sensitive) };
+        let margins = BucketMargins::new(cover.table, self.sensitive, cover.max_combinations);
+        let columns = &cover.columns[cover.columns.len() - sensitive..];
+        let checker = BucketwiseChecker::new(margins, columns, bound, cover.control)?;
+        let all: Vec<u32> = (0..cover.table.rows() as u32).collect();
+        let worst = checker.whole(&all);
+        // a cancelled check has no result
+        cover.control.check()?;
+        self.check_worst(worst?)?;
+        Ok(SplitChecker::Alone(checker))
+    }
+
+    /// Number of columns with the sensitive attribute.
+    fn sensitive_columns(&self, columns: &[AttrSet]) -> usize {
+        columns.iter().filter(|column| column.contains(self.sensitive)).count()
+    }
+
+    /// Refuses the whole table for a share above the bound.
+    fn check_worst(&self, worst: Option<WorstShare>) -> Result<(), SlicingError> {
+        let Some(WorstShare { share, attributes, .. }) = worst else { return Ok(()) };
+        let known = attributes.without(self.sensitive);
+        Err(SlicingError::NotDiverseTogether { known, most: share.most, of: share.of })
     }
 }
 
-/// The l of guarantees that bound the share of each value, the strictest.
+/// The strictest l of guarantees that bound the share of each value; `None` for any other guarantee.
 fn of_shares(guarantees: &[Guarantee]) -> Option<Ratio> {
     let l = |guarantee: &Guarantee| match *guarantee {
         Guarantee::LDiversity { l } => Ratio::new(l, 1).ok(),
@@ -149,49 +169,6 @@ fn of_shares(guarantees: &[Guarantee]) -> Option<Ratio> {
     };
     let all: Option<Vec<Ratio>> = guarantees.iter().map(l).collect();
     all?.into_iter().max()
-}
-
-/// Says which splits are made, by rows of the table.
-trait HalfPredicate {
-    /// As [`SplitPredicate::allows`].
-    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
-
-    /// As [`SplitPredicate::closed`].
-    fn closed(&mut self, _bucket: u32) {}
-}
-
-/// A judge for whom rows keep their names.
-struct RenumberedPredicate<'a> {
-    judge: &'a mut dyn HalfPredicate,
-    /// What rows are called in the table, once they were renumbered.
-    names: Option<Vec<u32>>,
-    halves: [Vec<u32>; 2],
-}
-
-impl<'a> RenumberedPredicate<'a> {
-    const fn wrap(judge: &'a mut dyn HalfPredicate) -> Self {
-        Self { judge, names: None, halves: [Vec::new(), Vec::new()] }
-    }
-}
-
-impl SplitPredicate for RenumberedPredicate<'_> {
-    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
-        let Some(names) = &self.names else { return self.judge.allows(bucket, left, right) };
-        for (half, rows) in self.halves.iter_mut().zip([left, right]) {
-            half.clear();
-            half.extend(rows.iter().map(|&row| names[row as usize]));
-        }
-        self.judge.allows(bucket, &self.halves[0], &self.halves[1])
-    }
-
-    fn closed(&mut self, bucket: u32) {
-        self.judge.closed(bucket);
-    }
-
-    fn reorder(&mut self, order: &[u32]) {
-        let named = |&row: &u32| self.names.as_ref().map_or(row, |names| names[row as usize]);
-        self.names = Some(order.iter().map(named).collect());
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::microdata::Attr;
-use crate::publish::partition::{MedianSplit, SplitSpace};
+use crate::publish::partition::{MedianSplit, SplitPredicate, SplitSpace};
 use crate::publish::slicing::ColumnChoice;
 use crate::publish::slicing::is_cover;
 use crate::publish::slicing::tests::{Aside, Known, members, naive, patients, ratio, sets, slice, slicing, table};
@@ -93,7 +93,9 @@ fn too_many_combinations_are_refused() {
     let [alone, mixture, _] = diversities(ratio(2, 1));
     let check = |columns: &[Vec<u8>], diversity| {
         let slicing = slicing(&table, columns, 2, diversity, MedianSplit::Relaxed);
-        slicing.check_whole(&table, &sets(columns), &Aside(Vec::new()), &Control::default())
+        let (columns, control) = (sets(columns), Control::default());
+        let cover = Cover { table: &table, columns: &columns, max_combinations: 20_000, control: &control };
+        slicing.begin_cover(cover, &Aside(Vec::new())).map(|_| ())
     };
     let columns = [vec![0, 2], vec![1, 2]];
     assert_eq!(check(&columns, alone), Err(SlicingError::TooDense));
@@ -338,7 +340,7 @@ proptest! {
             prop_assert_eq!(sliced.err(), Some(SlicingError::Columns(ColumnsError::Circle)));
             return Ok(());
         }
-        let known = Known { others: Vec::new(), beside: vec![0; rows.len()], sensitive: Vec::new() };
+        let known = Known { others: Vec::new(), companions: vec![0; rows.len()], sensitive: Vec::new() };
         let space = SplitSpace::new(&table, AttrSet::first(3), &stated);
         let expected = naive(&known, &space, split, usize::MAX, least, holds);
         match sliced {
@@ -361,7 +363,7 @@ fn joins_are_counted() {
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
         let definition = Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
         let control = Control::default();
-        let mut margins = BucketMargins::new(&table, Attr(3));
+        let mut margins = BucketMargins::new(&table, Attr(3), MAX_COMBINATIONS);
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();
         let join = join::NaturalJoin::new(&mut margins, &numbers, &control).unwrap();
         let sizes = join.sizes(&margins, &margins.count(&bucket), 7).unwrap();

@@ -1,24 +1,24 @@
-//! Weights of sensitive values: products and quotients of counts, as logarithms where that is enough, else exactly.
+//! Weights of sensitive values: products and quotients of counts, as logarithms if these decide, otherwise exact.
 
 use num_bigint::BigUint;
 
 use crate::microdata::AttrSet;
 use crate::publish::slicing::counts::FrequencyBound;
 
-/// Shares that are so near to the bound, relatively, are computed exactly. Logarithms of a hundred factors are far nearer.
+/// Relative distance from the bound below which shares are computed exactly. Errors of a hundred logarithms are far smaller.
 const WEIGHT_EPSILON: f64 = 1e-9;
 
 /// A product of counts.
 pub(super) trait CountProduct: Clone {
-    /// Of no counts.
+    /// The empty product.
     fn one() -> Self;
-    /// The weight so many times.
+    /// Multiplies the weight.
     fn times(&mut self, count: u128);
-    /// The weight divided by a number that is not 0.
+    /// Divides the weight by a number that is not 0.
     fn over(&mut self, number: u128);
 }
 
-/// The natural logarithm.
+/// Natural logarithm of a weight.
 #[derive(Clone, Copy)]
 pub(super) struct NaturalLog(pub(super) f64);
 
@@ -36,7 +36,7 @@ impl CountProduct for NaturalLog {
     }
 }
 
-/// A fraction, not in lowest terms.
+/// A fraction that is not in lowest terms.
 #[derive(Clone)]
 pub(super) struct UnreducedFraction {
     numerator: BigUint,
@@ -57,7 +57,7 @@ impl CountProduct for UnreducedFraction {
     }
 }
 
-/// What a sensitive value has of all weights that it is held against, as `most` of `of`.
+/// Share of a sensitive value: `most` of `of`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::publish::slicing) struct LargestShare {
     pub(in crate::publish::slicing) most: u64,
@@ -65,14 +65,15 @@ pub(in crate::publish::slicing) struct LargestShare {
 }
 
 impl LargestShare {
-    /// Whether it is larger.
+    /// Whether this share is the larger one.
     fn exceeds(self, other: Self) -> bool {
         u128::from(self.most) * u128::from(other.of) > u128::from(other.most) * u128::from(self.of)
     }
 }
 
-/// Whether no sensitive value has more than the bound allows. A value may be listed several times, and then has all of its weights. Where
-/// logarithms do not tell, the same weights exactly.
+/// Whether no sensitive value exceeds the bound. A value that is listed several times has the sum of its weights.
+///
+/// `exactly` computes the same weights exactly, if logarithms do not decide.
 pub(super) fn holds(
     bound: &FrequencyBound,
     weights: &mut [(u32, NaturalLog)],
@@ -89,7 +90,7 @@ pub(super) fn holds(
     })
 }
 
-/// By floats; `None` where these cannot say.
+/// Decides by floats; `None` if the case is not clear.
 fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<bool> {
     weights.sort_unstable_by_key(|(value, _)| *value);
     let (sums, all, informative) = floats(bound, weights);
@@ -102,11 +103,11 @@ fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<
         }
         kept &= l * sum < among;
     }
-    // what is left of nothing is asked exactly
+    // a sum of zero is decided exactly
     (informative > WEIGHT_EPSILON * all).then_some(kept)
 }
 
-/// The weights of values over a common denominator, values rising.
+/// Weights of values over a common denominator, values rising.
 struct CommonDenominator(Vec<(u32, BigUint)>);
 
 impl CommonDenominator {
@@ -126,7 +127,7 @@ impl CommonDenominator {
         Self(sums)
     }
 
-    /// All weights, and those of values that nobody can rule out.
+    /// Sum of all weights, and of those of values that are not excluded.
     fn totals(&self, bound: &FrequencyBound) -> (BigUint, BigUint) {
         let all = self.0.iter().map(|(_, sum)| sum).sum();
         let informative = self.0.iter().filter(|(value, _)| !bound.annotations.is_excludable(*value));
@@ -134,7 +135,7 @@ impl CommonDenominator {
     }
 }
 
-/// The largest share that a value has of the weights it is held against, and what is known where it has it.
+/// The largest share of a value, and the attributes that the adversary knows.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::publish::slicing) struct WorstShare {
     pub(in crate::publish::slicing) share: LargestShare,
@@ -143,12 +144,12 @@ pub(in crate::publish::slicing) struct WorstShare {
 }
 
 impl WorstShare {
-    /// Of nothing that was looked at.
+    /// No share at all.
     pub(super) const fn none() -> Self {
         Self { share: LargestShare { most: 0, of: 1 }, attributes: AttrSet::EMPTY, about: 0.0 }
     }
 
-    /// Takes weights into account; they are computed exactly where they may be worse than what was seen before.
+    /// Takes weights into account. They are computed exactly if they may exceed the largest share.
     pub(super) fn see(
         &mut self,
         bound: &FrequencyBound,
@@ -170,7 +171,7 @@ impl WorstShare {
     }
 }
 
-/// The weight of each value, relative to the largest that is listed; all of them, and those that nobody can rule out. Values rise.
+/// Weights of values relative to the largest one, their sum, and the sum of values that are not excluded. Values rise.
 fn floats(bound: &FrequencyBound, weights: &[(u32, NaturalLog)]) -> (Vec<(u32, f64)>, f64, f64) {
     let largest = weights.iter().map(|(_, weight)| weight.0).fold(f64::NEG_INFINITY, f64::max);
     let sum =
@@ -192,7 +193,7 @@ fn largest(bound: &FrequencyBound, weights: &[(u32, UnreducedFraction)]) -> Opti
     sums.0.iter().map(share).reduce(|a, b| if b.exceeds(a) { b } else { a })
 }
 
-/// In lowest terms; what does not fit is rounded.
+/// The fraction in lowest terms, rounded if it exceeds 64 bits.
 fn lowest(most: BigUint, of: BigUint) -> LargestShare {
     let (mut a, mut b) = (most.clone(), of.clone());
     while b > BigUint::ZERO {

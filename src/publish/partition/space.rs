@@ -1,0 +1,50 @@
+//! The space of a partition: one dimension per attribute.
+
+use super::annotations::TableAnnotations;
+use crate::microdata::{AttrSet, Axis, Codes, Table};
+use crate::with_codes;
+
+/// Dimensions along which rows are split, in the order of attributes.
+pub struct SplitSpace {
+    pub(super) dimensions: Vec<Dimension>,
+}
+
+/// One dimension: an attribute along its axis.
+pub(super) struct Dimension {
+    pub(super) axis: Axis,
+    /// Ordinal of each row on the axis.
+    pub(super) ordinals: Codes,
+    /// Width from the smallest to the largest value of the table.
+    pub(super) span: u64,
+}
+
+impl SplitSpace {
+    /// The space of `attributes`, one dimension each.
+    #[must_use]
+    pub fn new(table: &Table, attributes: AttrSet, annotations: &dyn TableAnnotations) -> Self {
+        let dimension = |attr| {
+            let column = table.column(attr);
+            let axis = annotations.axis(attr).unwrap_or_else(|| Axis::from_domain(&column.domain));
+            let of_code: Vec<u32> = (0..column.domain.len() as u32).map(|code| axis.ordinal(code)).collect();
+            let (low, high) = range(&column.codes, &of_code);
+            let most = of_code.iter().copied().max().map_or(0, |most| most as usize + 1);
+            let ordinals = Codes::collect(most, column.codes.iter().map(|code| of_code[code as usize]));
+            let span = if low < high { axis.width(low, high) } else { 0 };
+            Dimension { axis, ordinals, span }
+        };
+        Self { dimensions: attributes.iter().map(dimension).collect() }
+    }
+
+    /// Renumbers rows: row `order[row]` becomes `row`.
+    pub(super) fn reorder(&mut self, order: &[u32]) {
+        self.dimensions.iter_mut().for_each(|dimension| dimension.ordinals = dimension.ordinals.gather(order));
+    }
+}
+
+/// Smallest and largest ordinal of the rows.
+fn range(codes: &Codes, of_code: &[u32]) -> (u32, u32) {
+    let mut occurs = vec![false; of_code.len()];
+    with_codes!(codes, codes => codes.iter().for_each(|&code| occurs[code as usize] = true));
+    let occurring = || of_code.iter().zip(&occurs).filter(|(_, occurs)| **occurs).map(|(ordinal, _)| *ordinal);
+    (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
+}
