@@ -87,14 +87,14 @@ fn replicas(table: &Table, rows: usize) -> Table {
 }
 
 /// A table and the taxonomies of its attributes.
-struct World {
+struct Fixture {
     tables: Tables,
     table: Table,
     trees: BTreeMap<&'static str, BoundTaxonomy>,
 }
 
-impl World {
-    fn of(tables: Tables, table: Table) -> Self {
+impl Fixture {
+    fn new(tables: Tables, table: Table) -> Self {
         let tree = |name: &&'static str| {
             let path = format!("{}/tests/data/taxonomies/{name}.csv", env!("CARGO_MANIFEST_DIR"));
             let tree: Arc<Taxonomy> = read_levels(&fs::read(path).unwrap()).unwrap();
@@ -170,7 +170,7 @@ impl World {
     /// The two tables as they were published, to be joined by whoever has them.
     fn published(
         &self,
-        sequel: &SequentialSolution,
+        solution: &SequentialSolution,
     ) -> (EarlierRelease, EarlierRelease, BTreeMap<String, Arc<Taxonomy>>) {
         let exact = |name: &&str| EarlierColumn {
             name: (*name).to_owned(),
@@ -181,7 +181,7 @@ impl World {
             cells: self.column(name).clone(),
         };
         let mut new: Vec<EarlierColumn> = self.tables.first.iter().map(exact).collect();
-        for cut in &sequel.cuts {
+        for cut in &solution.cuts {
             let column = &mut new[cut.column];
             let tree = self.trees.get(self.tables.first[cut.column]).map(BoundTaxonomy::tree);
             let mut labels = Arena::with_capacity(cut.labels.len(), 0);
@@ -267,8 +267,8 @@ fn settings() -> Vec<Setting> {
 }
 
 /// What a requirement comes to by the verifier, which joins what was published.
-fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Duration {
-    let (new, earlier, trees) = world.published(sequel);
+fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution) -> Duration {
+    let (new, earlier, trees) = fixture.published(solution);
     let reference = |&(release, name): &(usize, &str)| stated::JoinAttribute { release, attribute: name.to_owned() };
     let told = |&(release, name): &(usize, &str)| match name {
         stated::ROW_KEY => stated::YElement::Key(release),
@@ -288,7 +288,7 @@ fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Dur
     let found = join.measure(&requirement, &[0, 1], &Control::default());
     match found {
         Ok(found) => {
-            let stated = sequel.achieved[0].measure;
+            let stated = solution.achieved[0].measure;
             assert_eq!(found.achieved.0 * stated.of, stated.count * found.achieved.1);
         }
         Err(why) => println!("  the audit gives up: {why:?}"),
@@ -296,21 +296,21 @@ fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Dur
     began.elapsed()
 }
 
-fn said(setting: &Setting, sequel: &SequentialSolution) -> String {
-    let labels: usize = sequel.cuts.iter().map(|cut| cut.labels.len()).sum();
-    let share = sequel.achieved[0].measure;
-    format!("{}: {} steps, {labels} labels, {}/{}", setting.name, sequel.steps.len(), share.count, share.of)
+fn said(setting: &Setting, solution: &SequentialSolution) -> String {
+    let labels: usize = solution.cuts.iter().map(|cut| cut.labels.len()).sum();
+    let share = solution.achieved[0].measure;
+    format!("{}: {} steps, {labels} labels, {}/{}", setting.name, solution.steps.len(), share.count, share.of)
 }
 
 fn core(criterion: &mut Criterion) {
     let adult = adult();
     for setting in settings() {
-        let world = World::new(setting.tables, adult.clone());
-        println!("{} pairs of rows agree", world.pairs());
-        let sequel = world.release(&setting);
-        println!("{}; audit {:.3} s", said(&setting, &sequel), audited(&world, &setting, &sequel).as_secs_f64());
+        let fixture = Fixture::new(setting.tables, adult.clone());
+        println!("{} pairs of rows agree", fixture.pairs());
+        let solution = fixture.release(&setting);
+        println!("{}; audit {:.3} s", said(&setting, &solution), verified(&fixture, &setting, &solution).as_secs_f64());
         criterion
-            .bench_function(setting.name, |bencher| bencher.iter(|| black_box(world.release(&setting).steps.len())));
+            .bench_function(setting.name, |bencher| bencher.iter(|| black_box(fixture.release(&setting).steps.len())));
     }
 }
 
@@ -323,23 +323,23 @@ fn large(_: &mut Criterion) {
     let adult = adult();
     let tables = [10_000, 100_000, 1_000_000].map(|rows| replicas(&adult, rows));
     for setting in settings() {
-        let worlds = tables.each_ref().map(|table| World::new(setting.tables, table.clone()));
-        println!("{} pairs of a million rows agree", worlds[2].pairs());
-        let mut sequel = None;
-        let seconds = worlds.each_ref().map(|world| {
+        let fixtures = tables.each_ref().map(|table| Fixture::new(setting.tables, table.clone()));
+        println!("{} pairs of a million rows agree", fixtures[2].pairs());
+        let mut solution = None;
+        let seconds = fixtures.each_ref().map(|fixture| {
             let times = (0..3).map(|_| {
                 let began = Instant::now();
-                sequel = Some(world.release(&setting));
+                solution = Some(fixture.release(&setting));
                 began.elapsed().as_secs_f64()
             });
             times.fold(f64::INFINITY, f64::min)
         });
-        let sequel = sequel.unwrap();
-        let audit = audited(&worlds[2], &setting, &sequel).as_secs_f64();
+        let solution = solution.unwrap();
+        let audit = verified(&fixtures[2], &setting, &solution).as_secs_f64();
         let exponent = (seconds[2] / seconds[0]).log(100.0);
         println!(
             "{}; {:.3}, {:.3}, {:.3} s at 10k, 100k, 1M rows: n^{exponent:.2}; audit {audit:.2} s",
-            said(&setting, &sequel),
+            said(&setting, &solution),
             seconds[0],
             seconds[1],
             seconds[2]
