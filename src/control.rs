@@ -1,4 +1,4 @@
-//! How a long computation is watched and stopped from outside: a cancellation token and a progress sink.
+//! Cancellation and progress of long computations.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-/// The steps of a job, in order.
+/// Phases of a job, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Reading the columns the job uses.
+    /// Reading the columns of the job.
     Load,
-    /// Reducing rules and choosing the schema.
+    /// Reducing the rules and choosing the schema.
     Plan,
     /// Assigning rows to buckets.
     Publish,
@@ -20,7 +20,7 @@ pub enum Phase {
     Write,
     /// Verifying the written parts.
     Verify,
-    /// Judging the release together with earlier ones.
+    /// Checking the release together with earlier ones.
     Compose,
     /// Making the release visible.
     Commit,
@@ -30,7 +30,7 @@ impl Phase {
     const ALL: [Self; 7] =
         [Self::Load, Self::Plan, Self::Publish, Self::Write, Self::Verify, Self::Compose, Self::Commit];
 
-    /// The name used in the contract.
+    /// The name of the phase in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,21 +45,28 @@ impl Phase {
     }
 }
 
-/// How far a job has come: a phase, and `done` of `of` steps of work in it.
+/// Progress of a job: a phase, and `done` of its `of` steps of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Progress {
-    /// The phase under way.
+    /// The current phase.
     pub phase: Phase,
-    /// Steps done in the phase.
+    /// Number of completed steps of the phase.
     pub done: u64,
-    /// Steps of the phase.
+    /// Number of all steps of the phase.
     pub of: u64,
 }
 
-/// The computation was told to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cancelled")]
+/// Error of a cancelled computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}
 
 #[derive(Debug, Default)]
 struct ControlState {
@@ -70,29 +77,31 @@ struct ControlState {
     watcher: OnceLock<PhaseListener>,
 }
 
-/// Told of every phase that begins.
+/// Callback for every phase that begins.
 struct PhaseListener(Box<dyn Fn(Phase) + Send + Sync>);
 
 impl fmt::Debug for PhaseListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watcher(..)")
+        f.write_str("PhaseListener(..)")
     }
 }
 
-/// Shared by a computation and whoever watches it. Cloning gives another handle of the same control.
+/// Handle of a computation and its observers; clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<ControlState>);
 
 impl Control {
-    /// How many rows an inner loop may process between two calls of [`Control::check`].
+    /// Maximal number of rows that an inner loop may process between two calls of [`Control::check`].
     pub const STRIDE: usize = 1 << 14;
 
-    /// Tells the computation to stop at its next check.
+    /// Cancels the computation, which stops at its next check.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Fails when the computation has been told to stop. Cheap; inner loops call it every [`Control::STRIDE`] rows.
+    /// Fails when the computation is cancelled.
+    ///
+    /// Cheap enough for inner loops, every [`Control::STRIDE`] rows.
     ///
     /// # Errors
     /// [`Cancelled`] once [`Control::cancel`] was called.
@@ -100,15 +109,17 @@ impl Control {
         if self.0.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Tells the computation to stop when what is given back is dropped: for callers that may go away.
+    /// A guard that cancels the computation when it is dropped, for callers that may go away.
     #[must_use]
     pub fn stop_when_dropped(&self) -> CancelOnDrop {
         CancelOnDrop(self.clone())
     }
 
-    /// Has `told` called with every phase that begins, on the thread that begins it. The first watcher stays.
-    pub fn watch(&self, told: impl Fn(Phase) + Send + Sync + 'static) {
-        let _ = self.0.watcher.set(PhaseListener(Box::new(told)));
+    /// Calls `on_phase` with every phase that begins, on the thread that begins it.
+    ///
+    /// Only the first listener is kept.
+    pub fn watch(&self, on_phase: impl Fn(Phase) + Send + Sync + 'static) {
+        let _ = self.0.watcher.set(PhaseListener(Box::new(on_phase)));
     }
 
     /// Begins a phase of `of` steps.
@@ -119,13 +130,13 @@ impl Control {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.of.store(of, Ordering::Relaxed);
         self.0.phase.store(phase as u8, Ordering::Relaxed);
-        if let Some(PhaseListener(told)) = self.0.watcher.get() {
-            told(phase);
+        if let Some(PhaseListener(on_phase)) = self.0.watcher.get() {
+            on_phase(phase);
         }
         self.check()
     }
 
-    /// Reports further steps done in the phase under way.
+    /// Adds completed steps of the current phase.
     ///
     /// # Errors
     /// [`Cancelled`] once [`Control::cancel`] was called.
@@ -134,7 +145,7 @@ impl Control {
         self.check()
     }
 
-    /// How far the computation has come.
+    /// The current progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let of = self.0.of.load(Ordering::Relaxed);
@@ -146,7 +157,7 @@ impl Control {
     }
 }
 
-/// Tells a computation to stop when it is dropped.
+/// Guard that cancels a computation when it is dropped.
 #[derive(Debug)]
 pub struct CancelOnDrop(Control);
 

@@ -438,7 +438,7 @@ impl AppService {
                 false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
             };
             let place = (&handle, &store);
-            earlier.beside = inputs::read_earlier_releases(
+            earlier.releases = inputs::read_earlier_releases(
                 place,
                 sources,
                 (&dataset, &profiles),

@@ -71,7 +71,7 @@ impl ExternalRows {
         earlier: &EarlierDisclosures,
     ) -> Result<Self, ExternalRowsError> {
         let table = earlier.disclosures.iter().find(|(of, _)| *of == id).map(|(_, disclosure)| disclosure);
-        let (Some(table), Some(stated)) = (table, earlier.entered.get(&id)) else {
+        let (Some(table), Some(stated)) = (table, earlier.external.get(&id)) else {
             let detail =
                 "it was neither published nor entered here: nobody can read its rows, by which the join is checked";
             return Err(ExternalRowsError::Absent(detail.to_owned()));

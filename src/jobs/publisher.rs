@@ -121,7 +121,7 @@ impl JobRunner for Publisher {
             }
             let place = (&assignment.handle, &assignment.store);
             let of = (&dataset, &profiles[..]);
-            earlier.beside = inputs::read_earlier_releases(place, sources, of, &earlier, &specification, control)
+            earlier.releases = inputs::read_earlier_releases(place, sources, of, &earlier, &specification, control)
                 .map_err(run_error)?;
             let commit = match made.take() {
                 // what moved was another content's

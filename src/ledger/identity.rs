@@ -1,32 +1,34 @@
-//! Attributes stay what they are, whatever a dataset calls them.
+//! Identities of attributes across datasets: aliases, and attributes that are computed from others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was stated of the attributes of a series. A name of which nothing was stated is an attribute of its own.
+/// Declared identities of the attributes of a series.
+///
+/// A name without a declaration is an attribute of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AttributeIdentities {
     aliases: BTreeMap<String, String>,
     functions: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What is stated contradicts itself, or what was stated before.
+/// Contradiction between declared identities.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// Another attribute has the name already.
-    #[error("{name} was stated to be {of}, and stays so")]
+    /// The name already belongs to another attribute.
+    #[error("{name} is declared to be {of}, and stays so")]
     Taken {
         /// The name.
         name: String,
-        /// What it was stated to be.
+        /// The attribute to which the name belongs.
         of: String,
     },
-    /// It would be defined by itself.
+    /// The attribute would be defined by itself.
     #[error("{0} would be defined by itself")]
     Circle(String),
 }
 
 impl AttributeIdentities {
-    /// States that a name is another name of an attribute; of itself, that it is a new attribute.
+    /// Declares a name as another name of an attribute; with its own name, as a new attribute.
     ///
     /// # Errors
     /// [`IdentityError`]
@@ -45,7 +47,9 @@ impl AttributeIdentities {
         Ok(())
     }
 
-    /// States that an attribute is computed from others: it counts as each of them. More can be added later, nothing taken back.
+    /// Declares that an attribute is computed from others, and so counts as each of them.
+    ///
+    /// Later declarations only add.
     ///
     /// # Errors
     /// [`IdentityError`]
@@ -59,17 +63,17 @@ impl AttributeIdentities {
         Ok(())
     }
 
-    /// Whether anything was stated of the name.
+    /// Whether a name has a declaration.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
         self.aliases.contains_key(name) || self.functions.contains_key(name)
     }
 
-    /// The attribute that a name stands for.
+    /// The attribute of a name.
     #[must_use]
     pub fn canonical<'a>(&'a self, name: &'a str) -> &'a str {
         let mut name = name;
-        // no circle is ever entered; the bound is for statements that are none of ours
+        // declarations form no cycle; the bound covers imported ones
         for _ in 0..=self.aliases.len() {
             match self.aliases.get(name) {
                 Some(of) if of != name => name = of,
@@ -79,14 +83,14 @@ impl AttributeIdentities {
         name
     }
 
-    /// The attributes that a name counts as: two names that share one are taken for the same.
+    /// The attributes that a name counts as; two names with a common one count as the same.
     #[must_use]
     pub fn roots<'a>(&'a self, name: &'a str) -> BTreeSet<&'a str> {
         let passed = self.passed(name);
         passed.into_iter().filter(|name| !self.functions.contains_key(*name)).collect()
     }
 
-    /// An attribute, and all that it is computed from.
+    /// An attribute, and all attributes from which it is computed.
     fn passed<'a>(&'a self, name: &'a str) -> BTreeSet<&'a str> {
         let mut passed = BTreeSet::new();
         let mut next = vec![self.canonical(name)];
@@ -98,24 +102,24 @@ impl AttributeIdentities {
         passed
     }
 
-    /// All names of which it was stated what they stand for.
+    /// All names with a declared attribute.
     pub fn aliases(&self) -> impl Iterator<Item = &str> {
         self.aliases.keys().map(String::as_str)
     }
 
-    /// All attributes of which it was stated what they are computed from.
+    /// All attributes that are declared as computed.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.functions.keys().map(String::as_str)
     }
 
-    /// The names that were stated to stand for an attribute, but its own.
+    /// The other names of an attribute.
     #[must_use]
     pub fn aliases_of(&self, attribute: &str) -> Vec<String> {
         let others = self.aliases.keys().filter(|name| *name != attribute && self.canonical(name) == attribute);
         others.cloned().collect()
     }
 
-    /// What an attribute was stated to be computed from.
+    /// The attributes from which an attribute is computed.
     #[must_use]
     pub fn function_of(&self, attribute: &str) -> Option<Vec<String>> {
         self.functions.get(attribute).map(|of| of.iter().cloned().collect())
@@ -127,26 +131,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_to_attributes_and_never_in_circles() {
-        let mut stated = AttributeIdentities::default();
-        stated.alias("zip", "zipcode").unwrap();
-        stated.alias("plz", "zip").unwrap();
-        stated.alias("plz", "zip").unwrap();
-        stated.alias("age", "age").unwrap();
-        assert_eq!((stated.canonical("plz"), stated.canonical("age"), stated.canonical("x")), ("zipcode", "age", "x"));
-        assert!(stated.knows("age") && stated.knows("plz") && !stated.knows("x"));
-        assert!(matches!(stated.alias("zipcode", "plz"), Err(IdentityError::Circle(_))));
-        assert!(matches!(stated.alias("plz", "plz"), Err(IdentityError::Taken { .. })));
-        // what was new can still turn out to be another
-        stated.alias("age", "years").unwrap();
+    fn alias_cycle_is_an_error() {
+        let mut identities = AttributeIdentities::default();
+        identities.alias("zip", "zipcode").unwrap();
+        identities.alias("plz", "zip").unwrap();
+        identities.alias("plz", "zip").unwrap();
+        identities.alias("age", "age").unwrap();
+        assert_eq!(
+            (identities.canonical("plz"), identities.canonical("age"), identities.canonical("x")),
+            ("zipcode", "age", "x")
+        );
+        assert!(identities.knows("age") && identities.knows("plz") && !identities.knows("x"));
+        assert!(matches!(identities.alias("zipcode", "plz"), Err(IdentityError::Circle(_))));
+        assert!(matches!(identities.alias("plz", "plz"), Err(IdentityError::Taken { .. })));
+        // a new attribute can later become an alias
+        identities.alias("age", "years").unwrap();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        stated.function("region", &names(&["plz", "country"])).unwrap();
-        stated.function("area", &names(&["region"])).unwrap();
-        assert_eq!(stated.roots("area"), BTreeSet::from(["country", "zipcode"]));
-        assert_eq!(stated.roots("x"), BTreeSet::from(["x"]));
-        assert!(stated.function("zipcode", &names(&["area"])).is_err());
-        assert!(stated.function("area", &names(&["area"])).is_err());
-        assert_eq!(stated.aliases_of("zipcode"), ["plz", "zip"]);
-        assert_eq!(stated.function_of("area").unwrap(), ["region"]);
+        identities.function("region", &names(&["plz", "country"])).unwrap();
+        identities.function("area", &names(&["region"])).unwrap();
+        assert_eq!(identities.roots("area"), BTreeSet::from(["country", "zipcode"]));
+        assert_eq!(identities.roots("x"), BTreeSet::from(["x"]));
+        assert!(identities.function("zipcode", &names(&["area"])).is_err());
+        assert!(identities.function("area", &names(&["area"])).is_err());
+        assert_eq!(identities.aliases_of("zipcode"), ["plz", "zip"]);
+        assert_eq!(identities.function_of("area").unwrap(), ["region"]);
     }
 }

@@ -1,10 +1,13 @@
-//! What was published before, and whether a new release may stand beside it. Pure.
+//! The ledger: all disclosures and active rules, and the composition check of a new release.
 //!
-//! The ledger keeps a [`Disclosure`] for every published table and every rule that was promised. A new release is judged
-//! together with all of them: the union must be in Guardian Normal Form for every protection and every new rule, with guards
-//! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
+//! Pure, without I/O.
+//!
+//! The ledger keeps a [`Disclosure`] for every published table and every promised rule. A new release is checked
+//! together with all of them. The union must be in Guardian Normal Form for every active and every new rule, with the
+//! guards of all tables (docs/security/threat-model.md#composition). Dataset names identify attributes; published
+//! names do not.
 
-mod aside;
+mod exclusions;
 mod identity;
 mod meeting;
 mod overview;
@@ -25,102 +28,102 @@ pub use identity::{AttributeIdentities, IdentityError};
 pub use overview::{conflicting_pairs, shared_attributes};
 pub use union::LedgerUnion;
 
-/// What the ledger keeps of a published table.
+/// Record of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Disclosure {
     /// The name of the table in its release.
     pub table: String,
-    /// Its attributes.
+    /// The attributes, by their dataset names.
     pub attributes: Vec<String>,
-    /// What it is worth beside other tables.
+    /// The protection of the table.
     pub protection: RecordedProtection,
-    /// Whether rows may be missing from it: beside a table that has them all, they would be told from the others.
+    /// Whether rows may be missing from the table; a table with all rows would reveal which ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Why it was published without proof, where it was.
+    /// The reason for publishing without proof, where a release has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
 }
 
-/// The protection of a disclosed table.
+/// Protection of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedProtection {
-    /// Exact tuples.
+    /// Exact tuples without a guard.
     Plain,
-    /// Guarantees by itself.
+    /// A table that bounds posteriors by itself.
     Guarding(Vec<RecordedGuard>),
-    /// Neither.
+    /// A table that keeps its guarantee while no other table shares an attribute.
     Exclusive,
 }
 
-/// A guard of a disclosed table.
+/// Guard of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct RecordedGuard {
     /// The attributes that may be known.
     pub quasi_identifiers: Vec<String>,
     /// The protected attributes.
     pub sensitive: Vec<String>,
-    /// Whether only their joint value is protected.
+    /// Whether only the joint value of the protected attributes is protected.
     pub joint: bool,
-    /// What holds.
+    /// The guarantees of the guard.
     pub guarantees: Vec<Guarantee>,
-    /// Values of protected attributes that an insider can rule out without harm.
+    /// Excluded values of protected attributes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excludable: BTreeMap<String, Vec<Option<String>>>,
-    /// Of protected attributes with a guarantee that goes by a taxonomy, which one.
+    /// Digests of the taxonomies of protected attributes, where a guarantee uses them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub taxonomies: BTreeMap<String, String>,
 }
 
-/// A rule that a release promised.
+/// Rule that a release promised.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ActiveRule {
-    /// Where its specification stated it; `None` for one that follows from a dependency.
+    /// The pointer into its specification; `None` for a rule that follows from a dependency.
     pub pointer: Option<String>,
     /// The quasi-identifiers.
     pub quasi_identifiers: Vec<String>,
-    /// The sensitive attribute; of a combination one of them.
+    /// The sensitive attribute; for a combination one of its attributes.
     pub sensitive: String,
-    /// All attributes of a combination of which only the joint value is protected; empty otherwise.
+    /// The attributes of a combination whose joint value is protected; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub combination: Vec<String>,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
-    /// Values of the sensitive attribute that an insider can rule out.
+    /// Excluded values of the sensitive attribute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excludable: Vec<Option<String>>,
-    /// The taxonomy that the bound goes by, where it does.
+    /// The digest of the taxonomy, where the bound uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<String>,
 }
 
-/// Where the rows of a table are that was published elsewhere, and entered.
+/// Location of the rows of an external table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ExternalRowsRef {
-    /// The dataset that holds them, if one does.
+    /// The dataset with the rows, if there is one.
     pub dataset: Option<Uuid>,
-    /// The labels of each attribute that is published generalized; `None` is the missing value.
+    /// The labels of each generalized attribute; `None` is the missing value.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
 }
 
-/// Everything the ledger holds of the same people.
+/// All disclosures and active rules of the same data subjects.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EarlierDisclosures {
-    /// Disclosures, each with the release it belongs to.
+    /// Disclosures, each with its release.
     pub disclosures: Vec<(Uuid, Disclosure)>,
-    /// Standing rules, each with the release that promised it.
+    /// Active rules, each with the release that promised it.
     pub rules: Vec<(Uuid, ActiveRule)>,
-    /// Of the disclosures that were entered, by id, where their rows are.
-    pub entered: BTreeMap<Uuid, ExternalRowsRef>,
-    /// What was read back of the releases that a new one names, to be joined with it.
-    pub beside: EarlierReleases,
-    /// What was stated of their attributes.
+    /// Locations of the rows of external tables, by release.
+    pub external: BTreeMap<Uuid, ExternalRowsRef>,
+    /// The earlier releases that a sequential release names, as they were read back.
+    pub releases: EarlierReleases,
+    /// The declared identities of attributes.
     pub identities: AttributeIdentities,
 }
 
 impl EarlierDisclosures {
-    /// The names of attributes in disclosures and rules, as they come, some of them often.
+    /// The names of attributes in disclosures and rules, in any order, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let of_disclosures = self.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
         let of_rules = self
@@ -131,46 +134,51 @@ impl EarlierDisclosures {
     }
 }
 
-/// Why a release may not stand beside earlier ones.
+/// Reason why a release must not be published together with earlier ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CompositionViolation {
-    /// The rule that would break: its release (`None`: the new one) and pointer.
+    /// The violated rule, as its release (`None` for the new one) and pointer.
     pub rule: (Option<Uuid>, Option<String>),
-    /// The earlier release that stands in the way.
+    /// The earlier release in conflict.
     pub release: Uuid,
-    /// A path from known attributes to the sensitive one: release (`None`: the new one), table, the attributes through which
-    /// the path enters it. Empty when the reason is a second bucketization.
+    /// A path from known attributes to the sensitive one; empty for reasons such as a second bucketization.
+    ///
+    /// A step is a release (`None` for the new one), a table, and the attributes through which the path enters it.
+    ///
+    /// Empty for other reasons, such as a second bucketization.
     pub path: Vec<(Option<Uuid>, String, Vec<String>)>,
     /// The reason in words.
     pub detail: String,
 }
 
-/// Together, the releases have more attributes than one check can hold.
+/// Error: all releases together have more attributes than one check can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyAttributesError(pub usize);
 
-/// What the ledger keeps of the taxonomy of an attribute, where a bound goes by it.
+/// The digest of an attribute's taxonomy, where a guarantee uses it.
 #[must_use]
 pub fn taxonomy_of(attribute: Attr, guarantee: Guarantee, taxonomies: &[DeclaredTaxonomy]) -> Option<String> {
-    let stated =
-        taxonomies.iter().find(|stated| stated.attribute == attribute).filter(|_| aside::uses_taxonomy(guarantee));
-    stated.map(|stated| digest(&stated.tree))
+    let declared = taxonomies
+        .iter()
+        .find(|declared| declared.attribute == attribute)
+        .filter(|_| exclusions::uses_taxonomy(guarantee));
+    declared.map(|declared| digest(&declared.tree))
 }
 
 fn digest(tree: &Taxonomy) -> String {
     tree.digest().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the ledger will keep of a publication, `names` being the dataset's names of its attributes.
+/// The disclosures of a publication; `names` are the dataset names of its attributes.
 #[must_use]
 pub fn disclosures(
     publication: &Publication,
     names: &[String],
     (excludable, taxonomies): (&[ExcludedValues], &[DeclaredTaxonomy]),
 ) -> Vec<Disclosure> {
-    let aside = |protected: AttrSet| {
-        let of = excludable.iter().filter(move |stated| protected.contains(stated.attribute));
-        of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
+    let excludable = |protected: AttrSet| {
+        let of = excludable.iter().filter(move |excluded| protected.contains(excluded.attribute));
+        of.map(|excluded| (names[excluded.attribute.index()].clone(), excluded.values.clone())).collect()
     };
     let along = |guard: &TableGuard| {
         let of = |attr: Attr| {
@@ -180,7 +188,7 @@ pub fn disclosures(
         guard.protects.attributes().iter().filter_map(of).collect()
     };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
-    let keep = |protection: &TableProtection| match protection {
+    let recorded = |protection: &TableProtection| match protection {
         TableProtection::Plain => RecordedProtection::Plain,
         TableProtection::Exclusive => RecordedProtection::Exclusive,
         TableProtection::Guarding(guards) => RecordedProtection::Guarding(
@@ -191,29 +199,30 @@ pub fn disclosures(
                     sensitive: named(guard.protects.attributes()),
                     joint: matches!(guard.protects, Protected::Joint(_)),
                     guarantees: guard.guarantees.clone(),
-                    excludable: aside(guard.protects.attributes()),
+                    excludable: excludable(guard.protects.attributes()),
                     taxonomies: along(guard),
                 })
                 .collect(),
         ),
     };
-    // slicing leaves no row out, whatever stands beside what it protects
+    // slicing suppresses no rows
     let is_sliced = matches!(publication.method_details, MethodDetails::Slicing { .. });
     let tables = publication.tables.iter();
     tables
         .map(|table| Disclosure {
             table: table.name.0.clone(),
             attributes: named(table.attributes()),
-            protection: keep(&table.protection),
-            partial: publication.suppressed > 0 || (!is_sliced && knows_beside(table)),
+            protection: recorded(&table.protection),
+            partial: publication.suppressed > 0 || (!is_sliced && knows_attribute_of_protected_part(table)),
             unproven: None,
         })
         .collect()
 }
 
-/// Whether a guard of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
-/// and that they do not tells of the data.
-fn knows_beside(table: &PublishedTable) -> bool {
+/// Whether a guard of a bucketized table knows attributes that share a part with a protected one.
+///
+/// Such a table may lack rows, and whether it does depends on the data.
+fn knows_attribute_of_protected_part(table: &PublishedTable) -> bool {
     let TableProtection::Guarding(guards) = &table.protection else { return false };
     let parts = table
         .parts
@@ -280,8 +289,8 @@ mod tests {
         EarlierDisclosures {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
-            entered: BTreeMap::new(),
-            beside: EarlierReleases::default(),
+            external: BTreeMap::new(),
+            releases: EarlierReleases::default(),
             identities: AttributeIdentities::default(),
         }
     }
@@ -291,13 +300,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_earlier_is_in_nothings_way() {
+    fn check_without_earlier_disclosures_passes() {
         let union = LedgerUnion::new(&names("age zip"), &EarlierDisclosures::default()).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
     }
 
     #[test]
-    fn a_plain_table_that_closes_a_path_is_refused_with_the_path() {
+    fn check_plain_table_that_closes_a_path_names_it() {
         let earlier = earlier(&[plain("t1", "age ward")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         let violations = union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err();
@@ -309,21 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_leaves_the_guardian_alone_is_admitted() {
+    fn check_table_without_sensitive_attribute_passes() {
         let earlier = earlier(&[guarding("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("age ward sex"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
-    fn the_sensitive_attribute_raw_beside_its_buckets_is_refused() {
+    fn check_exact_sensitive_attribute_is_a_conflict() {
         let earlier = earlier(&[guarding("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err().len(), 1);
     }
 
     #[test]
-    fn a_second_bucketization_is_refused_even_when_nothing_is_shared() {
+    fn check_second_bucketization_is_a_conflict() {
         let earlier = earlier(&[guarding("t1", "age", "disease")], &[rule("age", "disease")]);
         let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
@@ -339,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsealed_table_tolerates_no_other_that_shares_an_attribute() {
+    fn check_attribute_of_exclusive_table_is_a_conflict() {
         let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "age ward") };
         let union = LedgerUnion::new(&names("ward sex"), &earlier(&[exclusive], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[], &[]).is_err());
@@ -347,25 +356,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_joined_with_an_unsealed_table_tolerates_no_other() {
+    fn check_attribute_of_joined_exclusive_table_is_a_conflict() {
         let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "name job") };
         let mut earlier = earlier(&[plain("t1", "job disease"), plain("t1", "town"), exclusive], &[]);
         for (at, (release, _)) in earlier.disclosures.iter_mut().enumerate() {
             *release = Uuid::from_u128(at as u128);
         }
         let union = LedgerUnion::new(&names("disease town year"), &earlier).unwrap();
-        // whoever joins the first two joins the new one, too
+        // a join of the first two extends to the new one
         let violations = union.check(&[raw(&[0, 2])], &[], &[]).unwrap_err();
         assert_eq!(violations[0].release, Uuid::from_u128(0));
         assert_eq!(union.check(&[raw(&[1, 2])], &[], &[]), Ok(()));
-        // nothing was proved of what was published without proof
+        // without a proof there is no promise about the join
         earlier.disclosures[2].1.unproven = Some("for a test".to_owned());
         let union = LedgerUnion::new(&names("disease town year"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
-    fn an_unsealed_table_tolerates_none_that_tells_what_it_has() {
+    fn check_determinant_of_exclusive_table_is_a_conflict() {
         let exclusive = Disclosure { protection: RecordedProtection::Exclusive, ..plain("t1", "age ward") };
         let mut union = LedgerUnion::new(&names("room sex ward"), &earlier(&[exclusive], &[])).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
@@ -377,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overview_names_the_pairs_that_would_be_refused() {
+    fn conflicting_pairs_lists_pairs_that_close_a_path() {
         let (t1, t2) = (guarding("t1", "age ward", "disease"), plain("t2", "ward sex"));
         let mut identities = AttributeIdentities::default();
         assert_eq!(shared_attributes(&identities, &t1, &t2), names("ward"));
@@ -385,7 +394,7 @@ mod tests {
         assert_eq!(shared_attributes(&identities, &t1, &t2), names("age ward"));
         let all = names("age ward disease sex town");
         let refused = conflicting_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
-        // whatever leads around the buckets: age - ward - sex, then disease; a town tells of neither yet
+        // a path leads around the buckets by age - ward - sex, then disease; a town has no path yet
         let pairs =
             ["age disease", "ward disease", "disease sex"].map(|pair| <[String; 2]>::try_from(names(pair)).unwrap());
         assert_eq!(refused, pairs);
@@ -393,24 +402,24 @@ mod tests {
     }
 
     #[test]
-    fn a_joint_value_stays_together_and_in_one_table() {
+    fn check_part_of_a_joint_value_is_a_conflict() {
         let mut disclosed = guarding("t1", "age ward", "disease drug");
         if let RecordedProtection::Guarding(guards) = &mut disclosed.protection {
             guards[0].joint = true;
         }
         let promised = ActiveRule { combination: names("disease drug"), ..rule("age", "disease") };
-        // as it is kept
+        // the stored form
         let kept = serde_json::to_value(&promised).unwrap();
         assert_eq!(serde_json::from_value::<ActiveRule>(kept.clone()).unwrap(), promised);
         assert!(serde_json::to_value(rule("age", "disease")).unwrap().get("combination").is_none());
         let union = LedgerUnion::new(&names("age ward sex disease"), &earlier(&[disclosed], &[promised])).unwrap();
         assert!(union.rules.is_empty() && union.schemas[0].guards.len() == 1);
         assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
-        for beside in [raw(&[3]), raw(&[2, 3])] {
-            let violations = union.check(&[beside], &[], &[]).unwrap_err();
+        for table in [raw(&[3]), raw(&[2, 3])] {
+            let violations = union.check(&[table], &[], &[]).unwrap_err();
             assert!(violations[0].detail.contains("disease, drug"), "{}", violations[0].detail);
         }
-        // what is bucketized in a combination is bucketized
+        // an attribute of a bucketized combination is bucketized
         let guarantee = Guarantee::LDiversity { l: 2 };
         let guard = Guard { known: AttrSet::one(Attr(2)), protects: Protected::Attribute(Attr(3)), guarantee };
         let again = TableSchema { attributes: guard.known.with(Attr(3)), guards: vec![guard] };
@@ -418,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_lacks_rows_shares_no_attribute() {
+    fn check_attribute_of_partial_table_is_a_conflict() {
         let partial = Disclosure { partial: true, ..guarding("t1", "age ward", "disease") };
         let kept = serde_json::to_value(&partial).unwrap();
         assert_eq!(serde_json::from_value::<Disclosure>(kept).unwrap(), partial);

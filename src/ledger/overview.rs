@@ -1,4 +1,4 @@
-//! What a series looks like: which of its tables share attributes, and what may not be published beside them.
+//! Overview of a series: shared attributes of tables, and pairs of attributes in conflict.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,9 @@ use super::{AttributeIdentities, Disclosure, EarlierDisclosures, LedgerUnion, To
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::TableSchema;
 
-/// The attributes that two disclosed tables share, as the first lists them; also under other names, and where one is computed from what
-/// the other has.
+/// The attributes that two disclosed tables share, in the order of the first.
+///
+/// Also by other names, and where an attribute is computed from one of the other table.
 #[must_use]
 pub fn shared_attributes(identities: &AttributeIdentities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
     let roots: BTreeSet<&str> = b.attributes.iter().flat_map(|name| identities.roots(name)).collect();
@@ -15,8 +16,9 @@ pub fn shared_attributes(identities: &AttributeIdentities, a: &Disclosure, b: &D
     a.attributes.iter().filter(counts).cloned().collect()
 }
 
-/// The pairs of `names` whose exact values, published side by side, would not be admitted beside everything earlier: they would break
-/// a protection rule, or stand beside a table that tolerates no other. What follows from dependencies in the data is not looked at.
+/// The pairs of `names` whose exact values in one table would conflict with earlier disclosures.
+///
+/// Does not examine dependencies in the data.
 ///
 /// # Errors
 /// [`TooManyAttributesError`]

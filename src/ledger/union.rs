@@ -1,11 +1,11 @@
-//! Everything earlier beside a new release, in the attributes of its job.
+//! The union of all earlier disclosures and a new release, in the attributes of its job.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::aside::{ExcludedBySpec, UnionExclusions};
-use super::meeting::{reached, told_by};
+use super::exclusions::{ExcludedBySpec, UnionExclusions};
+use super::meeting::{determined_by, reached};
 use super::{
     ActiveRule, AttributeIdentities, CompositionViolation, Disclosure, EarlierDisclosures, RecordedGuard,
     RecordedProtection, TooManyAttributesError, digest,
@@ -16,25 +16,25 @@ use crate::privacy::{
 };
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, Protected};
 
-/// Why nothing stands beside a table that a sequential release was made against.
-const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an exclusive one, of whose join something was promised,";
+/// Reason why no table may share an attribute with a table of a sequential join.
+const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an exclusive one, whose join has a promise,";
 
-/// So many rules may follow from a rule.
+/// Maximal number of rules that follow from one rule.
 const MAX_FOLLOWED: usize = 10_000;
 
-/// The attributes that names stand for, in the attributes of a job.
+/// Positions of named attributes among the attributes of a job and of the ledger.
 #[derive(Clone, Debug, Default)]
 struct AttributePositions {
     names: Vec<String>,
     identities: AttributeIdentities,
-    /// Per attribute the places that have it: those of the job may be several.
+    /// The positions of each attribute; a job may have several for one.
     exact: HashMap<String, AttrSet>,
-    /// Per attribute the places of whatever counts as it, too.
+    /// The positions of each attribute, and of all attributes that count as it.
     related: HashMap<String, AttrSet>,
 }
 
 impl AttributePositions {
-    /// The attributes of a job first, then all others that the ledger names.
+    /// Positions for the attributes of a job, followed by all others of the ledger.
     fn new(names: &[String], earlier: &EarlierDisclosures) -> Result<Self, TooManyAttributesError> {
         let identities = earlier.identities.clone();
         let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
@@ -69,12 +69,12 @@ impl AttributePositions {
         Ok(places)
     }
 
-    /// What a name stands for.
+    /// The positions of a name.
     fn exact(&self, name: &str) -> AttrSet {
         self.exact.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
     }
 
-    /// What counts as it, too.
+    /// The positions of a name, and of all attributes that count as it.
     fn related(&self, name: &str) -> AttrSet {
         self.related.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
     }
@@ -88,64 +88,76 @@ impl AttributePositions {
     }
 }
 
-/// An earlier table, beside its schema.
+/// An earlier table, in parallel to its schema.
 #[derive(Clone, Debug)]
 struct EarlierTable {
     release: Uuid,
     name: String,
-    /// Why no other table may share an attribute with it.
+    /// The reason why no other table may share an attribute with it.
     alone: Option<&'static str>,
-    /// What its buckets or classes protect, and whatever counts as that.
+    /// The attributes that its buckets or classes protect, and those that count as them.
     bucketized: AttrSet,
-    /// Whether it keeps what it promises as long as nothing else is joined with it, over others neither.
+    /// Whether its guarantee holds only while no other table joins with it, directly or by other tables.
     on_join: bool,
 }
 
-/// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own. Equal disclosures
-/// are one: a ledger grows with every night, and what there is to judge does not.
+/// Earlier disclosures in the attributes of a new job.
+///
+/// Attributes that the job does not use follow its own.
+///
+/// Equal disclosures count once: a nightly release adds to the ledger, but not to the work of the check.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerUnion {
     places: AttributePositions,
-    /// The earlier tables.
+    /// The schemas of the earlier tables.
     pub schemas: Vec<TableSchema>,
-    /// The rules that stand, but for those that protect joint values.
+    /// The active rules, without those that protect joint values.
     pub rules: Vec<PrivacyRule>,
     tables: Vec<EarlierTable>,
-    /// What can be ruled out, per guard of each earlier table, per protection rule, and of the attributes of the new release.
-    aside: UnionExclusions,
-    /// All rules that stand.
+    /// Annotations of guards, active rules, and attributes of the new release.
+    exclusions: UnionExclusions,
+    /// All active rules.
     protection: Vec<(Uuid, Option<String>, RuleDemand)>,
-    /// What follows from protection rules by dependencies: combinations, of which one attribute must be protected.
+    /// The combinations that must stay protected by dependencies; one protected attribute of each suffices.
     followed: Vec<(Uuid, Option<String>, RuleDemand)>,
-    /// Standing rules from which more follows than is looked at: nothing can be judged beside them.
+    /// Active rules from which too many others follow; with them no release passes the check.
     unfollowed: Vec<(Uuid, Option<String>)>,
-    /// Dependencies on attributes that the new release does not have.
-    beyond: Vec<Dependency>,
-    /// All dependencies that are taken to be known: tables are joined by what their attributes tell, too.
+    /// The dependencies on attributes that the new release lacks.
+    extra: Vec<Dependency>,
+    /// All dependencies of the adversary; they also join tables.
     known: Vec<Dependency>,
-    /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
+    /// The earlier releases of the sequential join, whose requirements cover tables with common attributes.
     joined: BTreeSet<Uuid>,
-    /// Sensitive attributes, of an earlier and of the new release, of which one tells the other.
+    /// Pairs of sensitive attributes, of an earlier and of the new release, that predict each other.
     linked: BTreeSet<(Attr, Attr)>,
 }
 
+/// A release to be checked.
+#[derive(Clone, Copy)]
+struct NewRelease<'a> {
+    tables: &'a [TableSchema],
+    /// Indexes of tables that must not share an attribute with an earlier one, with their property in words.
+    exclusive: &'a [(usize, &'a str)],
+    rules: &'a [(Option<String>, RuleDemand)],
+}
+
 impl LedgerUnion {
-    /// Maps what the ledger holds onto the attributes `names` of a new job.
+    /// Maps the ledger onto the attributes `names` of a new job.
     ///
     /// # Errors
-    /// [`TooManyAttributesError`] when all releases together have more than a set can hold.
+    /// [`TooManyAttributesError`] when all releases together have too many attributes.
     pub fn new(names: &[String], earlier: &EarlierDisclosures) -> Result<Self, TooManyAttributesError> {
-        // what an earlier table keeps only while it stands alone no requirement speaks for
-        let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
+        // requirements do not cover a guarantee that holds only for a table by itself
+        let releases = earlier.releases.releases.iter().filter(|release| !release.alone);
         let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok());
-        // rows that are missing from it would be told from the others
+        // a join with another table reveals the missing rows
         let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
         let joined = joined.filter(|release| !lacks_rows(release)).collect();
         let mut union = Self { places: AttributePositions::new(names, earlier)?, joined, ..Self::default() };
         let mut seen = HashSet::new();
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.places.set(&disclosure.attributes);
-            // of two tables that are alike, one may be joined and the other not
+            // of two equal tables, one may be joined and the other not
             let joined = union.joined.contains(release).then_some(release);
             let unproven = disclosure.unproven.is_some();
             if seen.insert((attributes, &disclosure.protection, disclosure.partial, unproven, joined)) {
@@ -171,7 +183,7 @@ impl LedgerUnion {
         for guard in recorded {
             let known = self.places.set(&guard.quasi_identifiers);
             bucketized = bucketized.union(self.places.set(&guard.sensitive));
-            // what only counts as a protected attribute is not protected by its buckets
+            // buckets do not protect attributes that only count as the protected one
             let exact = guard.sensitive.iter().map(|name| (Some(name), self.places.exact(name)));
             let protected: Vec<(Option<&String>, Protected)> = match guard.joint {
                 true => {
@@ -186,16 +198,16 @@ impl LedgerUnion {
             };
             for (name, protects) in protected {
                 let excluded = name.and_then(|name| guard.excludable.get(name)).into_iter().flatten();
-                let aside = ExcludedBySpec {
+                let annotations = ExcludedBySpec {
                     excluded: excluded.cloned().collect(),
                     taxonomy: name.and_then(|name| guard.taxonomies.get(name)).cloned(),
                 };
-                of_guards.extend(guard.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
+                of_guards.extend(guard.guarantees.iter().map(|guarantee| annotations.under(*guarantee)));
                 guards.extend(guard.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
             }
         }
         self.schemas.push(TableSchema { attributes, guards });
-        self.aside.guards.push(of_guards);
+        self.exclusions.guards.push(of_guards);
         let alone = match (&disclosure.protection, disclosure.partial) {
             (_, true) => Some("lacks some rows"),
             (RecordedProtection::Exclusive, false) => Some("is exclusive"),
@@ -211,7 +223,7 @@ impl LedgerUnion {
             || ExcludedBySpec { excluded: rule.excludable.iter().cloned().collect(), taxonomy: rule.taxonomy.clone() };
         let combination = self.places.set(&rule.combination);
         let protected: Vec<AttrSet> = match combination.is_empty() {
-            // whatever counts as it is protected as it is
+            // attributes that count as the sensitive one are protected like it
             true => self.places.related(&rule.sensitive).iter().map(AttrSet::one).collect(),
             false => vec![combination.union(self.places.related(&rule.sensitive))],
         };
@@ -222,50 +234,55 @@ impl LedgerUnion {
             }
             let demand = RuleDemand { known, protects, guarantee: rule.guarantee };
             self.protection.push((release, rule.pointer.clone(), demand));
-            self.aside.rules.push(values());
+            self.exclusions.rules.push(values());
         }
     }
 
-    /// All attributes: those of the job, and behind them what else the ledger names.
+    /// All attributes: those of the job, then the others of the ledger.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.places.names
     }
 
-    /// The attribute that a name stands for.
+    /// The attribute of a name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<Attr> {
         self.places.exact(name).iter().next()
     }
 
-    /// What earlier buckets and classes protect.
+    /// The attributes that earlier buckets and classes protect.
     #[must_use]
     pub fn bucketized(&self) -> AttrSet {
         self.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.bucketized))
     }
 
-    /// Takes into account that of two attributes, the first of which an earlier release protects, one tells the other.
+    /// Records that attributes of an earlier and of the new release predict each other.
+    ///
+    /// The earlier release protects its attribute.
     pub fn link(&mut self, earlier: Attr, new: Attr) {
         self.linked.insert((earlier, new));
     }
 
-    /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
-    pub fn set_aside(&mut self, excludable: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
+    /// Records the excluded values of the new release, and the taxonomies of its guarantees.
+    pub fn set_exclusions(&mut self, excludable: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
         for ExcludedValues { attribute, values } in excludable {
-            self.aside.new.entry(*attribute).or_default().excluded = values.iter().cloned().collect();
+            self.exclusions.new.entry(*attribute).or_default().excluded = values.iter().cloned().collect();
         }
         for DeclaredTaxonomy { attribute, tree } in taxonomies {
-            self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
+            self.exclusions.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
         }
     }
 
-    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a protection
-    /// rule protects is to stay protected too. Those of `beyond` concern attributes that the new release does not have.
-    pub fn assume(&mut self, dependencies: &[Dependency], beyond: &[Dependency]) {
-        let dependencies = &[dependencies, beyond].concat();
+    /// Records the dependencies of the adversary.
+    ///
+    /// A determinant of a protected attribute must stay protected too.
+    ///
+    /// `extra` are dependencies on attributes that the new release lacks.
+    pub fn assume(&mut self, dependencies: &[Dependency], extra: &[Dependency]) {
+        let dependencies = &[dependencies, extra].concat();
         self.known.clone_from(dependencies);
-        if !beyond.is_empty() {
-            self.beyond.clone_from(dependencies);
+        if !extra.is_empty() {
+            self.extra.clone_from(dependencies);
         }
         for (release, pointer, demand) in &self.protection {
             match follow(demand, dependencies) {
@@ -277,123 +294,157 @@ impl LedgerUnion {
         }
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
-    /// beside which no earlier one may share an attribute, and what they would be.
+    /// Checks new tables, under the new rules with their pointers, together with all earlier disclosures.
+    ///
+    /// `exclusive` lists tables by index that must not share an attribute with an earlier one, with their property in
+    /// words.
     ///
     /// # Errors
-    /// Every violation.
+    /// All conflicts with earlier releases.
     pub fn check(
         &self,
         tables: &[TableSchema],
         alone: &[(usize, &str)],
         rules: &[(Option<String>, RuleDemand)],
     ) -> Result<(), Vec<CompositionViolation>> {
-        let Some(first) = self.tables.first() else { return Ok(()) };
-        let first_release = first.release;
+        if self.tables.is_empty() {
+            return Ok(());
+        }
+        let release = NewRelease { tables, exclusive: alone, rules };
+        let closures_of_new: Vec<AttrSet> =
+            tables.iter().map(|new| determined_by(new.attributes, &self.known)).collect();
+        let closures_of_earlier = self.closures_of_earlier();
+        let bound = self.bound(&closures_of_earlier);
         let mut violations = Vec::new();
-        let sensitive: Vec<AttrSet> = tables.iter().map(protected).collect();
-        let told_of_new: Vec<AttrSet> = tables.iter().map(|new| told_by(new.attributes, &self.known)).collect();
-        let told_of_earlier = self.told_of_earlier();
-        let bound = self.bound(&told_of_earlier);
-        for (at, (EarlierTable { release, name: table, alone: earlier_alone, bucketized, .. }, schema)) in
-            self.tables.iter().zip(&self.schemas).enumerate()
-        {
-            for (index, new) in tables.iter().enumerate() {
-                let meets = told_of_earlier[at].meets(told_of_new[index]);
-                let twice = bucketized.intersection(sensitive[index]);
-                let told =
-                    || self.told(*bucketized, sensitive[index]).filter(|_| schema.attributes.meets(new.attributes));
-                if let Some(twice) = twice.iter().next() {
-                    let detail = format!(
-                        "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
-                        self.places.names[twice.index()]
-                    );
-                    violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if let Some((before, now)) = told() {
-                    let [before, now] = [before, now].map(|attr| &self.places.names[attr.index()]);
-                    let detail = format!(
-                        "{before}, which table {table} of the release protects, and {now} tell each other, and both tables share \
-                         attributes: the buckets of one narrow down those of the other"
-                    );
-                    violations.push(self.without_path(*release, rules, None, detail));
-                } else if self.joined.contains(release) {
-                    // judged on the join
-                } else if let Some(why) =
-                    earlier_alone.or_else(|| bound[at].then_some(JOINED_ELSEWHERE_DETAIL)).filter(|_| meets)
-                {
-                    let how = how(schema.attributes, new.attributes);
-                    let detail = format!("table {table} of the release {why} and {how} table t{}", index + 1);
-                    violations.push(self.without_path(*release, rules, None, detail));
-                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index).filter(|_| meets) {
-                    let how = how(new.attributes, schema.attributes);
-                    let detail = format!("table t{} {why} and {how} table {table} of the release", index + 1);
-                    violations.push(self.without_path(*release, rules, None, detail));
-                }
+        for (earlier, closure) in closures_of_earlier.iter().enumerate() {
+            for (new, closure_of_new) in closures_of_new.iter().enumerate() {
+                let can_join = closure.meets(*closure_of_new);
+                violations.extend(self.table_conflict(&release, earlier, new, can_join, bound[earlier]));
             }
         }
-        violations.extend(self.unjoined(&told_of_new, &told_of_earlier, rules));
-        let all: Vec<TableSchema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let nothing = ExcludedBySpec::default();
-        let judge = |demand: &RuleDemand, aside: &ExcludedBySpec| {
-            privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand)
+        violations.extend(self.unjoined(&closures_of_new, &closures_of_earlier, rules));
+        violations.extend(self.rule_conflicts(&release));
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    /// The conflict of an earlier and a new table, by their indexes, that no path is needed for.
+    fn table_conflict(
+        &self,
+        release: &NewRelease<'_>,
+        earlier: usize,
+        new: usize,
+        can_join: bool,
+        is_bound: bool,
+    ) -> Option<CompositionViolation> {
+        let (schema, table) = (&self.schemas[earlier], &self.tables[earlier]);
+        let (name, attributes) = (&table.name, release.tables[new].attributes);
+        let sensitive = protected(&release.tables[new]);
+        let conflict =
+            |attr: Option<Attr>, detail: String| Some(self.without_path(table.release, release.rules, attr, detail));
+        if let Some(twice) = table.bucketized.intersection(sensitive).iter().next() {
+            let attribute = &self.places.names[twice.index()];
+            let detail = format!(
+                "{attribute} was bucketized before, in table {name} of the release; buckets drawn a second time over the same people can be intersected"
+            );
+            return conflict(Some(twice), detail);
+        }
+        let linked = self.linked_pair(table.bucketized, sensitive).filter(|_| schema.attributes.meets(attributes));
+        if let Some((before, now)) = linked {
+            let [before, now] = [before, now].map(|attr| &self.places.names[attr.index()]);
+            let detail = format!(
+                "{before}, which table {name} of the release protects, and {now} predict each other, and both tables share \
+                 attributes: the buckets of one narrow down those of the other"
+            );
+            return conflict(None, detail);
+        }
+        // the requirements on the join cover joined releases
+        if self.joined.contains(&table.release) || !can_join {
+            return None;
+        }
+        if let Some(why) = table.alone.or_else(|| is_bound.then_some(JOINED_ELSEWHERE_DETAIL)) {
+            let how = how(schema.attributes, attributes);
+            return conflict(None, format!("table {name} of the release {why} and {how} table t{}", new + 1));
+        }
+        let (_, why) = release.exclusive.iter().find(|(of, _)| *of == new)?;
+        let how = how(attributes, schema.attributes);
+        conflict(None, format!("table t{} {why} and {how} table {name} of the release", new + 1))
+    }
+
+    /// The conflicts with active, derived and new rules.
+    fn rule_conflicts(&self, release: &NewRelease<'_>) -> Vec<CompositionViolation> {
+        let Some(first) = self.tables.first() else { return Vec::new() };
+        let all: Vec<TableSchema> = release.tables.iter().chain(&self.schemas).cloned().collect();
+        let none = ExcludedBySpec::default();
+        let judge = |demand: &RuleDemand, annotations: &ExcludedBySpec| {
+            privacy::judge_demand(&self.exclusions.serving(&all, demand, annotations), demand)
         };
-        let violated = |demand: &RuleDemand| matches!(judge(demand, &nothing), RuleStatus::Violated(_));
-        // of what follows, one attribute that is protected is enough, or the joint value
-        let open = |demand: &RuleDemand| {
+        let is_violated = |demand: &RuleDemand| matches!(judge(demand, &none), RuleStatus::Violated(_));
+        // of a derived combination, one protected attribute suffices, or the joint value
+        let is_open = |demand: &RuleDemand| {
             let single = |attr| RuleDemand { protects: AttrSet::one(attr), ..*demand };
-            violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
+            is_violated(demand) && demand.protects.iter().map(single).all(|single| is_violated(&single))
         };
-        let followed = self.followed.iter().filter(|(_, _, demand)| open(demand));
+        let followed = self.followed.iter().filter(|(_, _, demand)| is_open(demand));
         let earlier =
-            self.protection.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
-        let earlier =
-            earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
-        let aside = |demand: &RuleDemand| self.aside.of_new(demand.protects, demand.guarantee);
-        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
+            self.protection.iter().zip(&self.exclusions.rules).chain(followed.map(|followed| (followed, &none)));
+        let earlier = earlier
+            .map(|((release, pointer, demand), annotations)| (Some(*release), pointer, *demand, annotations.clone()));
+        let annotations = |demand: &RuleDemand| self.exclusions.of_new(demand.protects, demand.guarantee);
+        let new = release.rules.iter().map(|(pointer, demand)| (None, pointer, *demand, annotations(demand)));
         let mut unfollowed = self.unfollowed.clone();
-        let mut beyond = Vec::new();
-        for (pointer, demand) in rules {
-            match follow(demand, &self.beyond) {
+        let mut extra = Vec::new();
+        for (pointer, demand) in release.rules {
+            match follow(demand, &self.extra) {
                 Ok(demands) => {
-                    let demands = demands.into_iter().filter(&open);
-                    beyond.extend(demands.map(|demand| (None, pointer, demand, ExcludedBySpec::default())));
+                    let demands = demands.into_iter().filter(&is_open);
+                    extra.extend(demands.map(|demand| (None, pointer, demand, ExcludedBySpec::default())));
                 }
-                Err(ExpansionError) => unfollowed.push((first_release, pointer.clone())),
+                Err(ExpansionError) => unfollowed.push((first.release, pointer.clone())),
             }
         }
-        violations.extend(unfollowed.into_iter().map(|(release, pointer)| {
+        let unfollowed = unfollowed.into_iter().map(|(release, pointer)| {
             let detail =
                 format!("dependencies lead from the rule to more than {MAX_FOLLOWED} others, and cannot be followed");
             CompositionViolation { rule: (Some(release), pointer), release, path: Vec::new(), detail }
-        }));
-        for (release, pointer, demand, aside) in earlier.chain(new).chain(beyond) {
-            let RuleStatus::Violated(violation) = judge(&demand, &aside) else { continue };
-            let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
-                None => (None, format!("t{}", table + 1), self.places.named(via)),
-                Some(earlier) => {
-                    let earlier = &self.tables[earlier];
-                    (Some(earlier.release), earlier.name.clone(), self.places.named(via))
-                }
-            };
-            let path: Vec<_> = violation.path.iter().map(step).collect();
-            let in_the_way = path.iter().find_map(|step| step.0).or(release).unwrap_or(first_release);
+        });
+        let mut violations: Vec<CompositionViolation> = unfollowed.collect();
+        for (rule_release, pointer, demand, annotations) in earlier.chain(new).chain(extra) {
+            let RuleStatus::Violated(violation) = judge(&demand, &annotations) else { continue };
+            let path: Vec<_> = violation.path.iter().map(|step| self.path_step(release, *step)).collect();
             let detail = format!(
-                "whoever knows {} could reach {} through the tables of both releases",
+                "an adversary who knows {} could reach {} through the tables of both releases",
                 self.places.named(violation.reaching).join(", "),
                 self.places.named(demand.protects).join(", ")
             );
+            let in_conflict = path.iter().find_map(|step| step.0).or(rule_release).unwrap_or(first.release);
             violations.push(CompositionViolation {
-                rule: (release, pointer.clone()),
-                release: in_the_way,
+                rule: (rule_release, pointer.clone()),
+                release: in_conflict,
                 path,
                 detail,
             });
         }
-        if violations.is_empty() { Ok(()) } else { Err(violations) }
+        violations
     }
 
-    /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
-    /// too, and no requirement was looked at with them.
+    /// A step of a path: the release (`None` for the new one), the table, and the attributes through which the path enters it.
+    fn path_step(
+        &self,
+        release: &NewRelease<'_>,
+        (table, via): (usize, AttrSet),
+    ) -> (Option<Uuid>, String, Vec<String>) {
+        match table.checked_sub(release.tables.len()) {
+            None => (None, format!("t{}", table + 1), self.places.named(via)),
+            Some(earlier) => {
+                let earlier = &self.tables[earlier];
+                (Some(earlier.release), earlier.name.clone(), self.places.named(via))
+            }
+        }
+    }
+
+    /// Conflicts of tables that a chain of joins connects with the new release.
+    ///
+    /// No requirement of a sequential release covers them.
     fn unjoined(
         &self,
         new: &[AttrSet],
@@ -403,39 +454,40 @@ impl LedgerUnion {
         if self.joined.is_empty() {
             return Vec::new();
         }
-        let own = new.iter().fold(AttrSet::EMPTY, |all, told| all.union(*told));
+        let own = new.iter().fold(AttrSet::EMPTY, |all, closure| all.union(*closure));
         let found = reached(earlier, own);
         let others = (0..earlier.len())
             .filter(|&at| found[at] && !self.joined.contains(&self.tables[at].release) && !earlier[at].meets(own));
         let violation = |at: usize| {
             let EarlierTable { release, name, .. } = &self.tables[at];
             let detail = format!(
-                "table {name} of the release would be joined with those that the new one is made against, and is none of them"
+                "table {name} of the release would join with the earlier releases of the new one, and is none of them"
             );
             self.without_path(*release, rules, None, detail)
         };
         others.map(violation).collect()
     }
 
-    /// What each earlier table tells.
-    fn told_of_earlier(&self) -> Vec<AttrSet> {
-        self.schemas.iter().map(|schema| told_by(schema.attributes, &self.known)).collect()
+    /// The closure of the attributes of each earlier table.
+    fn closures_of_earlier(&self) -> Vec<AttrSet> {
+        self.schemas.iter().map(|schema| determined_by(schema.attributes, &self.known)).collect()
     }
 
-    /// The earlier tables, by what they tell, that stand on a join with an exclusive one of another release: a further table would be
-    /// joined with both, and what was promised of their join says nothing of that.
-    fn bound(&self, told: &[AttrSet]) -> Vec<bool> {
-        let mut bound = vec![false; told.len()];
+    /// For each earlier table, whether it joins with an exclusive one of another release.
+    ///
+    /// A new table would extend that join, and the promise about it does not cover the extension.
+    fn bound(&self, closures: &[AttrSet]) -> Vec<bool> {
+        let mut bound = vec![false; closures.len()];
         for (at, exclusive) in self.tables.iter().enumerate().filter(|(_, table)| table.on_join) {
-            for (other, _) in reached(told, told[at]).into_iter().enumerate().filter(|(_, reached)| *reached) {
+            for (other, _) in reached(closures, closures[at]).into_iter().enumerate().filter(|(_, reached)| *reached) {
                 bound[other] |= self.tables[other].release != exclusive.release;
             }
         }
         bound
     }
 
-    /// An attribute that was protected before and one that is now, of which one tells the other.
-    fn told(&self, before: AttrSet, now: AttrSet) -> Option<(Attr, Attr)> {
+    /// A protected attribute of an earlier table and one of a new table that predict each other.
+    fn linked_pair(&self, before: AttrSet, now: AttrSet) -> Option<(Attr, Attr)> {
         self.linked.iter().copied().find(|(earlier, new)| before.contains(*earlier) && now.contains(*new))
     }
 
@@ -453,21 +505,22 @@ impl LedgerUnion {
     }
 }
 
-/// What follows from a rule by dependencies: combinations, of which one attribute must be protected.
+/// The combinations that dependencies imply for a rule; one attribute of each must be protected.
 ///
-/// Where the bound says nothing of combinations, or where what the rule knows already tells what it protects, no bucket keeps the bound
-/// for what determines an attribute: it must be out of reach.
+/// Some guarantees have no meaning for combinations, and a known side may determine the protected one. Then no bucket
+/// satisfies the bound for a determinant, and no path may reach it.
 fn follow(demand: &RuleDemand, dependencies: &[Dependency]) -> Result<Vec<RuleDemand>, ExpansionError> {
     let out_of_reach = |demand: &RuleDemand| RuleDemand { guarantee: Guarantee::LDiversity { l: u64::MAX }, ..*demand };
     let derived = |expansion: RuleExpansion| expansion.derived.into_iter().map(|derived| derived.demand).collect();
     let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED)?;
     if !expansion.impossible.is_empty() {
-        let telling = dependencies.iter().filter(|dependency| demand.protects.contains(dependency.dependent));
-        let told = telling.map(|&Dependency { determinant, dependent }| {
+        let dependencies = dependencies.iter().filter(|dependency| demand.protects.contains(dependency.dependent));
+        let determinants = dependencies.map(|&Dependency { determinant, dependent }| {
             demand.protects.without(dependent).union(determinant).minus(demand.known)
         });
-        let told = told.filter(|told| !told.is_empty() && !demand.protects.is_subset(*told));
-        return Ok(told.map(|protects| RuleDemand { protects, ..out_of_reach(demand) }).collect());
+        let determinants =
+            determinants.filter(|determinants| !determinants.is_empty() && !demand.protects.is_subset(*determinants));
+        return Ok(determinants.map(|protects| RuleDemand { protects, ..out_of_reach(demand) }).collect());
     }
     if !expansion.unsupported.is_empty() {
         return Ok(derived(privacy::expand(&[out_of_reach(demand)], dependencies, MAX_FOLLOWED)?));
@@ -475,12 +528,12 @@ fn follow(demand: &RuleDemand, dependencies: &[Dependency]) -> Result<Vec<RuleDe
     Ok(derived(expansion))
 }
 
-/// How tables of some attributes are joined, in words.
+/// How two tables can be joined, in words.
 fn how(one: AttrSet, other: AttrSet) -> &'static str {
     if one.meets(other) { "shares attributes with" } else { "is linked by dependencies with" }
 }
 
-/// What the guards of a table protect.
+/// The attributes that the guards of a table protect.
 fn protected(schema: &TableSchema) -> AttrSet {
     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
 }

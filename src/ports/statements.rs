@@ -70,7 +70,7 @@ impl Statement {
     pub(crate) fn enter(&self, earlier: &mut EarlierDisclosures) {
         for table in &self.tables {
             earlier.disclosures.push((table.id, self.disclosure(table)));
-            earlier.entered.insert(table.id, ExternalRowsRef { dataset: table.dataset, cuts: table.cuts.clone() });
+            earlier.external.insert(table.id, ExternalRowsRef { dataset: table.dataset, cuts: table.cuts.clone() });
         }
         for contradiction in self.identify(&mut earlier.identities) {
             tracing::warn!(%contradiction, "a statement contradicts an earlier one");

@@ -1,5 +1,7 @@
-//! Functional dependencies that hold exactly in the data: an adversary is taken to know them (`PRIVACY`, what the data gives
-//! away anyway; versatile publishing, Theorem 3.2).
+//! Functional dependencies that hold exactly in the data; the adversary is assumed to know them.
+//!
+//! # Citations
+//! [Jin et al. 2010, Theorem 3.2]; docs/security/threat-model.md#dependencies
 
 use std::collections::HashMap;
 
@@ -9,35 +11,38 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::with_codes;
 
-/// Rows per determinant value, on average, below which an exact dependency is taken for coincidence.
+/// Minimal number of rows for each determinant value, on average.
+///
+/// Below it a dependency counts as coincidence.
 const MIN_ROWS_PER_DETERMINANT: usize = 20;
 
-/// A candidate is first tried on so many rows.
+/// Number of sampled rows on which a candidate is tried first.
 const SAMPLED_ROWS: usize = 1 << 11;
 
-/// Groups are found in an array up to so many combinations of codes, by hashing above.
+/// Maximal number of combinations of codes that are grouped by an array; above it, by hashing.
 const MAX_DENSE_GROUPS: u64 = 1 << 12;
 
-/// One row in so many is few.
+/// Inverse of the share of rows that counts as few.
 const RARE_ROW_FRACTION: u64 = 16;
 
-/// `determinant` determines `dependent`.
+/// A functional dependency: `determinant` determines `dependent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dependency {
-    /// What is known; one or two attributes where it was discovered.
+    /// The determining attributes; one or two where the dependency was discovered.
     pub determinant: AttrSet,
-    /// The attribute they determine.
+    /// The determined attribute.
     pub dependent: Attr,
 }
 
-/// The minimal dependencies with one or two determinants that hold exactly in `table`, with at least 20 rows per determinant
-/// value on average, neither side constant.
+/// Finds the minimal dependencies with one or two determinants that hold exactly in `table`.
 ///
-/// Every pair of attributes against every other one is too much to try on all rows, so that a candidate must first survive
-/// a sample taken from all over the table: what fails there fails. Of the others most depend on few rows, see [`WholeTableGroups`].
+/// A determinant value has at least 20 rows on average, and neither side is constant.
+///
+/// A candidate that fails on a sample of the whole table is dropped, since all pairs of attributes are too many for
+/// all rows. Most of the others depend on few rows, see [`WholeTableGroups`].
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] when the caller cancels.
 pub fn discover(table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
     discover_by(SAMPLED_ROWS, table, control)
 }
@@ -82,15 +87,15 @@ fn discover_by(sample: usize, table: &Table, control: &Control) -> Result<Vec<De
     Ok(found)
 }
 
-/// Rows put together by their values of a determinant.
+/// Rows grouped by their values of a determinant.
 #[derive(Default)]
 struct DeterminantGroups {
     /// The group of each row.
     of_row: Vec<u32>,
-    /// The first row of each group, and how many rows it has.
+    /// The first row and the number of rows of each group.
     first: Vec<u32>,
     size: Vec<u32>,
-    /// Per combination of codes the group, raised by 1; all 0 between uses.
+    /// The group of each combination of codes, plus 1; all 0 between uses.
     dense: Vec<u32>,
     sparse: HashMap<u64, u32, RandomState>,
 }
@@ -135,7 +140,9 @@ impl DeterminantGroups {
         Ok(true)
     }
 
-    /// Whether the rows of each group have one code. Ends at the first counter-example.
+    /// Whether the rows of each group have one code.
+    ///
+    /// Stops at the first counterexample.
     fn determine(&self, codes: &Codes) -> bool {
         with_codes!(codes, codes => {
             self.of_row.iter().zip(codes).all(|(&group, &code)| codes[self.first[group as usize] as usize] == code)
@@ -143,14 +150,18 @@ impl DeterminantGroups {
     }
 }
 
-/// The groups of the whole table. Where nearly all rows have the same value, a sample finds no counter-example and only
-/// the other rows decide: each group that one of them stands in must hold nothing else.
+/// Groups of the whole table, with a fast check for attributes that are nearly constant.
+///
+/// Where nearly all rows have the same value, a sample finds no counterexample. The few other rows decide: their
+/// groups must hold no second value.
 struct WholeTableGroups<'a> {
     table: &'a Table,
     groups: DeterminantGroups,
-    /// Per attribute that was asked for, the rows without its most frequent value; none when they are too many.
+    /// For each examined attribute, the rows without its most frequent value.
+    ///
+    /// `None` when they are too many.
     others: Vec<Option<Option<Vec<u32>>>>,
-    /// Rows seen of each group; all 0 between uses.
+    /// Number of examined rows of each group; all 0 between uses.
     seen: Vec<u32>,
 }
 
@@ -186,7 +197,7 @@ impl<'a> WholeTableGroups<'a> {
     }
 }
 
-/// Everything that `known` determines, itself included.
+/// The closure of `known` under dependencies [Armstrong 1974].
 pub(super) fn closure(known: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     let mut determined = known;
     loop {
@@ -225,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_frequent_and_minimal_dependencies_are_found() {
+    fn discover_finds_exact_frequent_minimal_dependencies() {
         // 0: ten values; 1: a function of 0; 2: a key; 3: constant; 4: a function of 0 and 5 together
         let table =
             table(&[&|i| i % 10, &|i| i % 10 % 3, &|i| i, &|_| 0, &|i| (i % 10 + i / 10 % 2 * 7) % 4, &|i| i / 10 % 2]);
@@ -248,8 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn exactly_what_the_definition_says_is_found() {
-        // sorted, sparse and rare columns; counter-examples that stand in one row only
+    fn discover_random_tables_matches_the_definition() {
+        // sorted, sparse and rare columns; counterexamples in a single row
         let functions: [&dyn Fn(u32) -> u32; 12] = [
             &|i| i / 20,
             &|i| i / 40,
@@ -285,7 +296,7 @@ mod tests {
         let order = |&(set, b): &(AttrSet, Attr)| (set.iter().map(|a| a.0).collect::<Vec<_>>(), b.0);
         expected.sort_by_key(order);
         assert!(expected.len() > 10, "{}", expected.len());
-        // from hardly a sample to all rows
+        // from small samples to all rows
         for sample in [1, 16, 500] {
             let found = discover_by(sample, &table, &Control::default()).unwrap();
             let mut found: Vec<_> = found.into_iter().map(|d| (d.determinant, d.dependent)).collect();

@@ -1,36 +1,43 @@
-//! Eligibility: whether the data itself satisfies a rule's guarantee, without which no publication of the sensitive
-//! attribute can (Lemma 1 assumes it silently).
+//! Eligibility: whether the table itself satisfies the guarantee of a rule.
+//!
+//! No publication of the sensitive attribute satisfies the rule otherwise.
+//!
+//! [Jin et al. 2010, Lemma 1] assumes it.
 
 use super::guarantee::{Population, holds};
 use super::rule::PrivacyRule;
 use crate::microdata::{Attr, AttributeCounts};
 use crate::publication::{Guarantee, Ratio, ValueDistance};
 
-/// Why a rule cannot be satisfied, and what could be asked for instead.
+/// Reason why a rule cannot be satisfied, with the largest feasible diversity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IneligibilityReason {
-    /// The guarantee that was asked for.
+    /// The guarantee of the rule.
     pub requested: Guarantee,
-    /// The largest diversity that the data allows: rows divided by the count of the most frequent value, rounded down.
+    /// The largest feasible diversity.
+    ///
+    /// It is the number of rows divided by the count of the most frequent value, rounded down.
     pub largest_l: u64,
 }
 
-/// Whether the distribution of the rule's sensitive attribute over the whole table satisfies its guarantee. Where only the
-/// most frequent value and the number of values are known, what these cannot refute is let through: the table will be asked.
+/// Whether the whole table satisfies the guarantee of a rule.
+///
+/// Where only the most frequent value and the number of values are known, a guarantee that these do not refute
+/// passes; the table itself is checked later.
 ///
 /// # Errors
 /// [`IneligibilityReason`], with the largest feasible diversity.
 pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), IneligibilityReason> {
     let (rows, largest) = (counts.rows(), counts.largest(rule.sensitive));
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
-        // where they are not at hand, whoever has them asks
+        // a caller with the thresholds checks them
         (Guarantee::Thresholds { stated, .. }, Some(_))
             if counts.annotations(rule.sensitive).limits(stated.bytes()).is_none() =>
         {
             true
         }
         (Guarantee::Thresholds { .. }, None) => true,
-        // values that are no leaves of it are a fault of their own
+        // values that are no leaves are a fault of their own
         (Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. }, Some(_))
             if counts.annotations(rule.sensitive).taxonomy().is_none() =>
         {
@@ -52,18 +59,20 @@ pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), Ine
     if satisfied { Ok(()) } else { Err(IneligibilityReason { requested: rule.guarantee, largest_l: largest_l() }) }
 }
 
-/// The largest diversity that the data allows for an attribute; where its values are not kept, at least that.
+/// The largest diversity that the table allows for an attribute.
+///
+/// A lower bound of it where its values are not kept.
 #[must_use]
 pub fn largest_l(counts: &dyn AttributeCounts, attr: Attr) -> u64 {
     let (rows, annotations) = (counts.rows(), counts.annotations(attr));
     let values = counts.of_values(attr).filter(|_| !annotations.excludable().is_empty());
     let Some(values) = values else { return rows / counts.largest(attr).max(1) };
-    let (mut aside, mut informative) = (Vec::new(), Vec::new());
+    let (mut excludable, mut informative) = (Vec::new(), Vec::new());
     for (&count, code) in values.iter().zip(0..) {
-        if annotations.is_excludable(code) { aside.push(count) } else { informative.push(count) }
+        if annotations.is_excludable(code) { excludable.push(count) } else { informative.push(count) }
     }
     let bound = |of: u64, counts: &[u64]| of / counts.iter().copied().max().unwrap_or(0).max(1);
-    bound(rows, &aside).min(bound(informative.iter().sum(), &informative))
+    bound(rows, &excludable).min(bound(informative.iter().sum(), &informative))
 }
 
 fn is_at_most(count: u64, of: u64, share: Ratio) -> bool {

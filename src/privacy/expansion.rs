@@ -1,32 +1,33 @@
-//! What dependencies known to the adversary add to the rules (versatile publishing, Theorem 3.2): if X determines S, whoever
-//! may not learn S may not learn X either.
+//! Rules implied by dependencies [Jin et al. 2010, Theorem 3.2].
+//!
+//! If X determines S, a rule that protects S must protect X too.
 
 use std::collections::VecDeque;
 
 use super::dependencies::{Dependency, closure};
 use super::rule::RuleDemand;
 
-/// A rule that follows from another one and a dependency.
+/// A rule that follows from another rule and a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DerivedRule {
-    /// The rule.
+    /// The derived rule.
     pub demand: RuleDemand,
-    /// The rule that was submitted, by index, from which it follows in the end.
+    /// The index of the submitted rule from which it follows.
     pub from: usize,
-    /// The dependency it follows from.
+    /// The last dependency of its derivation.
     pub because: Dependency,
 }
 
-/// What dependencies do to rules.
+/// Effects of dependencies on rules.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleExpansion {
-    /// Rules, by index, whose known side determines what they protect: nothing can be published under them.
+    /// Indexes of rules whose known side determines their protected side; no publication satisfies them.
     pub impossible: Vec<(usize, Dependency)>,
-    /// Rules, by index, that a dependency touches and whose guarantee says nothing of combinations, which Theorem 3.2 needs.
+    /// Indexes of rules that a dependency affects although their guarantee has no meaning for combinations.
     pub unsupported: Vec<(usize, Dependency)>,
-    /// The rules that follow. Some may be implied by others.
+    /// The derived rules; some may be implied by others.
     pub derived: Vec<DerivedRule>,
-    /// The dependencies that rules follow from, each once.
+    /// The dependencies of the derivations, each once.
     pub used: Vec<Dependency>,
 }
 
@@ -34,11 +35,13 @@ pub struct RuleExpansion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExpansionError;
 
-/// Adds the rules that follow from `dependencies`, to the end: for every X that determines what a rule protects, the rule that
-/// protects X from the same known side is implied by the result. A necessary condition, not a sufficient one.
+/// Derives all rules that follow from `dependencies`.
+///
+/// For every determinant X of a protected side, the result implies the rule that protects X from the same known side.
+/// This condition is necessary, not sufficient.
 ///
 /// # Errors
-/// [`ExpansionError`] when there would be more than `limit` of them.
+/// [`ExpansionError`] when more than `limit` rules follow.
 pub fn expand(
     rules: &[RuleDemand],
     dependencies: &[Dependency],
@@ -51,7 +54,7 @@ pub fn expand(
     while let Some((rule, from, because)) = todo.pop_front() {
         let determined = closure(rule.known, dependencies);
         if rule.protects.is_subset(determined) {
-            // what follows from a possible rule is possible
+            // a rule derived from a possible rule is possible
             let by = dependencies
                 .iter()
                 .find(|d| rule.protects.contains(d.dependent) && d.determinant.is_subset(determined));
@@ -118,9 +121,9 @@ mod tests {
         all.into_iter().zip(implied).filter(|(_, by)| by.is_none()).map(|(rule, _)| rule).collect()
     }
 
-    /// `fd` vectors: 40 rules under random dependencies.
+    /// The `fd` vectors: 40 rules under random dependencies.
     #[test]
-    fn the_rules_of_the_vectors_follow() {
+    fn expand_random_rules_matches_reference_vectors() {
         #[derive(serde::Deserialize)]
         struct Rule {
             lhs: Vec<String>,
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_do_not_carry_over_to_combinations() {
+    fn expand_rule_with_distance_is_unsupported() {
         let t = Ratio::new(1, 5).unwrap();
         let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
         let rule = RuleDemand { known: set(&[0]), protects: set(&[1]), guarantee: close };
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rules_are_too_many() {
+    fn expand_above_the_limit_is_an_error() {
         let dependencies: Vec<Dependency> =
             (1..20).map(|a| Dependency { determinant: set(&[a]), dependent: Attr(0) }).collect();
         let rule = demand(set(&[30]), set(&[0]));
@@ -184,9 +187,9 @@ mod tests {
     }
 
     proptest! {
-        /// Every X that determines what a rule protects is protected from its known side.
+        /// Every determinant of a protected side is protected from the known side.
         #[test]
-        fn nothing_that_tells_a_secret_is_forgotten(
+        fn expand_protects_every_determinant(
             known in 0u8..64, sensitive in 0u8..6, dependencies in proptest::collection::vec((0u8..64, 0u8..6), 0..5)
         ) {
             let bits = |bits: u8| (0..6).filter(|a| bits >> a & 1 == 1).map(Attr).collect::<AttrSet>();
@@ -202,8 +205,8 @@ mod tests {
             prop_assert_eq!(!expansion.impossible.is_empty(), impossible);
             if !impossible {
                 let all = expanded(&[rule], &dependencies);
-                for telling in (0..64).map(bits).filter(|x| closure(*x, &dependencies).contains(Attr(sensitive))) {
-                    let protects = telling.minus(rule.known);
+                for determinant in (0..64).map(bits).filter(|x| closure(*x, &dependencies).contains(Attr(sensitive))) {
+                    let protects = determinant.minus(rule.known);
                     prop_assert!(all.iter().any(|kept| kept.implies(&demand(rule.known, protects))));
                 }
             }

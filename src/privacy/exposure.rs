@@ -1,5 +1,6 @@
-//! What is published and tells of a sensitive attribute without breaking a rule: attributes that predict it, and attributes
-//! beside it by which single rows are found (`PRIVACY`, what the data gives away anyway). Both are for an officer to judge.
+//! Exposure without a violated rule: predictors of sensitive attributes, and singled-out rows.
+//!
+//! An officer decides about both (docs/security/threat-model.md#exposure).
 
 use std::collections::HashMap;
 
@@ -9,30 +10,32 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::with_codes;
 
-/// Rows per value of a predictor, on average, below which a prediction is taken for coincidence.
+/// Minimal number of rows for each value of a predictor, on average.
+///
+/// Below it a prediction counts as coincidence.
 const MIN_ROWS_PER_PREDICTOR: usize = 20;
 
-/// So many predictors of an attribute are told.
+/// Maximal number of reported predictors of an attribute.
 const MAX_REPORTED_PREDICTORS: usize = 10;
 
-/// One row in so many must be the only one of its values for these to be told.
+/// Inverse of the share of rows that a choice of attributes must single out to be reported.
 const SINGLED_OUT_FRACTION: u64 = 100;
 
-/// Rows that are looked at, one attribute at a time, before the search is given up.
+/// Maximal number of examined rows, one attribute at a time.
 const MAX_EXPOSURE_ROWS: u64 = 1 << 31;
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProxyAttribute {
-    /// What is predicted.
+    /// The predicted attribute.
     pub sensitive: Attr,
-    /// What predicts it.
+    /// The predicting attribute.
     pub attribute: Attr,
-    /// Guesses of the most frequent value that the predictor makes right, of those that are wrong without it.
+    /// Number of guesses of the most frequent value that the predictor corrects, and of wrong ones without it.
     pub lambda: (u64, u64),
 }
 
-/// How much work a search may still do.
+/// Remaining work of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkBudget {
     left: u64,
@@ -45,7 +48,7 @@ impl Default for WorkBudget {
 }
 
 impl WorkBudget {
-    /// An effort of so many rows.
+    /// A budget of `rows` rows.
     #[must_use]
     pub const fn from_rows(rows: u64) -> Self {
         Self { left: rows }
@@ -57,18 +60,20 @@ impl WorkBudget {
         left.is_some()
     }
 
-    /// Whether it was used up: not everything was looked at.
+    /// Whether the budget ran out, so that the search is incomplete.
     #[must_use]
     pub const fn is_spent(self) -> bool {
         self.left == 0
     }
 }
 
-/// Per sensitive attribute the attributes that predict it and do not determine it, by Goodman and Kruskal's lambda of at least
-/// 1/10, with at least 20 rows per value on average: at most ten of them, the strongest first.
+/// The attributes that predict a sensitive attribute without determining it, by attribute.
+///
+/// A predictor has a lambda of Goodman and Kruskal of at least 1/10, and at least 20 rows for each value on average.
+/// At most ten are reported, the strongest first.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] when the caller cancels.
 pub fn proxies(
     table: &Table,
     sensitive: AttrSet,
@@ -99,31 +104,32 @@ pub fn proxies(
         }
     }
     for found in &mut found {
-        // one denominator; of equally strong ones the first attribute
+        // the denominators are equal; of equally strong predictors the first attribute
         found.sort_by_key(|proxy| (std::cmp::Reverse(proxy.lambda.0), proxy.attribute));
         found.truncate(MAX_REPORTED_PREDICTORS);
     }
     Ok(found.into_iter().flatten().collect())
 }
 
-/// How many different tuples `attributes` have in the table.
+/// Number of distinct tuples of `attributes` in the table.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] when the caller cancels.
 pub fn distinct_tuples(table: &Table, attributes: AttrSet, control: &Control) -> Result<usize, Cancelled> {
-    let mut groups = ValueGroups::whole(table.rows());
+    let mut groups = ValueGroups::of_all_rows(table.rows());
     for attr in attributes.iter() {
         groups.refine(table, attr, control)?;
     }
     Ok(groups.size.len())
 }
 
-/// Whether an attribute mostly tells another: Goodman and Kruskal's lambda of at least 1/2, with at least 20 rows per value of the
-/// one that tells on average.
+/// Whether an attribute mostly determines another.
+///
+/// Its lambda of Goodman and Kruskal is at least 1/2, and it has at least 20 rows for each value on average.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
-pub fn mostly_tells(table: &Table, from: Attr, to: Attr, control: &Control) -> Result<bool, Cancelled> {
+/// [`Cancelled`] when the caller cancels.
+pub fn mostly_determines(table: &Table, from: Attr, to: Attr, control: &Control) -> Result<bool, Cancelled> {
     let rows = table.rows();
     if table.column(from).domain.len() > rows / MIN_ROWS_PER_PREDICTOR {
         return Ok(false);
@@ -135,7 +141,7 @@ pub fn mostly_tells(table: &Table, from: Attr, to: Attr, control: &Control) -> R
     Ok(wrong > 0 && right * 2 >= wrong)
 }
 
-/// Rows in the order of their values of an attribute, and where each value ends.
+/// Rows in the order of an attribute's values, and the end of each value.
 struct SortedRows {
     rows: Vec<u32>,
     ends: Vec<usize>,
@@ -193,11 +199,12 @@ fn most_frequent_of_each(
     Ok(sum)
 }
 
-/// The choices of `attributes` by which at least one row of a hundred is found alone: every single attribute that does it, and one
-/// choice of the others of which none can be left out, where they do it together.
+/// The choices of `attributes` that single out at least one row of a hundred.
+///
+/// Reports every single such attribute, and one minimal choice of the others, where they single out rows together.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`] when the caller cancels.
 pub fn singling_out(
     table: &Table,
     attributes: AttrSet,
@@ -211,10 +218,10 @@ pub fn singling_out(
     let single: AttrSet = attributes.iter().filter(alone).collect();
     let mut choices: Vec<AttrSet> = single.iter().map(AttrSet::one).collect();
 
-    // with many values first, few are enough
+    // starting with many values, few attributes suffice
     let mut others: Vec<Attr> = attributes.minus(single).iter().collect();
     others.sort_by_key(|&attr| std::cmp::Reverse(table.column(attr).domain.len()));
-    let mut groups = ValueGroups::whole(table.rows());
+    let mut groups = ValueGroups::of_all_rows(table.rows());
     let mut chosen: Vec<Attr> = Vec::new();
     for attr in others {
         if !effort.take(table.rows()) {
@@ -231,7 +238,7 @@ pub fn singling_out(
     }
     let mut at = 0;
     while at < chosen.len() {
-        let mut fewer = ValueGroups::whole(table.rows());
+        let mut fewer = ValueGroups::of_all_rows(table.rows());
         for (_, &attr) in chosen.iter().enumerate().filter(|(index, _)| *index != at) {
             if !effort.take(table.rows()) {
                 choices.push(chosen.into_iter().collect());
@@ -249,14 +256,14 @@ pub fn singling_out(
     Ok(choices)
 }
 
-/// Rows put together by their values of some attributes.
+/// Rows grouped by their values of some attributes.
 struct ValueGroups {
     of_row: Vec<u32>,
     size: Vec<u32>,
 }
 
 impl ValueGroups {
-    fn whole(rows: usize) -> Self {
+    fn of_all_rows(rows: usize) -> Self {
         Self { of_row: vec![0; rows], size: vec![rows as u32] }
     }
 
@@ -310,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn what_determines_or_hardly_predicts_is_no_proxy() {
+    fn proxies_determining_or_weak_attribute_is_none() {
         // 0: four values; 1: a function of 0; 2: as 0, but for one row of eight; 3: a key; 4: independent
         let table =
             table(400, &[&|i| i % 4, &|i| i % 4 / 2, &|i| if i % 32 < 4 { 0 } else { i % 4 }, &|i| i, &|i| i / 4 % 5]);
         let found = proxies(&table, set(&[0, 1]), &mut WorkBudget::default(), &Control::default()).unwrap();
         let found: Vec<_> = found.iter().map(|p| (p.sensitive.0, p.attribute.0, p.lambda)).collect();
-        // of 300 rows that are not the most frequent value, all but 39 are guessed right by the third attribute
+        // of 300 rows without the most frequent value, the third attribute guesses all but 39 correctly
         let wrong = |i: &u32| i % 32 < 4 && !i.is_multiple_of(4);
         let wrong = (0..400).filter(wrong).count() as u64;
         let halved = (0..400).filter(|i| i % 32 < 4 && i % 4 > 1).count() as u64;
@@ -327,8 +334,8 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_single_out_are_found_in_the_fewest() {
-        // 0: a key for half of the rows; 1 and 2 together a key, neither alone; 3: nothing
+    fn singling_out_reports_minimal_choices() {
+        // 0: a key for half of the rows; 1 and 2 together a key, neither alone; 3: constant
         let table = table(400, &[&|i| if i < 200 { i } else { 200 }, &|i| i % 20, &|i| i / 20, &|i| i % 2]);
         let choices =
             |attrs: &[u8]| singling_out(&table, set(attrs), &mut WorkBudget::default(), &Control::default()).unwrap();
@@ -353,7 +360,7 @@ mod tests {
             prop_assert_eq!(lambdas, if expected { vec![(each - overall, rows - overall)] } else { vec![] });
         }
 
-        /// No choice that is told has an attribute too many, and none is missed.
+        /// No reported choice has a superfluous attribute, and none is missing.
         #[test]
         fn choices_are_minimal_and_complete(cells in proptest::collection::vec(0u32..64, 20..60)) {
             let table = table(cells.len() as u32, &[&|i| cells[i as usize] % 4, &|i| cells[i as usize] / 4 % 4, &|i| cells[i as usize] / 16]);
@@ -365,8 +372,8 @@ mod tests {
             let all = set(&[0, 1, 2]);
             let found = singling_out(&table, all, &mut WorkBudget::default(), &Control::default()).unwrap();
             prop_assert!(found.iter().all(|&choice| enough(choice) && choice.iter().all(|a| !enough(choice.without(a)))));
-            let told = found.iter().fold(AttrSet::EMPTY, |all, choice| if choice.len() == 1 { all.union(*choice) } else { all });
-            prop_assert_eq!(found.iter().any(|choice| choice.len() > 1), enough(all.minus(told)));
+            let single = found.iter().fold(AttrSet::EMPTY, |all, choice| if choice.len() == 1 { all.union(*choice) } else { all });
+            prop_assert_eq!(found.iter().any(|choice| choice.len() > 1), enough(all.minus(single)));
         }
     }
 }

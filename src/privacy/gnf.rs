@@ -1,38 +1,40 @@
-//! Guardian Normal Form (versatile publishing, Definitions 3 to 5): when a set of published tables satisfies every rule.
+//! Guardian Normal Form of a set of published tables [Jin et al. 2010, Definitions 3 to 5].
 
 use super::guarantee::implies;
 use super::rule::{PrivacyRule, RuleDemand};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, Protected};
 
-/// A published table as the check sees it.
+/// A published table in the terms of Guardian Normal Form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableSchema {
-    /// All its attributes.
+    /// All attributes of the table.
     pub attributes: AttrSet,
-    /// What it guarantees by itself. Empty: raw tuples.
+    /// The guards of the table; empty for a plain table.
     pub guards: Vec<Guard>,
 }
 
-/// A guarantee that a table holds by itself: whoever knows `known` of a tuple learns what it protects within `guarantee`.
+/// A guarantee of a table by itself.
+///
+/// An adversary who knows `known` infers the protected side within `guarantee`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guard {
     /// The attributes that may be known.
     pub known: AttrSet,
     /// The protected attribute or combination.
     pub protects: Protected,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
 }
 
 impl TableSchema {
-    /// The table with the attribute `by` for all of `joint`.
+    /// The table with the attribute `by` in place of all attributes of `joint`.
     fn contracted(&self, joint: AttrSet, by: Attr) -> Self {
         let contract = |set: AttrSet| if joint.is_subset(set) { set.minus(joint).with(by) } else { set.minus(joint) };
         let guard = |guard: &Guard| {
             let protects = match guard.protects {
                 Protected::Joint(protected) if protected == joint => Protected::Attribute(by),
-                // what protects some of it by itself says nothing here that the joint value needs
+                // a guard of a single component does not protect the joint value
                 other if other.attributes().meets(joint) => return None,
                 other => other,
             };
@@ -42,34 +44,36 @@ impl TableSchema {
     }
 }
 
-/// How a rule stands in a set of tables.
+/// Status of a rule in a set of tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RuleStatus {
-    /// No known attribute reaches the sensitive one.
+    /// No path leads from a known attribute to the sensitive one.
     Unreachable,
-    /// Table `table` is the guardian; `known` is the `W` of Definition 4.
+    /// The table is the guardian; `known` are its entry attributes `W` [Jin et al. 2010, Definition 4].
     Guardian {
-        /// Index into the tables.
+        /// The index of the guardian among the tables.
         table: usize,
         /// The attributes of the guardian that are known or reached.
         known: AttrSet,
     },
-    /// Neither holds.
+    /// A path exists, and no table is a guardian.
     Violated(GnfViolation),
 }
 
-/// Why a rule is violated.
+/// Reason why a rule is violated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GnfViolation {
-    /// The known attributes that reach the sensitive one.
+    /// The known attributes with a path to the sensitive one.
     pub reaching: AttrSet,
-    /// One shortest path from such an attribute to the sensitive one: tables, each with the attributes through which the
-    /// path enters it.
+    /// A shortest path to the sensitive attribute.
+    ///
+    /// A step is a table, with the attributes through which the path enters it.
     pub path: Vec<(usize, AttrSet)>,
 }
 
-/// The attributes reachable from `start` through tables that share attributes (Definition 3). Attributes of `start` that
-/// stand in no table reach nothing and are not part of the answer.
+/// The attributes that tables with common attributes connect to `start` [Jin et al. 2010, Definition 3].
+///
+/// Attributes of `start` without a table reach nothing and are not part of the answer.
 fn reach(start: AttrSet, edges: &[AttrSet]) -> AttrSet {
     let occurring = edges.iter().fold(AttrSet::EMPTY, |all, edge| all.union(*edge));
     let mut reached = start.intersection(occurring);
@@ -82,7 +86,7 @@ fn reach(start: AttrSet, edges: &[AttrSet]) -> AttrSet {
     }
 }
 
-/// How `rule` stands in `tables`. Eligibility is not part of this check.
+/// The status of `rule` in `tables`, without a check of eligibility.
 #[must_use]
 pub fn judge(tables: &[TableSchema], rule: &PrivacyRule) -> RuleStatus {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
@@ -99,9 +103,10 @@ pub fn judge(tables: &[TableSchema], rule: &PrivacyRule) -> RuleStatus {
     RuleStatus::Violated(GnfViolation { reaching, path: shortest_path(&edges, rule.known, rule.sensitive) })
 }
 
-/// How a demand stands in `tables`: of a combination, its joint value as one attribute. That is sound as long as whatever
-/// table shows some of the combination shows all of it; where that is not so, or several tables show it, the demand counts as
-/// violated.
+/// The status of a demand in `tables`; the joint value of a combination counts as one attribute.
+///
+/// This is sound while one table alone holds any of the combination, and holds all of it. Otherwise the demand counts
+/// as violated.
 #[must_use]
 pub fn judge_demand(tables: &[TableSchema], demand: &RuleDemand) -> RuleStatus {
     let Some(sensitive) = demand.protects.iter().next() else { return RuleStatus::Unreachable };
@@ -120,14 +125,15 @@ pub fn judge_demand(tables: &[TableSchema], demand: &RuleDemand) -> RuleStatus {
     judge(&schemas, &contracted)
 }
 
-/// How each of `rules` stands in `tables`.
+/// The status of each of `rules` in `tables`.
 #[must_use]
 pub fn judge_all(tables: &[TableSchema], rules: &[PrivacyRule]) -> Vec<RuleStatus> {
     rules.iter().map(|rule| judge(tables, rule)).collect()
 }
 
-/// A shortest chain of tables from `from` to the sensitive attribute of a rule that `tables` violate: one that goes around a table
-/// which protects that attribute, where there is such a chain, since the other ways are not what breaks the rule.
+/// A shortest chain of tables from `from` to the sensitive attribute of a violated rule.
+///
+/// The chain avoids a table that protects the attribute where possible, since other chains do not violate the rule.
 #[must_use]
 pub fn leak(tables: &[TableSchema], rule: &PrivacyRule, from: Attr) -> Vec<usize> {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
@@ -135,7 +141,7 @@ pub fn leak(tables: &[TableSchema], rule: &PrivacyRule, from: Attr) -> Vec<usize
     let protects =
         |index: &usize| tables[*index].guards.iter().any(|guard| guard.protects.attributes().contains(rule.sensitive));
     let mut guarding: Vec<usize> = (0..tables.len()).filter(protects).collect();
-    // the table that was meant for the rule holds most of its known side
+    // the guardian that the publisher designed has most of the known side
     guarding.sort_by_key(|&index| std::cmp::Reverse(edges[index].intersection(rule.known).len()));
     let around = guarding.into_iter().find_map(|index| {
         let mut cut = edges.clone();
@@ -145,8 +151,9 @@ pub fn leak(tables: &[TableSchema], rule: &PrivacyRule, from: Attr) -> Vec<usize
     around.unwrap_or_else(|| path(&edges)).into_iter().map(|(table, _)| table).collect()
 }
 
-/// The one table by which the known side comes to the sensitive attribute from outside. Where there are several, each leads around
-/// the others, and none is a guardian.
+/// The only table through which paths enter the sensitive attribute; `None` where there are several.
+///
+/// Several such tables lead around each other, so none is a guardian.
 fn only_entrance(edges: &[AttrSet], rule: &PrivacyRule) -> Option<usize> {
     let cut: Vec<AttrSet> = edges.iter().map(|edge| edge.without(rule.sensitive)).collect();
     let reached = reach(rule.known, &cut).union(rule.known);
@@ -154,18 +161,18 @@ fn only_entrance(edges: &[AttrSet], rule: &PrivacyRule) -> Option<usize> {
     entrances.next().filter(|_| entrances.next().is_none())
 }
 
-/// Whether table `index` is the guardian of a rule whose known side reaches the sensitive attribute, and if so its `W`.
+/// The entry attributes `W` of table `index`, if it is the guardian of a rule with a path.
 fn guards(index: usize, table: &TableSchema, edges: &[AttrSet], rule: &PrivacyRule) -> Option<AttrSet> {
     if !table.attributes.contains(rule.sensitive) {
         return None;
     }
-    // (iii) without the sensitive column of this very table, the known side must not reach it
+    // (iii) without the sensitive column of this table, no path may reach the sensitive attribute
     let mut cut = edges.to_vec();
     cut[index] = table.attributes.without(rule.sensitive);
     if reach(rule.known, &cut).contains(rule.sensitive) {
         return None;
     }
-    // (ii) W: what is known of this table, or reached through the others
+    // (ii) `W`: the attributes of this table that are known, or reached through the others
     cut[index] = AttrSet::EMPTY;
     let known = table.attributes.without(rule.sensitive).intersection(rule.known.union(reach(rule.known, &cut)));
     let holds = |guard: &Guard| {
@@ -176,7 +183,7 @@ fn guards(index: usize, table: &TableSchema, edges: &[AttrSet], rule: &PrivacyRu
     (known.is_empty() || table.guards.iter().any(holds)).then_some(known)
 }
 
-/// A shortest chain of tables from the known side to the sensitive attribute, breadth first.
+/// A shortest chain of tables from the known side to the sensitive attribute, by breadth-first search.
 fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<(usize, AttrSet)> {
     let mut cameby: Vec<Option<(Option<usize>, AttrSet)>> = vec![None; edges.len()];
     let mut queue: Vec<usize> = Vec::new();
@@ -289,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_names_a_shortest_path() {
+    fn judge_violation_names_a_shortest_path() {
         let tables = [raw(&[0, 1]), raw(&[1, 2]), raw(&[2, 3])];
         let RuleStatus::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
         assert_eq!(violation.reaching, set(&[0]));
@@ -297,8 +304,8 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_goes_around_what_protects() {
-        // both 1 and 2 lead to 3: by a table that protects it, and by one that does not
+    fn judge_violating_path_avoids_a_protecting_table() {
+        // both 1 and 2 lead to 3: 1 by a table that protects it, and 2 by one that does not
         let tables = [guarding(&[0, 1], 3), raw(&[1, 2]), raw(&[2, 3])];
         let rule = rule(&[0], 3);
         assert!(matches!(judge(&tables, &rule), RuleStatus::Violated(_)));
@@ -307,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_with_a_weaker_guarantee_is_none() {
+    fn judge_weaker_guard_is_no_guardian() {
         let mut strict = rule(&[4], 3);
         strict.guarantee = Guarantee::LDiversity { l: 3 };
         assert!(matches!(judge(&[guarding(&[4], 3)], &strict), RuleStatus::Violated(_)));
     }
 
     #[test]
-    fn a_combination_is_judged_as_one_attribute_and_only_where_it_stands_together() {
+    fn judge_combination_in_one_table_counts_as_one_attribute() {
         let demand = |known: &[u8], protects: &[u8]| RuleDemand {
             known: set(known),
             protects: set(protects),
@@ -326,14 +333,14 @@ mod tests {
         let held = RuleStatus::Guardian { table: 0, known: set(&[0]) };
         assert_eq!(judge_demand(&[guarded.clone(), raw(&[2])], &demand(&[0], &[3, 4])), held);
         assert_eq!(judge_demand(&[raw(&[3, 4]), raw(&[0, 1])], &demand(&[0], &[3, 4])), RuleStatus::Unreachable);
-        // the guard is of another combination, or of less known
+        // the guard protects another combination, or has a smaller known side
         assert!(violated(&[joint(&[0, 1, 3, 4], &[0, 1], &[3, 1])]));
         assert!(violated(&[joint(&[0, 1, 3, 4], &[1], &[3, 4])]));
-        // half of it, or all of it twice, also where nothing known leads there
+        // half of the combination, or all of it twice, even without a path
         assert!(violated(&[raw(&[3]), raw(&[4]), raw(&[0])]));
         assert!(violated(&[guarded.clone(), raw(&[3])]));
         assert!(violated(&[guarded, raw(&[3, 4])]));
-        // what protects one of them by itself is no guard of both
+        // a guard of one component is no guard of the joint value
         assert!(violated(&[guarding(&[0], 3)]));
     }
 }

@@ -1,12 +1,14 @@
-//! Guarantees: their strength order and their predicates on counts, in integers wherever the definition allows it.
+//! Guarantees: their order by strength, and their conditions on counts.
+//!
+//! Integers wherever the definition allows it.
 
 use crate::microdata::ColumnAnnotations;
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ValueDistance};
 
-/// Computed distances may exceed their bound by so much, relatively: rounding, not meaning.
+/// Relative tolerance for rounding in computed distances.
 const DISTANCE_TOLERANCE: f64 = 1e-9;
 
-/// The sensitive attribute over the whole table: how often each value occurs, in the order of values.
+/// Counts of the sensitive attribute over the whole table, in the order of the values.
 #[derive(Clone, Debug)]
 pub struct Population {
     counts: Vec<u64>,
@@ -15,26 +17,26 @@ pub struct Population {
 }
 
 impl Population {
-    /// From the count of every value. Values that do not occur are no values.
+    /// From the count of every value; values that do not occur are ignored.
     #[must_use]
     pub fn new(counts: Vec<u64>) -> Self {
         let rows = counts.iter().sum();
         Self { counts, rows, annotations: ColumnAnnotations::default() }
     }
 
-    /// The same, with what is stated of the values.
+    /// Adds the annotations of the values.
     #[must_use]
     pub fn on(self, annotations: ColumnAnnotations) -> Self {
         Self { annotations, ..self }
     }
 
-    /// How many rows there are.
+    /// Number of rows of the table.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How often the most frequent value occurs.
+    /// Number of rows with the most frequent value.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.counts.iter().copied().max().unwrap_or(0)
@@ -47,15 +49,16 @@ impl Population {
         occurring.map(|(&count, code)| (code, count)).collect()
     }
 
-    /// How often each value occurs, values in their order.
+    /// The counts of the values, in their order.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 }
 
-/// Whether everything that satisfies `stronger` satisfies `weaker`: the order in which rules imply each other and guards serve
-/// rules.
+/// Whether everything that satisfies `stronger` satisfies `weaker`.
+///
+/// This is the order in which rules imply each other and guards serve rules.
 #[must_use]
 pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
     use Guarantee as G;
@@ -63,10 +66,11 @@ pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
         (G::KAnonymity { k: many } | G::AlphaK { k: many, .. }, G::KAnonymity { k: few }) => many >= few,
         (G::LDiversity { l: strong }, G::LDiversity { l: weak } | G::DistinctLDiversity { l: weak })
         | (G::DistinctLDiversity { l: strong }, G::DistinctLDiversity { l: weak }) => strong >= weak,
-        // the largest share is at most 1/l, so that the entropy is at least ln l
+        // the largest share is at most 1/l, so the entropy is at least ln l
         (G::LDiversity { l: strong }, G::EntropyLDiversity { l: weak }) => whole(strong) >= Some(weak),
         (G::EntropyLDiversity { l: strong }, G::EntropyLDiversity { l: weak }) => strong >= weak,
-        // what stands behind the l - 1 most frequent values is at least 1/l, and so at least the most frequent
+        // the values after the l - 1 most frequent ones have a share of at least 1/l, so at least that of the most
+        // frequent one
         (G::LDiversity { l: strong }, G::RecursiveLDiversity { c, l: weak }) => c > Ratio::ONE && strong >= weak,
         (G::RecursiveLDiversity { c: strong, l: at }, G::RecursiveLDiversity { c: weak, l: of }) => {
             strong <= weak && at >= of
@@ -85,7 +89,7 @@ pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
         (G::Thresholds { stated, most, .. }, G::Thresholds { stated: other, least, .. }) => {
             stated == other || most <= least
         }
-        // every value at most 1/l
+        // every value has a share of at most 1/l
         (G::Thresholds { most, .. }, G::LDiversity { l }) => is_part(most, l),
         (G::LDiversity { l }, G::Thresholds { least, .. }) => {
             u128::from(least.numerator()) * u128::from(l) >= u128::from(least.denominator())
@@ -99,7 +103,7 @@ fn is_part(fraction: Ratio, l: u64) -> bool {
     u128::from(fraction.numerator()) * u128::from(l) <= u128::from(fraction.denominator())
 }
 
-/// The guarantees of which no other one implies them; of equal ones the first.
+/// The guarantees that no other one implies; of equal ones the first.
 #[must_use]
 pub fn strongest(guarantees: impl IntoIterator<Item = Guarantee>) -> Vec<Guarantee> {
     let mut kept: Vec<Guarantee> = Vec::new();
@@ -116,8 +120,9 @@ fn whole(number: u64) -> Option<Ratio> {
     Ratio::new(number, 1).ok()
 }
 
-/// The fewest rows of pairwise distinct values that keep `guarantee` in every bucket, whatever the values are; `None` where
-/// that depends on the values.
+/// The smallest number of pairwise distinct values that satisfies `guarantee` in every bucket.
+///
+/// `None` where it depends on the values.
 #[must_use]
 pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
     match guarantee {
@@ -136,7 +141,7 @@ pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
     }
 }
 
-/// No bucket of fewer rows keeps `guarantee`.
+/// A lower bound of the number of rows of a bucket that satisfies `guarantee`.
 #[must_use]
 pub fn fewest_rows(guarantee: Guarantee) -> u64 {
     match guarantee {
@@ -153,7 +158,9 @@ pub fn fewest_rows(guarantee: Guarantee) -> u64 {
     }
 }
 
-/// Whether a bucket keeps `guarantee`. `bucket` holds each value that occurs in it once, with its count, values rising.
+/// Whether a bucket satisfies `guarantee`.
+///
+/// `bucket` holds each occurring value once with its count, values rising.
 #[must_use]
 pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
     if population.annotations.excludable().is_empty() {
@@ -162,11 +169,14 @@ pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Populatio
     holds_outside(guarantee, bucket, population)
 }
 
-/// Whether a bucket keeps `guarantee` for whoever can rule out excludable values (`PRIVACY`): its other values keep it by
-/// themselves, and no excludable one takes more than is allowed of the whole. Distances and events are bounded for all values
-/// together and say nothing here.
+/// Whether a bucket satisfies `guarantee` against an insider who excludes values.
+///
+/// See docs/security/threat-model.md#excludable.
+///
+/// The other values satisfy it by themselves, and no excludable value exceeds the bound within the whole bucket.
+/// Distances and events concern all values together, and have no such condition.
 fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
-    let (aside, informative): (Vec<_>, Vec<_>) =
+    let (excludable, informative): (Vec<_>, Vec<_>) =
         bucket.iter().partition(|(code, _)| population.annotations.is_excludable(*code));
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     // at most 1/l, as a fraction
@@ -183,7 +193,7 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
         | Guarantee::Thresholds { .. } => return false,
     };
     let within = |count: u64| u128::from(count) * u128::from(of) <= u128::from(size) * u128::from(most);
-    aside.iter().all(|(_, count)| within(*count))
+    excludable.iter().all(|(_, count)| within(*count))
         && !informative.is_empty()
         && holds_as_it_is(guarantee, &informative, population)
 }
@@ -206,7 +216,7 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
                 let (part, of) = limits.get(code as usize).copied().unwrap_or((0, 1));
                 u128::from(count) * of <= part * u128::from(size)
             }),
-            // the thresholds of values are not known here; where all of them are at least the largest share they hold
+            // unknown thresholds hold where even the smallest one is at least the largest share
             None => {
                 u128::from(largest) * u128::from(least.denominator())
                     <= u128::from(least.numerator()) * u128::from(size)
@@ -236,7 +246,9 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
     }
 }
 
-/// In nats. Values rising, so that the sum has one order.
+/// In nats.
+///
+/// Values rise, so that the rounded sum is deterministic.
 fn entropy(bucket: &[(u32, u64)], size: u64) -> f64 {
     let size = size as f64;
     bucket.iter().map(|&(_, count)| count as f64 / size).map(|share| -share * share.ln()).sum()
@@ -265,7 +277,9 @@ fn differences<'a>(bucket: &'a [(u32, u64)], size: u64, population: &'a Populati
     })
 }
 
-/// Whether `sum`, in units of one by size times rows times `parts`, is at most `bound`. What is too large to say is not.
+/// Whether `sum`, in units of 1 / (size * rows * parts), is at most `bound`.
+///
+/// False when the products overflow.
 fn is_within(sum: u128, parts: u64, size: u64, population: &Population, bound: Ratio) -> bool {
     let unit = u128::from(size).checked_mul(u128::from(population.rows)).and_then(|u| u.checked_mul(u128::from(parts)));
     let left = sum.checked_mul(u128::from(bound.denominator()));
@@ -274,7 +288,7 @@ fn is_within(sum: u128, parts: u64, size: u64, population: &Population, bound: R
 }
 
 fn total_variation(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    // only values of the bucket gain: what they gain together is what all others lose
+    // only values of the bucket gain, and their total gain is the total loss of the others
     let gained: i128 = bucket
         .iter()
         .map(|&(code, count)| difference(count, size, population.counts[code as usize], population.rows))
@@ -289,7 +303,7 @@ fn largest_difference(bucket: &[(u32, u64)], size: u64, population: &Population,
 }
 
 fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    // values that do not occur are no values: there is no step between them
+    // values that do not occur are ignored: they add no step to the order
     let occurring = population.counts.iter().filter(|count| **count > 0).count() as u64;
     if occurring < 2 {
         return true;
@@ -304,9 +318,10 @@ fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, b
     is_within(work, occurring - 1, size, population, bound)
 }
 
-/// Earth mover's distance where two leaves are as far from each other as the lowest node above both is high (GNF, section 2): what
-/// the leaves below a node have too much and too little is evened out there, and only the rest goes up. Without a taxonomy
-/// nothing is close.
+/// Hierarchical earth mover's distance (docs/reference/guarantees.md#t-closeness).
+///
+/// The distance of two leaves is the height of their lowest common ancestor. Excess and deficit below a node cancel
+/// there, and only the rest moves up. Without a taxonomy the distance is maximal.
 fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
     let Some(taxonomy) = population.annotations.taxonomy() else { return false };
     let branches = taxonomy.branches();
@@ -315,7 +330,7 @@ fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Populati
         extra[taxonomy.branch(code) as usize] += difference;
     }
     let (mut gained, mut lost, mut work) = (vec![0u128; branches.len()], vec![0u128; branches.len()], 0u128);
-    // children come behind their parents
+    // children follow their parents
     for (at, branch) in branches.iter().enumerate().rev() {
         let evened = gained[at].min(lost[at]);
         work = work.saturating_add(evened.saturating_mul(u128::from(branch.height)));
@@ -329,7 +344,7 @@ fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Populati
     is_within(work, u64::from(branches[0].height), size, population, bound)
 }
 
-/// Whether an event of some values is at most `rho1` likely in the table and more than `rho2` in the bucket.
+/// Whether some event has a probability of at most `rho1` in the table and above `rho2` in the bucket.
 fn breaches(event: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
     let inside: u64 = event.iter().map(|(_, count)| count).sum();
     let overall: u64 = event.iter().map(|(code, _)| population.counts[*code as usize]).sum();
@@ -338,7 +353,7 @@ fn breaches(event: &[(u32, u64)], size: u64, population: &Population, rho1: Rati
     unlikely && u128::from(inside) * u128::from(rho2.denominator()) > u128::from(rho2.numerator()) * u128::from(size)
 }
 
-/// Every event of values that occur in the bucket; others only make an event likelier beforehand.
+/// Every event of values that occur in the bucket; other values only raise the prior of an event.
 fn no_event_breaches(bucket: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
     if bucket.len() > RhoMode::EXACT_VALUES {
         return false;

@@ -1,4 +1,6 @@
-//! What must hold: rules, their reduction, guarantees, eligibility, Guardian Normal Form. Pure, no I/O.
+//! Privacy requirements: rules and their reduction, guarantees, eligibility, Guardian Normal Form.
+//!
+//! Pure, without I/O.
 
 mod dependencies;
 mod eligibility;
@@ -11,7 +13,7 @@ mod rule;
 pub use dependencies::{Dependency, discover as discover_dependencies};
 pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};
-pub use exposure::{ProxyAttribute, WorkBudget, distinct_tuples, mostly_tells, proxies, singling_out};
+pub use exposure::{ProxyAttribute, WorkBudget, distinct_tuples, mostly_determines, proxies, singling_out};
 pub use gnf::{GnfViolation, Guard, RuleStatus, TableSchema, judge, judge_all, judge_demand, leak};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{PrivacyRule, RuleDemand, reduce};

@@ -1,28 +1,32 @@
-//! Privacy rules and their reduction (versatile publishing, Theorem 3.1 and Definition 2).
+//! Privacy rules and their reduction [Jin et al. 2010, Theorem 3.1 and Definition 2].
 
 use super::guarantee::implies;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Guarantee;
 
-/// Whoever knows `known` must not learn `sensitive` beyond `guarantee`: a rule as Guardian Normal Form judges it.
+/// A rule of Guardian Normal Form.
+///
+/// An adversary who knows `known` must not infer `sensitive` in excess of `guarantee`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PrivacyRule {
     /// The quasi-identifiers; may be empty.
     pub known: AttrSet,
     /// The sensitive attribute, not among `known`.
     pub sensitive: Attr,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
 }
 
-/// Whoever knows `known` must not learn the combination of `protects` beyond `guarantee`: a rule as it is stated, or follows.
+/// A declared or derived rule.
+///
+/// An adversary who knows `known` must not infer the joint value of `protects` in excess of `guarantee`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RuleDemand {
     /// The quasi-identifiers; may be empty.
     pub known: AttrSet,
-    /// The sensitive side, apart from `known`; of several attributes their joint value.
+    /// The sensitive attributes, disjoint from `known`; several ones have their joint value protected.
     pub protects: AttrSet,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
 }
 
@@ -33,8 +37,10 @@ impl From<PrivacyRule> for RuleDemand {
 }
 
 impl RuleDemand {
-    /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule, and so is
-    /// the smaller sensitive one where the guarantee bounds combinations (Theorem 3.1 holds for no other).
+    /// Whether every publication that satisfies `self` satisfies `other`.
+    ///
+    /// A larger known side is stronger. A smaller sensitive side is stronger where the guarantee bounds combinations;
+    /// [Jin et al. 2010, Theorem 3.1] holds for no other guarantee.
     #[must_use]
     pub fn implies(&self, other: &Self) -> bool {
         let combines = self.guarantee.covers_combinations() && self.protects.is_subset(other.protects);
@@ -44,8 +50,9 @@ impl RuleDemand {
     }
 }
 
-/// For each rule, the rule that makes it superfluous: `None` for those that are kept. Of equal rules the first is kept, and
-/// the implying rule named is itself a kept one.
+/// For each rule, the rule that implies it; `None` for rules that are kept.
+///
+/// Of equal rules the first is kept. An implying rule is itself kept.
 #[must_use]
 pub fn reduce(rules: &[RuleDemand]) -> Vec<Option<usize>> {
     let beats = |j: usize, i: usize| j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i);
@@ -66,25 +73,25 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_known_side_implies_the_smaller() {
+    fn reduce_larger_known_side_implies_the_smaller() {
         assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1, 2], &[3], 2)]), [Some(1), None]);
     }
 
     #[test]
-    fn a_weaker_guarantee_on_a_larger_side_implies_nothing() {
+    fn reduce_weaker_guarantee_on_larger_side_keeps_both() {
         assert_eq!(reduce(&[rule(&[1], &[3], 3), rule(&[1, 2], &[3], 2)]), [None, None]);
         assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1, 2], &[3], 3)]), [Some(1), None]);
     }
 
     #[test]
-    fn equal_rules_are_kept_once_and_chains_end_at_a_kept_rule() {
+    fn reduce_equal_rules_keeps_the_first() {
         assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1], &[3], 2)]), [None, Some(0)]);
         let chain = [rule(&[], &[3], 2), rule(&[1], &[3], 2), rule(&[1, 2], &[3], 2)];
         assert_eq!(reduce(&chain), [Some(2), Some(2), None]);
     }
 
     #[test]
-    fn a_value_protects_its_combinations_but_no_distance_does() {
+    fn reduce_combination_is_implied_except_for_distances() {
         assert_eq!(reduce(&[rule(&[1], &[3, 4], 2), rule(&[1], &[3], 2)]), [Some(1), None]);
         let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
         let of = |protects: &[u8]| RuleDemand { guarantee: close, ..rule(&[1], protects, 2) };

@@ -1,7 +1,8 @@
-//! The release key, labelled streams and secret permutations.
+//! The release key, labelled random streams and secret permutations.
 //!
-//! One key of 256 bits is drawn per release. Every use derives its own ChaCha20 stream from the key and a label, so that
-//! uses are independent of each other, and a retry by the same software gives the same bytes (`PRIVACY`, the release key).
+//! A release has one secret key of 256 bits. Each use derives its own ChaCha20 stream [RFC 8439] from the key and a
+//! label. So the uses are independent of each other, and a retry by the same software gives the same bytes
+//! (docs/security/threat-model.md#randomness).
 
 use hmac::{Hmac, KeyInit, Mac};
 use rand::seq::SliceRandom;
@@ -10,53 +11,59 @@ use rand_chacha::ChaCha20Rng;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// The secret of one release. Never shown, logged or serialized.
+/// The secret key of one release.
+///
+/// Never shown, logged or serialized.
 #[derive(Clone)]
 pub struct ReleaseKey(Zeroizing<[u8; 32]>);
 
 impl ReleaseKey {
-    /// A key from known bytes: an unwrapped one, or a test's.
+    /// A key from known bytes: an unwrapped key, or a key of a test.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// A new key from the operating system.
+    /// Draws a key from the operating system.
     ///
     /// # Errors
-    /// When the operating system has no randomness to give.
+    /// When the operating system has no randomness.
     pub fn draw() -> Result<Self, getrandom::Error> {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *bytes)?;
         Ok(Self(bytes))
     }
 
-    /// The bytes, to be wrapped.
+    /// The bytes of the key, for wrapping.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// Where the randomness of a release comes from.
+/// Source of the randomness of a release.
 #[derive(Clone)]
 pub enum RandomStreams {
-    /// Streams of a key.
+    /// The streams of a key.
     Keyed(ReleaseKey),
-    /// The identity: no permutation moves anything and every choice is the first. For golden vectors only.
+    /// The identity: every permutation is the identity and every choice the first.
+    ///
+    /// Only for golden vectors.
     Identity,
 }
 
-/// The randomness of one use.
+/// Random stream of one use.
 pub enum RandomStream {
-    /// Of a key and a label.
+    /// The stream of a key and a label.
     Keyed(Box<ChaCha20Rng>),
-    /// Of the identity.
+    /// The stream of the identity.
     Identity,
 }
 
 impl RandomStreams {
-    /// The stream of one use. Different labels give independent streams.
+    /// The stream of one use.
+    ///
+    /// Different labels give independent streams.
     #[must_use]
     pub fn stream(&self, label: &str) -> RandomStream {
         match self {
@@ -111,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_a_function_of_key_and_label() {
+    fn stream_same_key_and_label_is_equal() {
         let draw = |byte, label| streams(byte).stream(label).permutation(50);
         assert_eq!(draw(1, "rows"), draw(1, "rows"));
         assert_ne!(draw(1, "rows"), draw(1, "labels"));
@@ -119,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_moves_nothing() {
+    fn permutation_of_identity_is_identity() {
         let mut stream = RandomStreams::Identity.stream("rows");
         assert_eq!(stream.permutation(4), [0, 1, 2, 3]);
         assert_eq!(stream.below(9), 0);

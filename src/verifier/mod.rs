@@ -1,10 +1,15 @@
-//! An independent re-check of written parts, from definitions. Shares types, no functions, with what it checks.
+//! Independent verification of written parts, by definition.
 //!
-//! The verifier reads the bytes of every part through the reader that will serve them and holds them against the original,
-//! the secret witness and the rules as they were submitted. Integers only. It fails closed: what it cannot check is a
-//! failure, and a check is left out of the answer only where its premise (the original) was not given.
+//! Shares types, but no functions, with the code it checks.
+//!
+//! The verifier reads the bytes of every part through the reader that serves them. It compares them with the
+//! original, the secret witness and the submitted rules, in integers. It fails closed: what it cannot check is a
+//! failure. It omits a check only when its premise, the original, is not given.
 //!
 //! Details name tables, parts, row numbers of parts, attributes and counts, never a value.
+//!
+//! # Citations
+//! docs/security/threat-model.md#verifier
 
 mod attack;
 mod contract;
@@ -19,13 +24,13 @@ mod tests;
 
 pub use attack::error::AttackError;
 pub use attack::inference::{InferenceQuestion, InferenceReport, InferredValue, infer_values};
-pub use attack::membership::joined::{MembershipError, MembershipReport, TupleEstimate};
-pub use attack::membership::members;
+pub use attack::membership::members::members;
+pub use attack::membership::report::{MembershipError, MembershipReport, TupleEstimate};
 pub use attack::negative_association::{
     NegativeAssociationFinding, NegativeAssociationReport, find_negative_associations,
 };
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
-pub use attack::proxy::{ProxyFinding, infer_by_proxy};
+pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, Linkage, PosteriorSummary, TableFigures, VerifierReport};
 pub use contract::evidence::{Evidence, VerifierError};
 pub use definition::measure::BucketMeasure;

@@ -170,7 +170,7 @@ fn on_join(
         },
         holds,
         group: named(&found.known),
-        told: named(&found.told),
+        told: named(&found.inferred),
     }
 }
 

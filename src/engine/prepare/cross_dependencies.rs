@@ -93,8 +93,8 @@ impl<'a> ExtendedTable<'a> {
                 }
                 let place = |attr: Attr| self.at.iter().position(|at| *at == attr).map(Attr::from);
                 let (Some(a), Some(b), false) = (place(before), place(now), separate) else { continue };
-                let tells = |from, to| privacy::mostly_tells(&self.table, from, to, control);
-                if tells(a, b)? || tells(b, a)? {
+                let determines = |from, to| privacy::mostly_determines(&self.table, from, to, control);
+                if determines(a, b)? || determines(b, a)? {
                     union.link(before, now);
                 }
             }

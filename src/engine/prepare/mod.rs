@@ -43,7 +43,7 @@ pub(in crate::engine) fn ledger_union(
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
-    union.set_aside(&specification.excludable, &specification.taxonomies);
+    union.set_exclusions(&specification.excludable, &specification.taxonomies);
     Ok(union)
 }
 

@@ -129,7 +129,7 @@ pub fn verify(
         accounted: AttrSet::first(claim.names.len()),
         excludable: claim.excludable.unwrap_or(&listed),
         taxonomies: claim.taxonomies.unwrap_or(&trees),
-        beside: None,
+        earlier_releases: None,
         thresholds: claim.thresholds.unwrap_or(&bounds),
     };
     let verification = verifier::verify(&evidence, control)?;

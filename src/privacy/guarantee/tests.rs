@@ -11,7 +11,7 @@ fn ratio(text: &str) -> Ratio {
     text.parse().unwrap()
 }
 
-/// Table 3(b) of versatile publishing: zip codes 71000 to 74000, and the bucket {72000, 74000}.
+/// The table of [Jin et al. 2010, Table 3(b)]: zip codes 71000 to 74000, and the bucket {72000, 74000}.
 fn zip_codes() -> (Population, Vec<(u32, u64)>) {
     (Population::new(vec![2, 2, 1, 1]), vec![(1, 1), (3, 1)])
 }
@@ -22,7 +22,7 @@ fn keeps(guarantee: Guarantee) -> bool {
 }
 
 #[test]
-fn the_worked_example_comes_out() {
+fn holds_worked_example_matches_the_paper() {
     assert!(keeps(Guarantee::LDiversity { l: 2 }) && !keeps(Guarantee::LDiversity { l: 3 }));
     assert!(keeps(Guarantee::EntropyLDiversity { l: ratio("2") }), "ln 2 holds with equality");
     assert!(!keeps(Guarantee::EntropyLDiversity { l: ratio("2.000001") }));
@@ -35,7 +35,7 @@ fn the_worked_example_comes_out() {
     let close = |t, distance| keeps(Guarantee::TCloseness { t: ratio(t), distance });
     assert!(close("1/2", ValueDistance::Equal) && !close("0.499999999", ValueDistance::Equal));
     assert!(close("5/18", ValueDistance::Ordered) && !close("0.277777777", ValueDistance::Ordered));
-    // the event {74000} goes from 1/6 to 1/2
+    // the event {74000} rises from 1/6 to 1/2
     for mode in [RhoMode::Single, RhoMode::Exact] {
         assert!(!keeps(Guarantee::Rho { rho1: ratio("0.2"), rho2: ratio("0.4"), mode }));
         assert!(keeps(Guarantee::Rho { rho1: ratio("0.1"), rho2: ratio("0.4"), mode }));
@@ -86,7 +86,7 @@ fn as_bucket(counts: &[u64]) -> Vec<(u32, u64)> {
     Population::new(counts.to_vec()).as_bucket()
 }
 
-/// The table of all buckets, its six values two each at three depths.
+/// The union of all buckets, and its six values as leaves at three depths.
 fn population(counts: Vec<u64>) -> Population {
     Population::new(counts).on(ColumnAnnotations::default().along(tree(&[0, 2, 2])))
 }
@@ -95,13 +95,13 @@ fn total(buckets: &[Vec<u64>]) -> Vec<u64> {
     (0..6).map(|value| buckets.iter().map(|bucket| bucket[value]).sum()).collect()
 }
 
-/// A tree over `Any` of single leaves and of branches with more, and a column whose values are all its leaves.
+/// A taxonomy below `Any` of single leaves and of branches, and a column of all its leaves.
 fn tree(branches: &[u32]) -> BoundTaxonomy {
     let mut growing = TaxonomyBuilder::from_root("Any");
     let mut last = 0;
     for (index, kind) in branches.iter().enumerate() {
         let node = if kind % 3 == 0 { 0 } else { last };
-        // a branch below the root or below the last one, with two leaves of its own; or a leaf
+        // a branch below the root or below the last branch, with two leaves; or a leaf
         let label = format!("n{index:02}");
         let added = growing.add(node, Some(&label)).unwrap();
         if kind % 2 == 0 {
@@ -118,14 +118,15 @@ fn tree(branches: &[u32]) -> BoundTaxonomy {
     tree.bind(&Domain::from_sorted(AttributeType::Text, false, arena)).unwrap()
 }
 
-/// The least cost of carrying what some have too much to those that have too little: along cheapest ways, one after the other,
-/// carrying back where that is cheaper.
+/// The minimal transport cost from values with excess to values with deficit, by successive cheapest paths.
+///
+/// A path may reverse an earlier transport where that is cheaper.
 fn least_cost(gaps: &[i128], cost: impl Fn(usize, usize) -> i128) -> i128 {
     let n = gaps.len();
     let (mut supply, mut demand): (Vec<i128>, Vec<i128>) = gaps.iter().map(|gap| (*gap.max(&0), (-gap).max(0))).unzip();
     let (mut flow, mut total) = (vec![vec![0; n]; n], 0);
     while supply.iter().any(|left| *left > 0) {
-        // givers are 0 to n - 1, takers n to 2n - 1
+        // sources are 0 to n - 1, sinks n to 2n - 1
         let mut far: Vec<Option<i128>> = supply.iter().map(|left| (*left > 0).then_some(0)).collect();
         far.resize(2 * n, None);
         let mut from = vec![usize::MAX; 2 * n];
@@ -167,7 +168,7 @@ fn least_cost(gaps: &[i128], cost: impl Fn(usize, usize) -> i128) -> i128 {
 }
 
 proptest! {
-    /// Earth mover's distance is what carrying costs at least, to the last digit.
+    /// The hierarchical distance equals the minimal transport cost exactly.
     #[test]
     fn distances_along_a_tree_are_least_costs(
         branches in proptest::collection::vec(0u32..6, 1..6), counts in proptest::collection::vec((0u64..4, 0u64..4), 16),
@@ -190,7 +191,7 @@ proptest! {
         };
         prop_assert!(close(Ratio::new(least, unit).unwrap()));
         prop_assert!(least == 0 || !close(Ratio::new(least - 1, unit).unwrap()));
-        // without a tree nothing is close
+ // without a taxonomy the distance is maximal
         let bare = Population::new(overall);
         let whole = bare.as_bucket();
         let all = Guarantee::TCloseness { t: Ratio::ONE, distance: ValueDistance::Hierarchical };
@@ -216,7 +217,7 @@ proptest! {
         }
     }
 
-    /// Versatile publishing needs it: what every bucket keeps, every mixture of buckets keeps.
+    /// Mixtures of buckets satisfy what every bucket satisfies, as [Jin et al. 2010] needs it.
     #[test]
     fn a_mixture_keeps_what_its_buckets_keep(guarantee in guarantees(), buckets in buckets()) {
         let population = population(total(&buckets));
@@ -236,7 +237,7 @@ proptest! {
         }
     }
 
-    /// Amplification is sufficient for every event, and every event for single values.
+    /// Amplification implies the bound for every event, and every event implies it for single values.
     #[test]
     fn modes_are_ordered(rho1 in (1u64..9, 9u64..12), rho2 in (1u64..9, 9u64..12), buckets in buckets()) {
         let of = |(a, b)| Ratio::new(a, b).unwrap();

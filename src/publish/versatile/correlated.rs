@@ -186,8 +186,8 @@ impl<'a> CorrelatedAttributes<'a> {
             None
         } else {
             let table = self.rows.table;
-            let mostly =
-                privacy::mostly_tells(table, a, b, self.control)? || privacy::mostly_tells(table, b, a, self.control)?;
+            let mostly = privacy::mostly_determines(table, a, b, self.control)?
+                || privacy::mostly_determines(table, b, a, self.control)?;
             mostly.then_some(Correlation::Mostly)
         };
         self.known.insert((a, b), link);

@@ -1,22 +1,22 @@
 use crate::control::Cancelled;
 
-/// Why worlds were not counted.
+/// Reason why an attack has no result.
 #[derive(Debug)]
 pub enum AttackError {
-    /// It was told to stop.
+    /// The caller cancelled the attack.
     Cancelled,
-    /// There are too many rows, or too many steps: the limit and what was found, at least.
+    /// The rows or steps exceed a limit.
     TooMany {
-        /// What there is too much of.
+        /// The quantity that exceeds its limit.
         what: &'static str,
-        /// The most there may be.
+        /// The largest permitted number.
         limit: u64,
-        /// What there is; at least so many.
+        /// A lower bound of the number that is needed.
         found: u64,
     },
-    /// The tables hold something that is no exact tuple.
+    /// A table holds cells that are not exact values.
     NotExact,
-    /// Parts of a table share attributes in a circle.
+    /// The parts of a table share attributes in a cycle.
     Circle,
 }
 

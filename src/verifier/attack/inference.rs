@@ -1,4 +1,4 @@
-//! Attacks on a decomposition that somebody published, from its parts alone.
+//! Inference attacks on a decomposition, from its parts alone [docs/spec/decompose.md#attacks].
 
 use std::collections::BTreeSet;
 
@@ -7,65 +7,67 @@ use crate::control::Control;
 use crate::microdata::Attr;
 use crate::publication::BreachKind;
 use crate::verifier::definition::feasible_worlds::{
-    InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
+    ExclusionLimits, InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
 };
 use crate::verifier::external::decomposition_view::{DecompositionView, ValueInterner, observe_tables};
 use crate::verifier::external::table::CellText;
 
-/// So many conclusions are shown.
+/// Maximal number of reported inferences.
 const MAX_REPORTED_INFERENCES: usize = 10;
 
-/// So many choices of what is known not to be somebody's are looked at, each once for each value of its bucket.
+/// Maximal number of examined choices of excluded values.
+///
+/// Each counts once for each primary value of its bucket.
 const MAX_CHOICES: u64 = 1 << 24;
 
-/// What is asked of a decomposition.
+/// Question that an attack answers about a decomposition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InferenceQuestion {
-    /// Which places have fewer values than `fewest`, for whoever knows their primary value.
+    /// Slots with fewer than `fewest` possible values, given the primary value of the target.
     Chain {
-        /// Of fewer values one is concluded.
+        /// Fewer possible values than this count as an inference.
         fewest: usize,
     },
-    /// Which buckets have, for whoever knows of at most `excluded` primary values that they are not somebody's.
+    /// Buckets with fewer than `fewest` possible values, given excluded primary values of the target.
     Exclusion {
-        /// Of fewer values one is concluded.
+        /// Fewer possible values than this count as an inference.
         fewest: usize,
-        /// So many can be excluded.
+        /// Maximal number of excluded primary values.
         excluded: usize,
     },
-    /// Which listed values the joint table rules out.
+    /// Listed values that the joint table excludes.
     Excludable,
-    /// Which values more of a bucket's rows than 1/l are certain to have.
+    /// Values that more than 1/l of the rows of a bucket have with certainty.
     Forced,
 }
 
-/// Something that can be concluded.
+/// One inference from a decomposition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InferredValue {
     /// The label of the bucket.
     pub bucket: u32,
-    /// The attribute of which it is.
+    /// The attribute of the inferred values.
     pub attribute: Attr,
-    /// The primary values that are known of somebody, or not to be somebody's.
+    /// The primary values that the adversary knows or excludes.
     pub known: Vec<CellText>,
-    /// What is left.
+    /// The remaining possible values.
     pub values: Vec<CellText>,
-    /// At least one of the values is so probable.
+    /// A lower bound of the posterior of one of the values.
     pub posterior: (u64, u64),
 }
 
-/// What can be concluded of a decomposition.
+/// All inferences from a decomposition.
 #[derive(Debug, Default)]
 pub struct InferenceReport {
-    /// How many there are.
+    /// Number of inferences.
     pub total: u64,
-    /// At most ten, the most certain first.
+    /// At most ten inferences, the most certain first.
     pub first: Vec<InferredValue>,
-    /// False when no table can have been made into these parts.
+    /// False when no table can produce these parts.
     pub possible: bool,
 }
 
-/// Concludes what can be concluded.
+/// Answers a question about a decomposition.
 ///
 /// # Errors
 /// [`AttackError`]
@@ -85,10 +87,10 @@ pub fn infer_values(
         }
     };
     let mut all = questions_answered(given, question, &shown, &possible, control)?;
-    all.retain(|told| given.asked.contains(given.others[told.attribute].0));
-    let posterior = |told: &InferableValue| match (told.kind, told.values.len() as u64) {
-        (BreachKind::Forced, _) => told.share,
-        // of so many values one has at least its share
+    all.retain(|inferred| given.asked.contains(given.others[inferred.attribute].0));
+    let posterior = |inferred: &InferableValue| match (inferred.kind, inferred.values.len() as u64) {
+        (BreachKind::Forced, _) => inferred.share,
+        // one of n possible values has a posterior of at least 1/n
         (_, values) => (1, values.max(1)),
     };
     let excludable = question == InferenceQuestion::Excludable;
@@ -99,12 +101,12 @@ pub fn infer_values(
     let cells = |values: &mut dyn Iterator<Item = u32>| -> Vec<CellText> {
         values.map(|value| numbers.cells[value as usize].clone()).collect()
     };
-    let first = all.iter().take(MAX_REPORTED_INFERENCES).map(|told| InferredValue {
-        bucket: told.bucket as u32 + 1,
-        attribute: given.others[told.attribute].0,
-        known: cells(&mut told.known.iter().copied()),
-        values: cells(&mut told.values.iter().copied()),
-        posterior: if excludable { (0, 1) } else { posterior(told) },
+    let first = all.iter().take(MAX_REPORTED_INFERENCES).map(|inferred| InferredValue {
+        bucket: inferred.bucket as u32 + 1,
+        attribute: given.others[inferred.attribute].0,
+        known: cells(&mut inferred.known.iter().copied()),
+        values: cells(&mut inferred.values.iter().copied()),
+        posterior: if excludable { (0, 1) } else { posterior(inferred) },
     });
     Ok(InferenceReport { total: all.len() as u64, first: first.collect(), possible: true })
 }
@@ -120,7 +122,8 @@ fn questions_answered(
     Ok(match question {
         InferenceQuestion::Chain { fewest } => possible.chains(attributes, fewest),
         InferenceQuestion::Exclusion { fewest, excluded } => {
-            possible.exclusions((attributes, fewest), excluded, MAX_CHOICES, control)?.ok_or(AttackError::TooMany {
+            let limits = ExclusionLimits { attributes, fewest, excluded, work: MAX_CHOICES };
+            possible.exclusions(limits, control)?.ok_or(AttackError::TooMany {
                 what: "choices of values that are excluded",
                 limit: MAX_CHOICES,
                 found: MAX_CHOICES + 1,

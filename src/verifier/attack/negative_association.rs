@@ -1,10 +1,15 @@
-//! Whoever knows that a value of a quasi-identifier hardly ever goes with a sensitive value crosses that one out of the bucket of
-//! somebody who has the former (variable-sensitivity bucketing, section 9). What is left of the bucket is likelier by so much.
+//! Attack by negative association.
 //!
-//! A value a of an attribute excludes a sensitive value x when at least 30 rows of the original have a, and x has among them at
-//! most a tenth of the share that it has in the whole. Of a bucket's values that occur once in it some may be counterfeits; one
-//! that every row of the bucket excludes is taken for one. Nothing is made of what other rows of the bucket exclude beside that,
-//! and nothing where a row excludes all that its bucket has.
+//! The adversary crosses out values that hardly ever occur with a known value.
+//!
+//! A value a of an attribute excludes a sensitive value x when at least 30 rows of the original have a, and the share
+//! of x among them is at most a tenth of its share in the original. The remaining values of a bucket become more
+//! probable. A value that occurs once may be a counterfeit; one that every row of the bucket excludes counts as a
+//! counterfeit. The attack uses no other exclusions by other rows, and skips a row that excludes all values of its
+//! bucket.
+//!
+//! # Citations
+//! [Wang et al. 2012, section 6]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,53 +19,55 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
-use crate::verifier::definition::fraction::{beyond, exceeds, lowest};
-use crate::verifier::definition::thresholds::{ThresholdBounds, counterfeits};
+use crate::verifier::definition::fraction::{exceeds, is_above, lowest};
+use crate::verifier::definition::thresholds::{ThresholdBounds, ValueShare, counterfeits};
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
 
-/// So many rows have a value that excludes another.
+/// Minimal number of rows with an excluding value.
 const MIN_SUPPORT_ROWS: u64 = 30;
 
-/// And the other is so many times rarer among them than in the whole, or more.
+/// Minimal factor by which the excluded value is rarer among these rows than in the original.
 const MIN_RARITY_FACTOR: u128 = 10;
 
-/// The most pairs of a row and a value of its bucket that are looked at.
+/// Maximal number of examined pairs of a row and a value of its bucket.
 const MAX_PAIR_STEPS: u64 = 1 << 26;
 
-/// So many findings are told.
+/// Maximal number of reported findings.
 const MAX_REPORTED_FINDINGS: usize = 10;
 
-/// What is left of buckets for whoever crosses values out.
+/// Result of the attack by negative association.
 #[derive(Clone, Default, Debug)]
 pub struct NegativeAssociationReport {
-    /// The largest posterior of a value in a bucket for somebody for whom a value of it is crossed out, in lowest terms.
+    /// The largest posterior among rows with an excluded value in their bucket, in lowest terms.
     pub worst: Option<(u64, u64)>,
-    /// Of how many buckets and different rows a value is likelier than the rule allows.
+    /// Number of buckets and distinct rows with a posterior that exceeds the rule.
     pub total: u64,
-    /// Some of them, the most certain first.
+    /// At most ten findings, the most certain first.
     pub first: Vec<NegativeAssociationFinding>,
 }
 
-/// A bucket and a row of it of which more is told than the rule allows.
+/// A row of a bucket whose posterior exceeds the rule.
 #[derive(Clone, Debug)]
 pub struct NegativeAssociationFinding {
-    /// The table, by its index.
+    /// The index of the table.
     pub table: usize,
-    /// The rule, by its index.
+    /// The index of the rule.
     pub rule: usize,
     /// The label of the bucket.
     pub bucket: CellText,
-    /// What is known of the row.
+    /// The known values of the row.
     pub known: Vec<(Attr, CellText)>,
-    /// The likeliest value of those that exceed the rule.
+    /// The most probable value among those that exceed the rule.
     pub sensitive: CellText,
-    /// How likely it is, in lowest terms.
+    /// The posterior of this value, in lowest terms.
     pub posterior: (u64, u64),
 }
 
-/// Plays the attack on tables (by their index) against rules (by theirs) that protect one attribute, which one part of the table has
-/// and what is known another.
+/// Attacks tables with rules, both given by index.
+///
+/// A rule must protect one attribute. The attribute stands in one part of the table and the known attributes in
+/// another.
 ///
 /// # Errors
 /// [`AttackError`]; `NotExact` also without an original, and when the table was not made from it.
@@ -70,15 +77,13 @@ pub fn find_negative_associations(
     control: &Control,
 ) -> Result<NegativeAssociationReport, AttackError> {
     let Some(original) = submission.original else { return Err(AttackError::NotExact) };
-    let mut read = Vec::with_capacity(asked.len());
+    let mut attacked = Vec::with_capacity(asked.len());
     let mut steps = 0_u64;
     for &(table, rule) in asked {
-        let asked = &submission.rules[rule];
-        let Protected::Attribute(sensitive) = asked.protects else { return Err(AttackError::NotExact) };
-        let buckets = CodedBuckets::new(&submission.tables[table], asked.known, sensitive, original, control)?;
-        let pairs = buckets.all.values().map(|bucket| (bucket.rows.len() * bucket.values.len()) as u64);
+        let table = AttackedTable::new(submission, original, table, rule, control)?;
+        let pairs = table.buckets.all.values().map(|bucket| (bucket.rows.len() * bucket.values.len()) as u64);
         steps = pairs.fold(steps, u64::saturating_add);
-        read.push((table, rule, sensitive, buckets));
+        attacked.push(table);
     }
     if steps > MAX_PAIR_STEPS {
         return Err(AttackError::TooMany {
@@ -87,50 +92,91 @@ pub fn find_negative_associations(
             found: steps,
         });
     }
-    let mut crossed = NegativeAssociationReport::default();
-    for (table, rule, sensitive, buckets) in &read {
-        let column = original.column(*sensitive).ok_or(AttackError::NotExact)?;
-        let associations: Vec<ObservedAssociations> = buckets
-            .attributes
-            .iter()
-            .map(|attr| {
-                ObservedAssociations::new(original.column(*attr).ok_or(AttackError::NotExact)?, column, control)
-            })
-            .collect::<Result<_, AttackError>>()?;
-        let limit = RuleLimit::new(submission, &submission.rules[*rule], *sensitive, column);
+    let mut report = NegativeAssociationReport::default();
+    for table in &attacked {
+        table.attack(submission, original, &mut report, control)?;
+    }
+    most_certain(&mut report.first);
+    Ok(report)
+}
+
+/// A table and a rule of an attack, both by their indexes, with the buckets of the table.
+struct AttackedTable {
+    table: usize,
+    rule: usize,
+    sensitive: Attr,
+    buckets: CodedBuckets,
+}
+
+impl AttackedTable {
+    fn new(
+        submission: &Submission<'_>,
+        original: &ExternalPart,
+        table: usize,
+        rule: usize,
+        control: &Control,
+    ) -> Result<Self, AttackError> {
+        let asked = &submission.rules[rule];
+        let Protected::Attribute(sensitive) = asked.protects else { return Err(AttackError::NotExact) };
+        let buckets = CodedBuckets::new(&submission.tables[table], asked.known, sensitive, original, control)?;
+        Ok(Self { table, rule, sensitive, buckets })
+    }
+
+    fn attack(
+        &self,
+        submission: &Submission<'_>,
+        original: &ExternalPart,
+        report: &mut NegativeAssociationReport,
+        control: &Control,
+    ) -> Result<(), AttackError> {
+        let buckets = &self.buckets;
+        let column = original.column(self.sensitive).ok_or(AttackError::NotExact)?;
+        let mut associations = Vec::with_capacity(buckets.attributes.len());
+        for attr in &buckets.attributes {
+            let known = original.column(*attr).ok_or(AttackError::NotExact)?;
+            associations.push(ObservedAssociations::new(known, column, control)?);
+        }
+        let limit = RuleLimit::new(submission, &submission.rules[self.rule], self.sensitive, column);
+        let adversary =
+            BucketAdversary { associations: &associations, counterfeits: buckets.counterfeits, limit: &limit };
         for (label, bucket) in &buckets.all {
-            bucket.look((&associations, buckets.counterfeits, &limit), control, |row, told| {
-                if crossed.worst.is_none_or(|worst| exceeds(told.most, worst)) {
-                    crossed.worst = Some(told.most);
+            bucket.look(&adversary, control, |row, remaining| {
+                if report.worst.is_none_or(|worst| exceeds(remaining.most, worst)) {
+                    report.worst = Some(remaining.most);
                 }
-                let Some((value, posterior)) = told.exceeding else { return };
-                crossed.total += 1;
+                let Some((value, posterior)) = remaining.exceeding else { return };
+                report.total += 1;
                 let known = buckets.attributes.iter().zip(row).filter_map(|(attr, code)| {
                     let column = original.column(*attr)?;
                     Some((*attr, cell(column, *code)))
                 });
-                let known = known.collect();
-                let (bucket, sensitive) = (buckets.labels[*label as usize].clone(), cell(column, value));
-                crossed.first.push(NegativeAssociationFinding {
-                    table: *table,
-                    rule: *rule,
-                    bucket,
-                    known,
-                    sensitive,
+                report.first.push(NegativeAssociationFinding {
+                    table: self.table,
+                    rule: self.rule,
+                    bucket: buckets.labels[*label as usize].clone(),
+                    known: known.collect(),
+                    sensitive: cell(column, value),
                     posterior,
                 });
-                // no more are held than are looked at
-                if crossed.first.len() > 64 * MAX_REPORTED_FINDINGS {
-                    most_certain(&mut crossed.first);
+                // bounds the memory for findings
+                if report.first.len() > 64 * MAX_REPORTED_FINDINGS {
+                    most_certain(&mut report.first);
                 }
             })?;
         }
+        Ok(())
     }
-    most_certain(&mut crossed.first);
-    Ok(crossed)
 }
 
-/// Keeps the most certain; of equal ones the first.
+/// Knowledge of the adversary about the rows of a bucket.
+struct BucketAdversary<'a> {
+    /// One for each known attribute, in their order.
+    associations: &'a [ObservedAssociations],
+    counterfeits: u64,
+    limit: &'a RuleLimit,
+}
+
+/// Keeps the most certain findings; of equal ones the first.
 fn most_certain(found: &mut Vec<NegativeAssociationFinding>) {
     found.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
     found.truncate(MAX_REPORTED_FINDINGS);
@@ -140,7 +186,7 @@ fn cell(column: &Column, code: u32) -> CellText {
     CellText { kind: column.domain.kind(), value: column.domain.value(code).map(<[u8]>::to_vec) }
 }
 
-/// How often the values of an attribute go with the sensitive ones, in the original.
+/// Joint counts of an attribute and the sensitive attribute in the original.
 struct ObservedAssociations {
     support: Vec<u64>,
     overall: Vec<u64>,
@@ -165,32 +211,32 @@ impl ObservedAssociations {
         Ok(Self { support, overall, together, rows: rows as u64 })
     }
 
-    /// Whether whoever has the value `a` hardly ever has the sensitive value `x`.
-    fn exclude(&self, a: u32, x: u32) -> bool {
+    /// Whether rows with the value `a` hardly ever have the sensitive value `x`.
+    fn excludes(&self, a: u32, x: u32) -> bool {
         let (support, overall) = (self.support[a as usize], self.overall[x as usize]);
         let together = self.together.get(&(a, x)).copied().unwrap_or(0);
-        // together / support <= (overall / rows) / RARER
+        // together / support <= (overall / rows) / MIN_RARITY_FACTOR
         support >= MIN_SUPPORT_ROWS
             && u128::from(together) * MIN_RARITY_FACTOR * u128::from(self.rows)
                 <= u128::from(overall) * u128::from(support)
     }
 }
 
-/// The buckets of a table, in the codes of the original.
+/// Buckets of a table, in the codes of the original.
 struct CodedBuckets {
     labels: Vec<CellText>,
-    /// What is known of a row.
+    /// The known attributes of the rows.
     attributes: Vec<Attr>,
     all: BTreeMap<u32, CodedBucket>,
-    /// So many of each bucket's values are of nobody.
+    /// Number of counterfeits in each bucket.
     counterfeits: u64,
 }
 
 #[derive(Default)]
 struct CodedBucket {
-    /// Different rows, by what is known of them.
+    /// The distinct rows, by their known values.
     rows: BTreeSet<Vec<u32>>,
-    /// The sensitive values, and how often each occurs.
+    /// The sensitive values with their counts.
     values: BTreeMap<u32, u64>,
 }
 
@@ -205,12 +251,12 @@ impl CodedBuckets {
         let shown = |part: &ExternalPart| part.attributes().minus(part.opaque()).intersection(known).without(sensitive);
         let holder = table.holder(sensitive).filter(|part| !part.opaque().contains(sensitive));
         let of_rows = table.parts.iter().filter(|part| !part.attributes().contains(sensitive));
-        // that which tells most of a row; of equal ones the first
+        // the part with most known attributes; of equal ones the first
         let of_rows = of_rows.rev().max_by_key(|part| shown(part).len());
         let holder = holder.ok_or(AttackError::NotExact)?;
         let counterfeits = counterfeits(holder.meaning);
         let Some(of_rows) = of_rows else {
-            // a table of what is protected alone shows nothing of anybody
+            // a table of the sensitive attribute alone reveals nothing about a row
             return Ok(Self { labels: Vec::new(), attributes: Vec::new(), all: BTreeMap::new(), counterfeits });
         };
         let (Some(labels), Some(of_row)) = (&holder.bucket, &of_rows.bucket) else { return Err(AttackError::NotExact) };
@@ -245,7 +291,7 @@ impl CodedBuckets {
     }
 }
 
-/// Per code of a part's column, the code that the original has for the value.
+/// For each code of a part's column, the code of the same value in the original.
 fn translated(part: &ExternalPart, attr: Attr, original: &ExternalPart) -> Result<Vec<u32>, AttackError> {
     let (Some(column), Some(of)) = (part.column(attr), original.column(attr)) else {
         return Err(AttackError::NotExact);
@@ -255,33 +301,34 @@ fn translated(part: &ExternalPart, attr: Attr, original: &ExternalPart) -> Resul
     known.collect::<Option<_>>().ok_or(AttackError::NotExact)
 }
 
-/// What is left of a bucket for a row.
+/// Posterior of a row after the exclusions.
 struct RemainingValues {
     most: (u64, u64),
     exceeding: Option<(u32, (u64, u64))>,
 }
 
 impl CodedBucket {
-    /// Tells of each row for which a value is crossed out what is left.
+    /// Reports the posterior of each row with an excluded value in the bucket.
     fn look(
         &self,
-        (associations, counterfeits, limit): (&[ObservedAssociations], u64, &RuleLimit),
+        adversary: &BucketAdversary<'_>,
         control: &Control,
-        mut tell: impl FnMut(&[u32], RemainingValues),
+        mut report: impl FnMut(&[u32], RemainingValues),
     ) -> Result<(), AttackError> {
         let exclude = |row: &[u32], value: u32| {
-            associations.iter().zip(row).any(|(associations, &known)| associations.exclude(known, value))
+            let associations = adversary.associations.iter().zip(row);
+            associations.into_iter().any(|(association, &known)| association.excludes(known, value))
         };
         let once = |value: &u32| self.values.get(value) == Some(&1);
         let by_all = |value: &u32| self.rows.iter().all(|row| exclude(row, *value));
         let singles: Vec<u32> = self.values.keys().copied().filter(once).collect();
-        let seen_through: BTreeSet<u32> = match counterfeits {
+        let exposed: BTreeSet<u32> = match adversary.counterfeits {
             0 => BTreeSet::new(),
             _ => singles.iter().copied().filter(by_all).collect(),
         };
-        let singles = (singles.len() - seen_through.len()) as u64;
-        let hidden = counterfeits.saturating_sub(seen_through.len() as u64);
-        // of `singles` values each is as likely a counterfeit; shares are all multiplied by their number
+        let singles = (singles.len() - exposed.len()) as u64;
+        let hidden = adversary.counterfeits.saturating_sub(exposed.len() as u64);
+        // each of the `singles` values is equally likely a counterfeit; all shares are multiplied by `singles`
         let weigh = |count: u64| match count {
             1 => u128::from(singles.saturating_sub(hidden)),
             count => u128::from(count) * u128::from(singles.max(1)),
@@ -291,7 +338,7 @@ impl CodedBucket {
             let left: Vec<(u32, u128)> = self
                 .values
                 .iter()
-                .filter(|(value, _)| !seen_through.contains(value) && !exclude(row, **value))
+                .filter(|(value, _)| !exposed.contains(value) && !exclude(row, **value))
                 .map(|(value, count)| (*value, weigh(*count)))
                 .collect();
             let all: u128 = left.iter().map(|(_, weight)| weight).sum();
@@ -299,22 +346,22 @@ impl CodedBucket {
                 continue;
             }
             let likeliest = left.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
-            let exceeding = left.iter().filter(|(value, weight)| limit.is_exceeded(*value, *weight, all));
+            let exceeding = left.iter().filter(|(value, weight)| adversary.limit.is_exceeded(*value, *weight, all));
             let exceeding = exceeding.rev().max_by_key(|(_, weight)| *weight);
             let exceeding = exceeding.map(|(value, weight)| (*value, lowest(*weight, all)));
-            tell(row, RemainingValues { most: lowest(likeliest, all), exceeding });
+            report(row, RemainingValues { most: lowest(likeliest, all), exceeding });
         }
         Ok(())
     }
 }
 
-/// What a rule allows of each value.
+/// Largest posterior that a rule allows for each value.
 enum RuleLimit {
-    /// One share for all.
+    /// One share for all values.
     Share(u64, u64),
-    /// A threshold for each, in an original that has each so often, and so many rows.
+    /// Thresholds with the counts of the values in the original and its number of rows.
     Thresholds(Option<ThresholdBounds>, Vec<u64>, u64),
-    /// No share is bounded.
+    /// The guarantee bounds no share.
     None,
 }
 
@@ -337,11 +384,13 @@ impl RuleLimit {
 
     fn is_exceeded(&self, value: u32, weight: u128, all: u128) -> bool {
         match self {
-            Self::Share(numerator, denominator) => beyond(weight, all, *numerator, *denominator),
+            Self::Share(numerator, denominator) => is_above(weight, all, *numerator, *denominator),
             Self::Thresholds(bound, overall, rows) => {
-                let overall = (overall[value as usize], *rows);
-                // where none is stated none is kept
-                !bound.as_ref().is_some_and(|bound| bound.admits(value, lowest(weight, all), overall))
+                let (count, size) = lowest(weight, all);
+                let in_bucket = ValueShare { count, rows: size };
+                let overall = ValueShare { count: overall[value as usize], rows: *rows };
+                // a rule without declared thresholds allows no value
+                !bound.as_ref().is_some_and(|bound| bound.admits(value, in_bucket, overall))
             }
             Self::None => false,
         }
@@ -354,7 +403,7 @@ mod tests {
     use crate::publication::RowMeaning;
     use crate::verifier::tests::fixture::{Cell as Text, column, rule};
 
-    /// Rows of `(known, sensitive)`, with how often each occurs.
+    /// The rows `(known, sensitive, count)` as an original.
     fn original(rows: &[(&str, &str, usize)]) -> ExternalPart {
         let all = || rows.iter().flat_map(|(a, x, count)| std::iter::repeat_n((*a, *x), *count));
         let known: Vec<Text> = all().map(|(a, _)| Some(a.to_owned())).collect();
@@ -373,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A table of buckets: what is known of the rows of each, and its values, of which so many are of nobody.
+    /// A table with buckets of known and sensitive values, and counterfeits in each bucket.
     fn given(buckets: &[(&[&str], &[&str])], per_bucket: u32) -> ExternalTable {
         let cells = |second: bool| -> (Vec<Text>, Vec<Text>) {
             let of = |(rows, values): &(&[&str], &[&str])| -> Vec<String> {
@@ -408,13 +457,13 @@ mod tests {
         find_negative_associations(&submission, &[(0, 0)], &Control::default())
     }
 
-    /// Forty of each; p never has x, q all three alike.
+    /// Forty rows each; p never has x, and q has all three values.
     fn negative() -> ExternalPart {
         original(&[("p", "y", 20), ("p", "z", 20), ("q", "x", 14), ("q", "y", 13), ("q", "z", 13)])
     }
 
     #[test]
-    fn what_hardly_ever_goes_together_is_crossed_out() {
+    fn value_rare_for_known_value_is_crossed_out() {
         let buckets: [(&[&str], &[&str]); 3] =
             [(&["p", "q", "q"], &["x", "y", "z"]), (&["p", "p"], &["y", "z"]), (&["p", "q"], &["x", "y"])];
         let found = played(given(&buckets, 0), &negative(), 2).expect("an answer");
@@ -423,45 +472,45 @@ mod tests {
         assert_eq!(crossing.bucket.value.as_deref(), Some(&b"3"[..]));
         assert_eq!(crossing.known[0].1.value.as_deref(), Some(&b"p"[..]));
         assert_eq!((crossing.sensitive.value.as_deref(), crossing.posterior), (Some(&b"y"[..]), (1, 1)));
-        // a half is more than a third
+        // 1/2 exceeds 1/3
         let found = played(given(&buckets[..1], 0), &negative(), 3).expect("an answer");
         assert_eq!((found.worst, found.total), (Some((1, 2)), 1));
-        // and of q nothing is crossed out
+        // q excludes no value
         assert_eq!(played(given(&buckets[1..2], 0), &negative(), 2).expect("an answer").worst, None);
     }
 
     #[test]
-    fn it_takes_thirty_rows_and_a_tenth_of_the_share() {
+    fn exclusion_requires_thirty_rows_and_a_tenth_of_the_share() {
         let buckets: [(&[&str], &[&str]); 1] = [(&["p", "q"], &["x", "y"])];
         let worst =
             |rows: &[(&str, &str, usize)]| played(given(&buckets, 0), &original(rows), 2).expect("an answer").worst;
         assert_eq!(worst(&[("p", "y", 30), ("q", "x", 30), ("q", "y", 30)]), Some((1, 1)));
         assert_eq!(worst(&[("p", "y", 29), ("q", "x", 30), ("q", "y", 30)]), None);
-        // one of forty, where forty of 160 have it: a tenth of the share; of 39 it is more than that
+        // 1 of 40 rows, with a share of 40/160: exactly a tenth; 39/160 exceeds a tenth
         assert_eq!(worst(&[("p", "x", 1), ("p", "y", 39), ("q", "x", 39), ("q", "y", 81)]), Some((1, 1)));
         assert_eq!(worst(&[("p", "x", 1), ("p", "y", 39), ("q", "x", 38), ("q", "y", 82)]), None);
     }
 
     #[test]
-    fn a_value_that_all_rows_exclude_is_a_counterfeit() {
-        // x is of nobody: y and z are left, and of neither it is told
+    fn value_excluded_by_all_rows_is_a_counterfeit() {
+        // x is fake: y and z remain, and no row excludes them
         let seen: [(&[&str], &[&str]); 1] = [(&["p", "p"], &["x", "y", "z"])];
         let found = played(given(&seen, 1), &negative(), 2).expect("an answer");
         assert_eq!((found.worst, found.total), (Some((1, 2)), 0));
         assert_eq!(played(given(&seen, 1), &negative(), 3).expect("an answer").total, 1);
-        // it may be that of q: any of three is the counterfeit, and p has one of two
+        // x may belong to q: any of the three is the counterfeit, and p has one of two
         let mixed: [(&[&str], &[&str]); 1] = [(&["p", "q"], &["x", "y", "z"])];
         assert_eq!(played(given(&mixed, 1), &negative(), 2).expect("an answer").worst, Some((1, 2)));
-        // y is there twice, and so twice as likely as what may be of nobody, and more
+        // y occurs twice: more than twice as likely as a value that may be fake
         let twice: [(&[&str], &[&str]); 1] = [(&["p", "q", "q"], &["x", "y", "y", "z"])];
         assert_eq!(played(given(&twice, 1), &negative(), 2).expect("an answer").worst, Some((4, 5)));
-        // a row whose values are all excluded tells that somebody is an exception, and no more
+        // a row that excludes all values of its bucket is an exception, and reveals no more
         let none: [(&[&str], &[&str]); 1] = [(&["p"], &["x"])];
         assert_eq!(played(given(&none, 0), &negative(), 2).expect("an answer").worst, None);
     }
 
     #[test]
-    fn tables_of_other_rows_are_told() {
+    fn table_of_other_rows_is_not_exact() {
         let unknown: [(&[&str], &[&str]); 1] = [(&["r", "q"], &["x", "y"])];
         assert!(matches!(played(given(&unknown, 0), &negative(), 2), Err(AttackError::NotExact)));
     }

@@ -1,9 +1,9 @@
-//! Every world that tables allow, one by one: what an adversary who can count them all knows of each person.
+//! Enumeration of all possible worlds of tables: the posteriors of an adversary who counts them all.
 //!
-//! A world gives each person one row in every table, and in a table of several parts one row of each part, all of one bucket, no
-//! row twice, so that tables which share an attribute agree on it. All worlds are equally probable: Bayes' rule for somebody who
-//! takes all orders of rows for equally likely, and the tables for made at random. Rows that are equal are taken together, and
-//! counted as often as there are of them.
+//! A world assigns to each person one row of every table; in a table of several parts, one row of each part, all from
+//! one bucket. No row is assigned twice, and tables that share an attribute agree on it. All worlds are equally
+//! probable: the adversary takes all orders of rows as equally likely, and the tables as made at random. Equal rows
+//! are handled once, with their multiplicity.
 
 use std::collections::BTreeMap;
 
@@ -13,78 +13,80 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning};
-use crate::verifier::definition::fraction::beyond;
-use crate::verifier::definition::fraction::{exceeds, lowest, scaled};
+use crate::verifier::definition::fraction::{exceeds, is_above, lowest, scaled};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
 
-/// The most rows of tables whose worlds are counted.
+/// Maximal number of rows of a table.
 const MAX_WORLD_ROWS: usize = 16;
 
-/// The most rows of all parts together.
+/// Maximal number of rows of all parts together.
 const MAX_TOTAL_PART_ROWS: u64 = 512;
 
-/// The most steps of the search.
+/// Maximal number of steps of the search.
 const MAX_SEARCH_STEPS: u64 = 20_000_000;
 
-/// So many findings are shown.
+/// Maximal number of reported findings.
 const MAX_REPORTED_POSTERIORS: usize = 10;
 
-/// What the worlds tell.
+/// Posteriors over all possible worlds.
 #[derive(Debug, Default)]
 pub struct PossibleWorldsReport {
-    /// Whether there is any world: else the tables are not of the same rows.
+    /// Whether any world exists; without one the tables do not hold the same rows.
     pub possible: bool,
-    /// The largest posterior of any sensitive value, as a fraction in lowest terms.
+    /// The largest posterior of a sensitive value, as a fraction in lowest terms.
     pub worst: Option<(u64, u64)>,
-    /// How many posteriors exceed what their rules allow.
+    /// Number of posteriors that exceed their rules.
     pub total: u64,
-    /// Some of them, the largest first.
+    /// At most ten findings, the largest posterior first.
     pub first: Vec<PosteriorFinding>,
 }
 
-/// A posterior that exceeds what a rule allows.
+/// A posterior that exceeds its rule.
 #[derive(Clone, Debug)]
 pub struct PosteriorFinding {
-    /// The rule, by its index.
+    /// The index of the rule.
     pub rule: usize,
-    /// What is known.
+    /// The known values.
     pub known: Vec<(Attr, CellText)>,
-    /// What is told by it.
+    /// The inferred sensitive values.
     pub sensitive: Vec<(Attr, CellText)>,
-    /// How probable it is, in lowest terms.
+    /// The probability of the sensitive values, in lowest terms.
     pub posterior: (u64, u64),
 }
 
-/// Values by attribute; `NONE` where nothing is known yet.
+/// Values by attribute; `UNASSIGNED` where no row gives a value yet.
 type PersonValues = Vec<u32>;
 
 const UNASSIGNED: u32 = u32::MAX;
 
-/// Rows of one bucket and one content.
+/// Equal rows of one bucket.
 struct RowKind {
     bucket: u32,
     values: Vec<(usize, u32)>,
     left: u64,
 }
 
-/// A part, whose rows are given out to people.
+/// A part whose rows are assigned to persons.
 struct PartSlot {
-    /// Whether it begins a table.
+    /// Whether it is the first part of its table.
     first: bool,
     kinds: Vec<RowKind>,
 }
 
-/// Per rule: of what is known, how often each sensitive value is seen, over all worlds and people.
-type WorldCounts = Vec<BTreeMap<Vec<u32>, BTreeMap<Vec<u32>, u128>>>;
+/// For each rule and known values, the multiplicities of the sensitive values over all worlds.
+type WorldCounts = Vec<BTreeMap<Vec<u32>, ValueMultiplicities>>;
+
+/// Number of worlds and rows with each sensitive value.
+type ValueMultiplicities = BTreeMap<Vec<u32>, u128>;
 
 struct WorldSearch<'a> {
     slots: Vec<PartSlot>,
     people: Vec<PersonValues>,
     rows: usize,
-    /// Per rule the attributes that are published.
+    /// For each rule, its published known and sensitive attributes.
     rules: Vec<Option<(Vec<usize>, Vec<usize>)>>,
     posteriors: WorldCounts,
     steps: u64,
@@ -92,7 +94,7 @@ struct WorldSearch<'a> {
     control: &'a Control,
 }
 
-/// Counts the worlds of the submitted tables, and holds what they tell of each person against the rules.
+/// Enumerates the possible worlds of the submitted tables and compares the posteriors with the rules.
 ///
 /// # Errors
 /// [`AttackError`].
@@ -106,7 +108,7 @@ pub fn count_worlds(submission: &Submission<'_>, control: &Control) -> Result<Po
     if rows > MAX_WORLD_ROWS {
         return Err(AttackError::TooMany { what: "rows", limit: MAX_WORLD_ROWS as u64, found: rows as u64 });
     }
-    // each step of the search is a call inside of the one before
+    // the search recurses once for each row of each part
     let depth = (rows * parts().count()) as u64;
     if depth > MAX_TOTAL_PART_ROWS {
         return Err(AttackError::TooMany { what: "rows of all parts", limit: MAX_TOTAL_PART_ROWS, found: depth });
@@ -133,7 +135,7 @@ pub fn count_worlds(submission: &Submission<'_>, control: &Control) -> Result<Po
     Ok(check_worlds(submission, &search, &values))
 }
 
-/// The values of an attribute, over all parts.
+/// Values of an attribute, over all parts.
 #[derive(Default)]
 struct ValueIndex {
     known: AHashMap<Option<Vec<u8>>, u32>,
@@ -175,9 +177,16 @@ fn slots(table: &ExternalTable, values: &mut [ValueIndex]) -> Vec<PartSlot> {
 }
 
 impl WorldSearch<'_> {
-    /// Gives the next person rows of the parts from `slot` on, in every way; `ways` counts how often what was given so far can
-    /// be given.
-    fn place(&mut self, slot: usize, person: &PersonValues, bucket: u32, ways: u128) -> Result<(), AttackError> {
+    /// Assigns rows of the parts from `slot` on to the next person, in every order.
+    ///
+    /// `multiplicity` counts the assignments of equal rows so far.
+    fn place(
+        &mut self,
+        slot: usize,
+        person: &PersonValues,
+        bucket: u32,
+        multiplicity: u128,
+    ) -> Result<(), AttackError> {
         self.steps += 1;
         if self.steps > MAX_SEARCH_STEPS {
             return Err(AttackError::TooMany { what: "steps", limit: MAX_SEARCH_STEPS, found: self.steps });
@@ -188,9 +197,9 @@ impl WorldSearch<'_> {
         if slot == self.slots.len() {
             self.people.push(person.clone());
             if self.people.len() == self.rows {
-                self.look(ways);
+                self.count(multiplicity);
             } else {
-                self.place(0, &vec![UNASSIGNED; person.len()], 0, ways)?;
+                self.place(0, &vec![UNASSIGNED; person.len()], 0, multiplicity)?;
             }
             self.people.pop();
             return Ok(());
@@ -209,33 +218,33 @@ impl WorldSearch<'_> {
             let mut known = person.clone();
             kind.values.iter().for_each(|&(attr, value)| known[attr] = value);
             let (here, left) = (kind.bucket, kind.left);
-            // people are named by their rows of the first part: of equal rows the order tells nothing
-            let ways = match ways.checked_mul(if slot == 0 { 1 } else { u128::from(left) }) {
-                Some(ways) => ways,
+            // a person is identified by the row of the first part, so the order of equal rows does not matter
+            let multiplicity = match multiplicity.checked_mul(if slot == 0 { 1 } else { u128::from(left) }) {
+                Some(multiplicity) => multiplicity,
                 None => {
                     self.overflowed = true;
                     return Ok(());
                 }
             };
             self.slots[slot].kinds[at].left -= 1;
-            let placed = self.place(slot + 1, &known, here, ways);
+            let placed = self.place(slot + 1, &known, here, multiplicity);
             self.slots[slot].kinds[at].left += 1;
             placed?;
             if slot == 0 {
-                // the next person is that of the next row
+                // the next person takes the next row
                 break;
             }
         }
         Ok(())
     }
 
-    fn look(&mut self, ways: u128) {
+    fn count(&mut self, multiplicity: u128) {
         for (rule, posterior) in self.rules.iter().zip(&mut self.posteriors) {
             let Some((known, sensitive)) = rule else { continue };
             for person in &self.people {
                 let of = |attrs: &[usize]| attrs.iter().map(|&attr| person[attr]).collect::<Vec<u32>>();
                 let seen = posterior.entry(of(known)).or_default().entry(of(sensitive)).or_default();
-                match seen.checked_add(ways) {
+                match seen.checked_add(multiplicity) {
                     Some(sum) => *seen = sum,
                     None => self.overflowed = true,
                 }
@@ -244,8 +253,8 @@ impl WorldSearch<'_> {
     }
 }
 
-/// What is stated of what a rule protects, over the values that worlds have.
-fn stated(
+/// What the caller declares about a protected attribute, for its values in possible worlds.
+fn declared_values(
     submission: &Submission<'_>,
     sensitive: &[usize],
     overall: &[(Vec<u32>, u128)],
@@ -254,98 +263,104 @@ fn stated(
     let [attr] = *sensitive else { return DeclaredValues::default() };
     let cells = overall.iter().filter_map(|(value, _)| values[attr].cells.get(*value.first()? as usize));
     let kind = cells.clone().map(|cell| cell.kind).next();
-    submission.stated(Attr::from(attr), kind, cells.map(|cell| cell.value.as_deref()))
+    submission.declared(Attr::from(attr), kind, cells.map(|cell| cell.value.as_deref()))
 }
 
 fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &[ValueIndex]) -> PossibleWorldsReport {
-    let mut exposed = PossibleWorldsReport {
-        possible: search.posteriors.iter().any(|of| !of.is_empty()),
+    let mut report = PossibleWorldsReport {
+        possible: search.posteriors.iter().any(|posteriors| !posteriors.is_empty()),
         ..PossibleWorldsReport::default()
     };
     let mut all: Vec<PosteriorFinding> = Vec::new();
-    for (index, (rule, posterior)) in submission.rules.iter().zip(&search.posteriors).enumerate() {
+    for (index, (rule, posteriors)) in submission.rules.iter().zip(&search.posteriors).enumerate() {
         let Some((known, sensitive)) = &search.rules[index] else { continue };
-        let cells = |attrs: &[usize], codes: &[u32]| -> Vec<(Attr, CellText)> {
-            let cell = |(&attr, &code): (&usize, &u32)| (Attr::from(attr), values[attr].cells[code as usize].clone());
-            attrs.iter().zip(codes).map(cell).collect()
-        };
-        // in the order of values, as distances over it need them
-        let mut overall: Vec<(Vec<u32>, u128)> = posterior
-            .values()
-            .flatten()
-            .fold(BTreeMap::<Vec<u32>, u128>::new(), |mut sum, (value, ways)| {
-                let seen = sum.entry(value.clone()).or_default();
-                *seen = seen.saturating_add(*ways);
-                sum
-            })
-            .into_iter()
-            .collect();
-        overall.sort_by(|(a, _), (b, _)| {
-            let compare = |(attr, (a, b)): (&usize, (&u32, &u32))| {
-                let cells = &values[*attr].cells;
-                let (a, b) = (&cells[*a as usize], &cells[*b as usize]);
-                a.kind.compare(a.value.as_deref(), b.value.as_deref())
-            };
-            let each = sensitive.iter().zip(a.iter().zip(b)).map(compare);
-            each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
-        });
-        let stated = stated(submission, sensitive, &overall, values);
-        for (q, seen) in posterior {
-            let total: u128 = seen.values().fold(0, |sum, ways| sum.saturating_add(*ways));
-            let mut exceeding: Vec<(&Vec<u32>, u128)> = Vec::new();
-            let likeliest = seen.iter().map(|(value, ways)| (value, *ways)).max_by_key(|(_, ways)| *ways);
-            let Some(likeliest) = likeliest else { continue };
-            let here = lowest(likeliest.1, total);
-            if exposed.worst.is_none_or(|worst| exceeds(here, worst)) {
-                exposed.worst = Some(here);
+        let overall = overall_values(posteriors, sensitive, values);
+        let declared = declared_values(submission, sensitive, &overall, values);
+        for (known_values, counts) in posteriors {
+            let total: u128 = counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+            let Some((_, &most)) = counts.iter().max_by_key(|(_, count)| **count) else { continue };
+            let largest = lowest(most, total);
+            if report.worst.is_none_or(|worst| exceeds(largest, worst)) {
+                report.worst = Some(largest);
             }
-            match rule.guarantee {
-                Guarantee::LDiversity { l } => {
-                    exceeding.extend(seen.iter().filter(|(_, ways)| beyond(**ways, total, 1, l)).map(|(v, w)| (v, *w)));
-                }
-                Guarantee::AlphaK { alpha, .. } => {
-                    let (n, d) = (alpha.numerator(), alpha.denominator());
-                    exceeding.extend(seen.iter().filter(|(_, ways)| beyond(**ways, total, n, d)).map(|(v, w)| (v, *w)));
-                }
-                other => {
-                    let most = overall.iter().fold(0_u128, |sum, (_, ways)| sum.saturating_add(*ways));
-                    let counts = overall
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
-                    let counts: Vec<(u32, u64)> = counts.collect();
-                    let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    let shares = BucketShares::new(&counts, &prior, &stated);
-                    if let Guarantee::Thresholds { stated, .. } = other {
-                        let beyond: Vec<u32> = shares.beyond(stated);
-                        let of = |code: &u32| overall.get(*code as usize).map(|(value, _)| (value, seen[value]));
-                        exceeding.extend(beyond.iter().filter_map(of));
-                    } else if !shares.keep(other) {
-                        exceeding.push(likeliest);
-                    }
-                }
-            }
-            for (value, ways) in exceeding {
+            for (value, count) in exceeding_values(rule.guarantee, counts, &overall, &declared) {
                 all.push(PosteriorFinding {
                     rule: index,
-                    known: cells(known, q),
-                    sensitive: cells(sensitive, value),
-                    posterior: lowest(ways, total),
+                    known: cells(values, known, known_values),
+                    sensitive: cells(values, sensitive, value),
+                    posterior: lowest(count, total),
                 });
             }
         }
     }
-    exposed.total = all.len() as u64;
-    all.sort_by(|a, b| {
-        if exceeds(a.posterior, b.posterior) {
-            std::cmp::Ordering::Less
-        } else if exceeds(b.posterior, a.posterior) {
-            std::cmp::Ordering::Greater
-        } else {
-            std::cmp::Ordering::Equal
-        }
-    });
+    report.total = all.len() as u64;
+    all.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
     all.truncate(MAX_REPORTED_POSTERIORS);
-    exposed.first = all;
-    exposed
+    report.first = all;
+    report
+}
+
+/// The cells of attributes by their codes.
+fn cells(values: &[ValueIndex], attrs: &[usize], codes: &[u32]) -> Vec<(Attr, CellText)> {
+    let cell = |(&attr, &code): (&usize, &u32)| (Attr::from(attr), values[attr].cells[code as usize].clone());
+    attrs.iter().zip(codes).map(cell).collect()
+}
+
+/// The sensitive values of a rule with their counts, in the order of values.
+///
+/// Ordered distances need this order.
+fn overall_values(
+    posteriors: &BTreeMap<Vec<u32>, ValueMultiplicities>,
+    sensitive: &[usize],
+    values: &[ValueIndex],
+) -> Vec<(Vec<u32>, u128)> {
+    let mut sums: BTreeMap<&Vec<u32>, u128> = BTreeMap::new();
+    for (value, count) in posteriors.values().flatten() {
+        let sum = sums.entry(value).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    let mut overall: Vec<(Vec<u32>, u128)> = sums.into_iter().map(|(value, sum)| (value.clone(), sum)).collect();
+    overall.sort_by(|(a, _), (b, _)| {
+        let compare = |(attr, (a, b)): (&usize, (&u32, &u32))| {
+            let (a, b) = (&values[*attr].cells[*a as usize], &values[*attr].cells[*b as usize]);
+            a.kind.compare(a.value.as_deref(), b.value.as_deref())
+        };
+        let each = sensitive.iter().zip(a.iter().zip(b)).map(compare);
+        each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+    });
+    overall
+}
+
+/// The sensitive values whose posteriors exceed a guarantee, with their counts.
+fn exceeding_values<'v>(
+    guarantee: Guarantee,
+    counts: &'v ValueMultiplicities,
+    overall: &'v [(Vec<u32>, u128)],
+    declared: &DeclaredValues,
+) -> Vec<(&'v Vec<u32>, u128)> {
+    let total: u128 = counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+    let above = |numerator: u64, denominator: u64| {
+        let above = counts.iter().filter(|(_, count)| is_above(**count, total, numerator, denominator));
+        above.map(|(value, count)| (value, *count)).collect()
+    };
+    match guarantee {
+        Guarantee::LDiversity { l } => above(1, l),
+        Guarantee::AlphaK { alpha, .. } => above(alpha.numerator(), alpha.denominator()),
+        other => {
+            let rows = overall.iter().fold(0_u128, |sum, (_, count)| sum.saturating_add(*count));
+            let in_class = overall
+                .iter()
+                .zip(0..)
+                .filter_map(|((value, _), code)| Some((code, scaled(*counts.get(value)?, total))));
+            let in_class: Vec<(u32, u64)> = in_class.collect();
+            let prior: Vec<u64> = overall.iter().map(|(_, count)| scaled(*count, rows)).collect();
+            let shares = BucketShares::new(&in_class, &prior, declared);
+            if let Guarantee::Thresholds { stated, .. } = other {
+                let value = |code: u32| overall.get(code as usize).map(|(value, _)| (value, counts[value]));
+                return shares.above_thresholds(stated).into_iter().filter_map(value).collect();
+            }
+            let most = counts.iter().map(|(value, count)| (value, *count)).max_by_key(|(_, count)| *count);
+            most.filter(|_| !shares.satisfies(other)).into_iter().collect()
+        }
+    }
 }

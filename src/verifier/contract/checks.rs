@@ -4,23 +4,83 @@ use crate::microdata::{Attr, AttrSet};
 pub use crate::publication::{CheckName, Linkage};
 use crate::verifier::definition::measure::BucketMeasure;
 
-/// A check and how it went.
+/// Names of the checks in a verification.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckName {
+    /// Each part is the projection of the original that the witness declares.
+    ///
+    /// Needs an original.
+    Content,
+    /// The parts of a table agree on their buckets, the buckets hold all rows, and labels reveal nothing.
+    Buckets,
+    /// Every bucket satisfies the guarantees of the guards of its table.
+    ///
+    /// A claim of a sliced table about all buckets together holds for the rows of the original; without an original
+    /// it stays unchecked.
+    Guarantee,
+    /// The tables are in Guardian Normal Form for all submitted rules.
+    ///
+    /// Each rule holds for the claimed reason.
+    Gnf,
+    /// Rows and labels are in canonical order.
+    Order,
+    /// Parts hold exactly the values of the original.
+    Dictionary,
+    /// Parts have exactly the claimed columns and rows, and nothing else is published.
+    Columns,
+    /// Tables have the shape that their protection claims.
+    Guards,
+    /// The requirements of a sequential release hold on its join, and its cuts are valid.
+    ///
+    /// Only for sequential releases whose earlier releases are available.
+    ///
+    /// Only for sequential releases whose earlier releases are available.
+    Requirements,
+}
+
+impl CheckName {
+    /// All checks, in the order of a report.
+    pub const ALL: [Self; 9] = [
+        Self::Content,
+        Self::Buckets,
+        Self::Guarantee,
+        Self::Gnf,
+        Self::Order,
+        Self::Dictionary,
+        Self::Columns,
+        Self::Guards,
+        Self::Requirements,
+    ];
+}
+
+/// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// Which one.
+    /// The check that was run.
     pub check: CheckName,
-    /// Whether nothing was found.
+    /// Whether the check found no fault.
     pub passed: bool,
-    /// The first thing found; no values of the data.
+    /// The first fault; holds no values of the data.
     pub detail: Option<String>,
 }
 
-/// What an audit found.
+/// Whether the verifier compared the parts with the assignment of rows to buckets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Linkage {
+    /// Both original and witness were available.
+    Checked,
+    /// The original or the witness was missing.
+    NotChecked,
+}
+
+/// Results of a verification.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VerifierReport {
-    /// The checks that were made.
+    /// The checks that were run, in their order.
     pub checks: Vec<Check>,
-    /// Whether the assignment was checked.
+    /// Whether the assignment of rows to buckets was checked.
     pub linkage: Linkage,
     /// Figures of each published table, from the parts alone.
     pub tables: Vec<TableFigures>,
@@ -34,43 +94,46 @@ impl VerifierReport {
     }
 }
 
-/// What the parts of a table show.
+/// Figures of one table, from its parts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TableFigures {
-    /// How many rows it has.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// How many buckets; 0 in a table without.
+    /// Number of buckets; 0 in a table without buckets.
     pub buckets: u64,
-    /// Per size of a bucket, how many have it.
+    /// Number of buckets of each size.
     pub sizes: BTreeMap<u64, u64>,
-    /// Per attribute that a guard protects: the posteriors of its buckets.
+    /// Posteriors over the buckets, for each attribute that a guard protects.
     pub posteriors: BTreeMap<Attr, PosteriorSummary>,
-    /// The same per combination.
+    /// Posteriors over the buckets, for each protected combination.
     pub combined: BTreeMap<AttrSet, PosteriorSummary>,
-    /// Per rule (by its index in the publication) that leans on this table and asks for more than l-diversity: what its worst
-    /// bucket shows.
+    /// Measure of the worst bucket, by the index of the rule in the publication.
+    ///
+    /// Only for rules that this table enforces with a guarantee other than l-diversity.
     pub measures: BTreeMap<usize, BucketMeasure>,
 }
 
-/// The largest share that a value takes of a bucket, over the buckets of a table; where something is known beside it in the
-/// same part, of the rows of a bucket that agree in that. Where an insider can rule values out, such a value is counted of all these
-/// rows, and any other of those that are left. Shares are `(count, of)`, not reduced.
+/// The largest share of one value in a bucket, over the buckets of a table.
+///
+/// Where the part of the value shows known attributes, a bucket is divided into the rows that agree on them. An
+/// excluded value is compared with all rows, and any other value with the rows that the insider cannot exclude.
+/// Shares are `(count, of)`, not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PosteriorSummary {
-    /// Of the worst bucket; of equal ones the smallest.
+    /// Share in the worst bucket; of equal shares that of the smallest bucket.
     pub worst: (u64, u64),
-    /// Of the middle bucket in rising order, the stricter of two.
+    /// Share in the middle bucket in rising order; of two middle buckets the stricter.
     pub median: (u64, u64),
-    /// The size of the smallest bucket.
+    /// Number of rows of the smallest bucket.
     pub smallest_bucket: u64,
 }
 
-/// The first fault of each check.
+/// First fault of each check.
 #[derive(Default)]
 pub(in crate::verifier) struct CheckLog(pub(in crate::verifier) BTreeMap<CheckName, String>);
 
 impl CheckLog {
-    /// Notes that a check failed.
+    /// Records that a check failed.
     pub(in crate::verifier) fn fail(&mut self, check: CheckName, detail: impl Into<String>) {
         self.0.entry(check).or_insert_with(|| detail.into());
     }

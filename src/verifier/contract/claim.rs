@@ -9,13 +9,13 @@ use crate::publication::{
 use crate::verifier::definition::gnf;
 use crate::verifier::definition::guarantee::at_least;
 
-/// Two tables that claim to be a decomposition.
+/// Claim of two tables to be a decomposition [docs/spec/decompose.md#publication].
 #[derive(Clone, Copy)]
 pub(in crate::verifier) struct DecompositionClaim<'a> {
-    pub(in crate::verifier) said: &'a DecompositionDetails,
-    /// The table of buckets.
+    pub(in crate::verifier) details: &'a DecompositionDetails,
+    /// The table with the buckets.
     pub(in crate::verifier) buckets: &'a PublishedTable,
-    /// The one part of the table of joint values.
+    /// The single part of the table of joint values.
     joint: &'a Part,
     /// The quasi-identifiers.
     pub(in crate::verifier) known: AttrSet,
@@ -28,11 +28,11 @@ fn attributes(part: &Part) -> AttrSet {
 impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
     pub(in crate::verifier) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
-        let MethodDetails::Decompose(said) = &evidence.publication.method_details else { return None };
+        let MethodDetails::Decompose(details) = &evidence.publication.method_details else { return None };
         let [buckets, joint] = &evidence.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
-        let sensitive: AttrSet = said.l.keys().copied().collect();
-        let others = said.l.keys().filter(|attr| **attr != said.primary);
+        let sensitive: AttrSet = details.l.keys().copied().collect();
+        let others = details.l.keys().filter(|attr| **attr != details.primary);
         let exact = |part: &Part| part.columns.iter().all(|column| column.cells == CellContent::Exact);
         let exclusive =
             |table: &PublishedTable| table.protection == TableProtection::Exclusive && table.parts.iter().all(exact);
@@ -42,28 +42,28 @@ impl<'a> DecompositionClaim<'a> {
             && buckets.parts.iter().all(|part| part.bucketed)
             && !joint_part.bucketed
             && [qi, primary, joint_part].iter().all(|part| part.rows == RowMeaning::Tuples)
-            && sensitive.contains(said.primary)
+            && sensitive.contains(details.primary)
             && !attributes(qi).meets(sensitive)
-            && one(primary, said.primary)
+            && one(primary, details.primary)
             && values.iter().all(|part| part.rows == RowMeaning::Values)
-            && values.len() + 1 == said.l.len()
+            && values.len() + 1 == details.l.len()
             && values.iter().zip(others).all(|(part, attr)| one(part, *attr))
             && attributes(joint_part) == sensitive;
-        fits.then(|| Self { said, buckets, joint: joint_part, known: attributes(qi) })
+        fits.then(|| Self { details, buckets, joint: joint_part, known: attributes(qi) })
     }
 
-    /// Whether a rule asks for what is claimed: one of its sensitive attributes, with no more than is stated.
+    /// Whether the claim implies a rule: its sensitive attribute is listed with at least its guarantee.
     pub(in crate::verifier) fn covers(&self, known: AttrSet, attr: Attr, guarantee: Guarantee) -> bool {
-        let l = self.said.l.get(&attr);
+        let l = self.details.l.get(&attr);
         known.is_subset(self.known) && l.is_some_and(|&l| at_least(Guarantee::LDiversity { l }, guarantee))
     }
 
-    /// What its buckets promise by themselves.
+    /// The guards that the buckets of a table keep by themselves.
     pub(in crate::verifier) fn promised(&self, table: &PublishedTable) -> Vec<TableGuard> {
-        let l = self.said.l.get(&self.said.primary).filter(|_| table.name == self.buckets.name);
+        let l = self.details.l.get(&self.details.primary).filter(|_| table.name == self.buckets.name);
         let guard = |l: &u64| TableGuard {
             known: self.known,
-            protects: Protected::Attribute(self.said.primary),
+            protects: Protected::Attribute(self.details.primary),
             guarantees: vec![Guarantee::LDiversity { l: *l }],
         };
         l.map(guard).into_iter().collect()
@@ -74,13 +74,13 @@ impl<'a> DecompositionClaim<'a> {
         self.buckets.parts.first().is_none_or(|qi| qi.len != self.joint.len)
     }
 
-    /// Whether the part is the one of joint values.
+    /// Whether the part is the one with the joint values.
     pub(in crate::verifier) fn is_joint(&self, part: &Part) -> bool {
         std::ptr::eq(part, self.joint)
     }
 
     pub(in crate::verifier) fn others(&self) -> impl Iterator<Item = Attr> {
-        self.said.l.keys().copied().filter(|attr| *attr != self.said.primary)
+        self.details.l.keys().copied().filter(|attr| *attr != self.details.primary)
     }
 }
 
@@ -90,7 +90,7 @@ pub(in crate::verifier) fn shared(table: &PublishedTable) -> AttrSet {
     columns.filter(|column| column.cells != CellContent::Exact).map(|column| column.attribute).collect()
 }
 
-/// Whether the shape of a generalized table is one that this audit reads.
+/// Checks that a generalized table has a shape that the verifier can read.
 pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
     let [part] = &table.parts[..] else {
         return Err("generalized cells stand in one part".to_owned());
@@ -98,12 +98,15 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
     if part.bucketed {
         return Err("generalized cells do not stand in buckets".to_owned());
     }
-    let bare = |column: &&PublishedColumn| {
+    let without_taxonomy = |column: &&PublishedColumn| {
         matches!(column.cells, CellContent::Node { .. })
-            && evidence.taxonomies.iter().all(|stated| stated.attribute != column.attribute)
+            && evidence.taxonomies.iter().all(|declared| declared.attribute != column.attribute)
     };
-    if let Some(column) = part.columns.iter().find(bare) {
-        return Err(format!("no taxonomy of {} is stated, whose nodes are published", evidence.name(column.attribute)));
+    if let Some(column) = part.columns.iter().find(without_taxonomy) {
+        return Err(format!(
+            "{} is published as nodes, but no taxonomy of it is declared",
+            evidence.name(column.attribute)
+        ));
     }
     let (shared, attributes) =
         (shared(table), crate::verifier::definition::gnf::LiteralTable::from_published(table).attributes);
@@ -115,16 +118,16 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
                 let Protected::Attribute(attr) = guard.protects else {
                     return Err("a generalized table guards single attributes".to_owned());
                 };
-                // of two exact columns each tells of the other
+                // of two exact columns, each reveals the other
                 if !attributes.without(attr).is_subset(shared) || guard.known != attributes.without(attr) {
                     let others = evidence.list(attributes.without(attr).minus(shared));
-                    return Err(format!("{} is guarding beside exact values of {others}", evidence.name(attr)));
+                    return Err(format!("a guard protects {} next to exact values of {others}", evidence.name(attr)));
                 }
             }
         }
     }
-    let leaning = evidence.publication.rules.iter().filter(|rule| leans(rule, table));
-    for rule in leaning {
+    let enforced = evidence.publication.rules.iter().filter(|rule| is_enforced_by(rule, table));
+    for rule in enforced {
         let exact = rule.known.intersection(attributes).minus(shared);
         if !exact.is_empty() {
             return Err(format!("{} are known and not generalized", evidence.list(exact)));
@@ -133,18 +136,19 @@ pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTab
     Ok(())
 }
 
-fn leans(rule: &EnforcedRule, table: &PublishedTable) -> bool {
+fn is_enforced_by(rule: &EnforcedRule, table: &PublishedTable) -> bool {
     matches!(&rule.enforced_by, EnforcedBy::Table(name) if *name == table.name)
 }
 
-/// What every class is to keep: the guards, or, in an exclusive table, the rules that it holds.
+/// The guards that every class must keep; for an exclusive table, the rules that it enforces.
 pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<TableGuard> {
     if let TableProtection::Guarding(guards) = &table.protection {
-        // all rows of a class agree in what is known
+        // all rows of a class agree on the known attributes
         return guards.iter().map(|guard| TableGuard { known: AttrSet::EMPTY, ..guard.clone() }).collect();
     }
     let mut promised: Vec<TableGuard> = Vec::new();
-    for rule in evidence.publication.rules.iter().filter(|rule| leans(rule, table) && rule.protects != Protected::Rows)
+    for rule in
+        evidence.publication.rules.iter().filter(|rule| is_enforced_by(rule, table) && rule.protects != Protected::Rows)
     {
         match promised.iter_mut().find(|guard| guard.protects == rule.protects) {
             Some(guard) => guard.guarantees.push(rule.guarantee),
@@ -158,7 +162,7 @@ pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTa
     promised
 }
 
-/// Whether the publication is one exclusive table that lists such a rule as its own: its classes are held to it.
+/// Whether the publication is one exclusive table that enforces such a rule in its classes.
 pub(in crate::verifier) fn keeps_alone(
     evidence: &Evidence<'_>,
     known: AttrSet,
@@ -167,7 +171,7 @@ pub(in crate::verifier) fn keeps_alone(
 ) -> bool {
     let [table] = &evidence.publication.tables[..] else { return false };
     let keeps = |rule: &EnforcedRule| {
-        leans(rule, table)
+        is_enforced_by(rule, table)
             && rule.protects == Protected::Attribute(sensitive)
             && known.is_subset(rule.known)
             && at_least(rule.guarantee, guarantee)
@@ -177,7 +181,7 @@ pub(in crate::verifier) fn keeps_alone(
         && evidence.publication.rules.iter().any(keeps)
 }
 
-/// Whether no table shows exact values of what is known: classes are then held to k-anonymity.
+/// Checks that no table shows exact values of the known attributes, as k-anonymity of classes needs.
 pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Result<(), String> {
     for table in &evidence.publication.tables {
         let exact = known
@@ -190,10 +194,10 @@ pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Res
     Ok(())
 }
 
-/// How often each value of a column occurs.
+/// Number of rows with each value of a column.
 pub(in crate::verifier) type ValueCounts = Vec<u64>;
 
-/// The combinations that rules and guards speak of.
+/// The combinations that rules and guards protect.
 pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
     let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::from_published(table).guards);
     let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
@@ -202,8 +206,10 @@ pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<Att
     all.filter(|protects| matches!(protects, Protected::Joint(_))).map(Protected::attributes).collect()
 }
 
-/// What protects a rule's sensitive side when it is protected itself: each attribute, and each combination of some or all (a
-/// joint value is no more likely than what it consists of).
+/// The attributes and combinations whose protection implies that of the sensitive side of a rule.
+///
+/// A joint value is at most as likely as each of its components, so each component and each combination of some
+/// suffices.
 pub(in crate::verifier) fn protections(
     evidence: &Evidence<'_>,
     protects: Protected,
@@ -215,10 +221,12 @@ pub(in crate::verifier) fn protections(
     sensitive.iter().map(Protected::Attribute).chain(within.map(Protected::Joint))
 }
 
-/// A table that claims its guarantee without a guard: over all buckets together, or in columns that share attributes.
+/// Claim of a sliced table without a guard.
+///
+/// It is about all buckets together, or about columns that share attributes.
 #[derive(Clone, Copy)]
 pub(in crate::verifier) struct SlicingClaim {
-    /// All its attributes.
+    /// All attributes of the table.
     attributes: AttrSet,
     pub(in crate::verifier) sensitive: Attr,
     guarantee: Guarantee,
@@ -250,17 +258,17 @@ impl SlicingClaim {
         fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, diversity: *diversity, shared })
     }
 
-    /// Whether the claim is what a rule asks for.
+    /// Whether the claim implies a rule.
     pub(in crate::verifier) fn covers(&self, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
         sensitive == self.sensitive && known.is_subset(self.attributes) && at_least(self.guarantee, guarantee)
     }
 
-    /// Whether an attribute may stand in several columns: where a publication is one table that says so of itself.
+    /// Whether an attribute may stand in several columns.
     pub(in crate::verifier) fn repeats(evidence: &Evidence<'_>) -> bool {
         Self::from_evidence(evidence).is_some_and(|claim| claim.shared)
     }
 
-    /// Whether it speaks of the rows of the original.
+    /// Whether the claim is about the rows of the original.
     pub(in crate::verifier) fn needs_rows(&self) -> bool {
         self.diversity != SlicedDiversity::Bucket
     }
@@ -270,8 +278,8 @@ impl SlicingClaim {
         self.attributes
     }
 
-    /// What its buckets are looked at for: figures of each by itself, which promise nothing.
-    pub(in crate::verifier) fn looked_at(&self) -> TableGuard {
+    /// A guard without guarantees, so that figures of each bucket are computed.
+    pub(in crate::verifier) fn figures_guard(&self) -> TableGuard {
         TableGuard {
             known: self.attributes.without(self.sensitive),
             protects: Protected::Attribute(self.sensitive),
@@ -280,27 +288,28 @@ impl SlicingClaim {
     }
 }
 
-/// Whether a table is tied by bucket and has cells that stand for several values.
+/// Whether a table has buckets and cells that stand for several values.
 pub(in crate::verifier) fn is_boxed(table: &PublishedTable) -> bool {
     table.is_generalized() && table.parts.iter().all(|part| part.bucketed)
 }
 
-/// Whether what a table of generalized columns says of them can be checked: all but what is protected is intervals, and it is said how
-/// many rows each box holds.
+/// Checks that the verifier can check a table of generalized columns.
+///
+/// All columns but the protected ones must be intervals, and the publication must declare the rows of each box.
 pub(in crate::verifier) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
     let MethodDetails::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
         &evidence.publication.method_details
     else {
-        return Err("its buckets hold cells of several values, and nothing says of how many rows".to_owned());
+        return Err("its buckets hold generalized cells without a declared column k".to_owned());
     };
     let TableProtection::Guarding(guards) = &table.protection else {
-        return Err("columns that are generalized are guarding".to_owned());
+        return Err("a table of generalized columns needs guards".to_owned());
     };
     let protected = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
     for column in table.parts.iter().flat_map(|part| &part.columns) {
         let wanted = if protected.contains(column.attribute) { CellContent::Exact } else { CellContent::Interval };
         if column.cells != wanted {
-            return Err(format!("{} is not published as a column of boxes has it", evidence.name(column.attribute)));
+            return Err(format!("{} has not the cells that a column of boxes needs", evidence.name(column.attribute)));
         }
     }
     Ok(())

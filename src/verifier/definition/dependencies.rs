@@ -1,11 +1,13 @@
 use crate::microdata::AttrSet;
 use crate::publication::SubmittedRule;
 
-/// So many combinations are looked at for one rule.
+/// Maximal number of attribute sets that are followed for one rule.
 const MAX_FOLLOWED: usize = 10_000;
 
-/// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what is
-/// protected, but for what is known of it.
+/// The other attribute sets that must stay protected, because they reveal what a rule protects.
+///
+/// For each dependency these are the determinants of a protected attribute, without the known attributes
+/// [docs/spec/guardian-normal-form.md#dependencies].
 pub(in crate::verifier) fn follow_dependencies(
     rule: &SubmittedRule,
     dependencies: &[(AttrSet, AttrSet)],
@@ -16,15 +18,15 @@ pub(in crate::verifier) fn follow_dependencies(
         let protects = all[next];
         next += 1;
         for &(determinant, dependent) in dependencies {
-            for told in protects.intersection(dependent).iter() {
-                let follows = protects.without(told).union(determinant).minus(rule.known);
+            for determined in protects.intersection(dependent).iter() {
+                let follows = protects.without(determined).union(determinant).minus(rule.known);
                 if follows.is_empty() {
                     return Err("what is known determines what it protects");
                 }
                 if !rule.guarantee.covers_combinations() {
-                    return Err("its guarantee cannot be kept beside a dependency");
+                    return Err("its guarantee is undefined for combinations, which a dependency needs");
                 }
-                // a set that holds another one of the list is protected with it
+                // a superset of a protected set is protected with it
                 if !all.iter().any(|known| known.is_subset(follows)) {
                     all.push(follows);
                 }

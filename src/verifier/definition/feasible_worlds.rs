@@ -1,60 +1,76 @@
-//! What a reader of a decomposed table and of the table of joint values can conclude, by definition (Decompose, section 8.3, E2).
+//! What the parts of a decomposition leave possible, by definition [docs/spec/decompose.md#attacks].
 //!
-//! A world puts every row of the joint table at a place of its primary value - each row of a bucket is a place - where its other
-//! values are all among those that the bucket publishes. A value is possible at a place when some world has it there. Places of
-//! buckets that admit the same kinds of rows are alike: so many of a type are filled by a flow of kinds into types, and one more of a
-//! kind can stand at a type when the flow can be led round to it.
+//! A possible world assigns every row of the joint table to a slot with its primary value; each row of a bucket is a
+//! slot. The other values of the row must be among those that the bucket publishes. A value is possible in a slot
+//! when some world has it there. Buckets that admit the same kinds of rows form a type. A flow of kinds into types
+//! fills all slots, and a kind is possible in a type when the flow has a cycle through both.
+//!
+//! # Citations
+//! [Ye et al. 2009]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
-/// So many pairs of a bucket and a kind of row of one primary value are looked at.
+/// Maximal number of examined pairs of a bucket and a kind of row with the same primary value.
 const MAX_FEASIBILITY_PAIRS: u64 = 1 << 26;
 
-/// Buckets whose listed values, squared, times their primary values are more are not looked through for what must stand where.
+/// Maximal cost of the cover check: the square of the listed values times the primary values.
 const MAX_COVER_STEPS: u64 = 1 << 20;
 
-/// What the two tables show, values as numbers that are the same in both.
+/// The two tables of a decomposition, with the same number for equal values.
 #[derive(Clone, Default)]
 pub(in crate::verifier) struct ObservedDecomposition {
-    /// Per bucket, the primary value of each row.
+    /// For each bucket, the primary values of its rows.
     pub(in crate::verifier) primary: Vec<Vec<u32>>,
-    /// Per bucket and further attribute, the values that are published.
+    /// For each bucket and other attribute, the published values.
     pub(in crate::verifier) sets: Vec<Vec<BTreeSet<u32>>>,
     /// The rows of the joint table: the primary value, and the others.
     pub(in crate::verifier) joint: Vec<(u32, Vec<u32>)>,
-    /// The further attributes of which every published value is some row's.
+    /// For each other attribute, whether every published value belongs to a row.
     pub(in crate::verifier) exact: Vec<bool>,
 }
 
-/// Places of a bucket that have the same primary value.
+/// Slots of a bucket with the same primary value.
 #[derive(Clone, Default)]
 struct SlotGroup {
     count: u64,
-    /// Per further attribute the values that are possible there.
+    /// For each other attribute, the possible values.
     values: Vec<BTreeSet<u32>>,
 }
 
-/// What is possible, per bucket and primary value.
+/// Possible values by bucket and primary value.
 pub(in crate::verifier) struct PossibleValues {
     places: Vec<BTreeMap<u32, SlotGroup>>,
     rows: Vec<u64>,
 }
 
-/// Why nothing can be concluded.
+/// Parameters of the search for exclusions.
+#[derive(Clone, Copy)]
+pub(in crate::verifier) struct ExclusionLimits {
+    /// Number of other attributes.
+    pub(in crate::verifier) attributes: usize,
+    /// Fewer remaining values than this are an inference.
+    pub(in crate::verifier) fewest: usize,
+    /// Maximal number of excluded primary values.
+    pub(in crate::verifier) excluded: usize,
+    /// Maximal number of choices times slot groups.
+    pub(in crate::verifier) work: u64,
+}
+
+/// Reason why an inference has no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::verifier) enum InferenceError {
-    /// It was told to stop.
+    /// The caller cancelled the computation.
     Cancelled,
-    /// No world has these tables.
+    /// No possible world has these tables.
     Contradiction,
-    /// There is more to be looked at than is allowed.
+    /// The computation exceeds a limit.
     TooMany {
-        /// So many pairs are.
+        /// The largest permitted number of pairs.
         limit: u64,
-        /// So many there are.
+        /// The number of pairs.
         found: u64,
     },
 }
@@ -65,27 +81,26 @@ impl From<Cancelled> for InferenceError {
     }
 }
 
-/// A value that can be concluded, or so few that one is taken to be.
+/// An inference: a bucket whose rows have fewer possible values than allowed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::verifier) struct InferableValue {
     /// The bucket, counted from 0.
     pub(in crate::verifier) bucket: usize,
-    /// The further attribute, by index.
+    /// The index of the other attribute.
     pub(in crate::verifier) attribute: usize,
-    /// How.
+    /// The kind of inference.
     pub(in crate::verifier) kind: BreachKind,
-    /// The primary values that are known, or known to be others'.
+    /// The primary values that the adversary knows or excludes.
     pub(in crate::verifier) known: Vec<u32>,
-    /// What is left.
+    /// The remaining possible values.
     pub(in crate::verifier) values: BTreeSet<u32>,
-    /// The rows that are certain to have it, of how many.
+    /// Number of rows that certainly have the value, and number of candidate rows.
     pub(in crate::verifier) share: (u64, u64),
 }
 
 impl ObservedDecomposition {
-    /// What is possible.
+    /// Computes the possible values of all slots.
     pub(in crate::verifier) fn possible(&self, control: &Control) -> Result<PossibleValues, InferenceError> {
-        let others = self.exact.len();
         let mut kinds: BTreeMap<u32, BTreeMap<&[u32], u64>> = BTreeMap::new();
         for (primary, values) in &self.joint {
             *kinds.entry(*primary).or_default().entry(values).or_default() += 1;
@@ -107,39 +122,20 @@ impl ObservedDecomposition {
         for (&value, of) in &buckets {
             control.check()?;
             let Some(kinds) = kinds.get(&value) else {
-                // the joint table says nothing of it: whatever the bucket publishes
+                // the joint table has no row with the value: all published values of the bucket are possible
                 for (&bucket, &count) in of {
                     possible.places[bucket].insert(value, SlotGroup { count, values: self.sets[bucket].clone() });
                 }
                 continue;
             };
             let kinds: Vec<(&[u32], u64)> = kinds.iter().map(|(kind, count)| (*kind, *count)).collect();
-            let mut types: BTreeMap<Vec<usize>, Vec<(usize, u64)>> = BTreeMap::new();
-            for (&bucket, &count) in of {
-                let sets = &self.sets[bucket];
-                let fits = |kind: &[u32]| kind.iter().zip(sets).all(|(value, set)| set.contains(value));
-                let admitted = (0..kinds.len()).filter(|&kind| fits(kinds[kind].0)).collect();
-                types.entry(admitted).or_default().push((bucket, count));
-            }
-            let network = AssignmentNetwork {
-                supply: kinds.iter().map(|(_, count)| *count).collect(),
-                demand: types.values().map(|of| of.iter().map(|(_, count)| count).sum()).collect(),
-                admitted: types.keys().cloned().collect(),
-            };
-            let flow = network.filled(control)?.ok_or(InferenceError::Contradiction)?;
-            for (of_type, of) in network.exchangeable(&flow).into_iter().zip(types.values()) {
-                let value_of = |at: usize| of_type.iter().map(|&kind| kinds[kind].0[at]).collect::<BTreeSet<u32>>();
-                let values: Vec<BTreeSet<u32>> = (0..others).map(value_of).collect();
-                for &(bucket, count) in of {
-                    possible.places[bucket].insert(value, SlotGroup { count, values: values.clone() });
-                }
-            }
+            self.fill_slots(value, &kinds, of, &mut possible, control)?;
         }
         for (places, sets) in possible.places.iter_mut().zip(&self.sets) {
             control.check()?;
             for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
                 let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
-                if steps <= MAX_COVER_STEPS && !lacking(places, set, attribute) {
+                if steps <= MAX_COVER_STEPS && !remove_uncovered(places, set, attribute) {
                     return Err(InferenceError::Contradiction);
                 }
             }
@@ -147,19 +143,53 @@ impl ObservedDecomposition {
         Ok(possible)
     }
 
-    /// How many rows of a bucket can have the same value of an attribute.
+    /// Computes the possible values of the slots with one primary value.
+    ///
+    /// `kinds` counts its rows in the joint table by their other values, `buckets` its slots.
+    fn fill_slots(
+        &self,
+        primary: u32,
+        kinds: &[(&[u32], u64)],
+        buckets: &BTreeMap<usize, u64>,
+        possible: &mut PossibleValues,
+        control: &Control,
+    ) -> Result<(), InferenceError> {
+        let mut types: BTreeMap<Vec<usize>, Vec<(usize, u64)>> = BTreeMap::new();
+        for (&bucket, &count) in buckets {
+            let sets = &self.sets[bucket];
+            let fits = |kind: &[u32]| kind.iter().zip(sets).all(|(value, set)| set.contains(value));
+            let admitted = (0..kinds.len()).filter(|&kind| fits(kinds[kind].0)).collect();
+            types.entry(admitted).or_default().push((bucket, count));
+        }
+        let network = AssignmentNetwork {
+            supply: kinds.iter().map(|(_, count)| *count).collect(),
+            demand: types.values().map(|of| of.iter().map(|(_, count)| count).sum()).collect(),
+            admitted: types.keys().cloned().collect(),
+        };
+        let flow = network.filled(control)?.ok_or(InferenceError::Contradiction)?;
+        for (of_type, of) in network.exchangeable(&flow).into_iter().zip(types.values()) {
+            let value_of = |at: usize| of_type.iter().map(|&kind| kinds[kind].0[at]).collect::<BTreeSet<u32>>();
+            let values: Vec<BTreeSet<u32>> = (0..self.exact.len()).map(value_of).collect();
+            for &(bucket, count) in of {
+                possible.places[bucket].insert(primary, SlotGroup { count, values: values.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest number of rows of a bucket that can have the same value of an attribute.
     pub(in crate::verifier) fn alike(&self, possible: &PossibleValues, bucket: usize, attribute: usize) -> u64 {
         let mut alike: BTreeMap<u32, u64> = BTreeMap::new();
         for places in possible.places[bucket].values() {
             places.values[attribute].iter().for_each(|value| *alike.entry(*value).or_default() += places.count);
         }
         let most = alike.into_values().max().unwrap_or(0);
-        // where each published value is some row's, no more rows are left for one
+        // if each published value belongs to a row, the other values need a row each
         let spare = (possible.rows[bucket] + 1).saturating_sub(self.sets[bucket][attribute].len() as u64);
         if self.exact[attribute] { most.min(spare) } else { most }
     }
 
-    /// Published values that no world has in their bucket: bucket, attribute, value.
+    /// Published values that no possible world has in their bucket, as bucket, attribute and value.
     pub(in crate::verifier) fn excludable(&self, possible: &PossibleValues) -> Vec<(usize, usize, u32)> {
         let mut found = Vec::new();
         for (bucket, sets) in self.sets.iter().enumerate() {
@@ -173,12 +203,13 @@ impl ObservedDecomposition {
     }
 }
 
-/// Each listed value is some row's: takes away what a place cannot have because one of the others would have no row. False where all
-/// values together have none.
-fn lacking(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, attribute: usize) -> bool {
+/// Removes values that a slot cannot have because another listed value would then have no row.
+///
+/// Returns false where the listed values cannot all have rows.
+fn remove_uncovered(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, attribute: usize) -> bool {
     let of: Vec<&mut SlotGroup> = places.values_mut().collect();
     let mut rows = JointRows {
-        room: of.iter().map(|places| places.count).collect(),
+        free: of.iter().map(|places| places.count).collect(),
         may: set
             .iter()
             .map(|value| (0..of.len()).filter(|&at| of[at].values[attribute].contains(value)).collect())
@@ -196,26 +227,26 @@ fn lacking(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, attribute
     true
 }
 
-/// A row for each listed value of a bucket.
+/// An assignment of a row to each listed value of a bucket.
 #[derive(Clone)]
 struct JointRows {
-    /// Per primary value, the rows that have no value yet.
-    room: Vec<u64>,
-    /// Per value, the primary values whose rows may have it.
+    /// For each primary value, the number of rows without a value.
+    free: Vec<u64>,
+    /// For each value, the primary values of the rows that may have it.
     may: Vec<Vec<usize>>,
-    /// Per value, the primary value of its row.
+    /// For each value, the primary value of its row.
     at: Vec<Option<usize>>,
 }
 
 impl JointRows {
-    /// Finds a row for a value, where others may take other rows for it.
+    /// Finds a row for a value; other values may move to other rows.
     fn place(&mut self, value: usize, tried: &mut [bool]) -> bool {
         for at in self.may[value].clone() {
             if std::mem::replace(&mut tried[at], true) {
                 continue;
             }
-            if self.room[at] > 0 {
-                self.room[at] -= 1;
+            if self.free[at] > 0 {
+                self.free[at] -= 1;
             } else if !(0..self.at.len()).any(|other| self.at[other] == Some(at) && self.place(other, tried)) {
                 continue;
             }
@@ -225,30 +256,30 @@ impl JointRows {
         false
     }
 
-    /// Whether all values have rows when this one is at that primary value.
+    /// Whether all values have rows while this value has a row with the given primary value.
     fn may_stand(&self, value: usize, at: usize) -> bool {
-        if self.at[value] == Some(at) || self.room[at] > 0 {
+        if self.at[value] == Some(at) || self.free[at] > 0 {
             return true;
         }
         let mut others = self.clone();
-        // its row is free for another, and one of that primary value is not
+        // releases the row of the value, and takes a row of the given primary value from another value
         if let Some(left) = others.at[value].take() {
-            others.room[left] += 1;
+            others.free[left] += 1;
         }
         let Some(out) = (0..others.at.len()).find(|other| others.at[*other] == Some(at)) else { return false };
         others.at[out] = None;
-        let mut tried = vec![false; others.room.len()];
+        let mut tried = vec![false; others.free.len()];
         others.place(out, &mut tried)
     }
 }
 
 impl PossibleValues {
-    /// What is possible at the places of a bucket, of one primary value after the other.
+    /// The possible values in the slots of a bucket, in the order of primary values.
     pub(in crate::verifier) fn of_bucket(&self, bucket: usize) -> impl Iterator<Item = &Vec<BTreeSet<u32>>> {
         self.places[bucket].values().map(|places| &places.values)
     }
 
-    /// What is concluded by whoever knows the primary value of somebody: fewer than `fewest` values.
+    /// Inferences from the primary value of a target: fewer than `fewest` values remain.
     pub(in crate::verifier) fn chains(&self, attributes: usize, fewest: usize) -> Vec<InferableValue> {
         let mut found = Vec::new();
         for (bucket, places) in self.places.iter().enumerate() {
@@ -256,49 +287,37 @@ impl PossibleValues {
                 let few = places.iter().filter(|(_, of)| of.values[attribute].len() < fewest);
                 found.extend(few.map(|(&value, of)| {
                     let left = &of.values[attribute];
-                    self.concluded((bucket, attribute), BreachKind::Chain, vec![value], left.clone(), of.count)
+                    self.inference(bucket, attribute, BreachKind::Chain, vec![value], left.clone(), of.count)
                 }));
             }
         }
         found
     }
 
-    /// What is concluded by whoever knows of at most so many primary values that they are not somebody's; those that fewer exclusions
-    /// conclude are not listed again. `None` when there are more choices than `most`.
+    /// Inferences from excluded primary values of a target: fewer than `fewest` values remain.
+    ///
+    /// Omits choices that contain a listed smaller choice. `None` when the choices exceed `limits.work`.
     pub(in crate::verifier) fn exclusions(
         &self,
-        (attributes, fewest): (usize, usize),
-        excluded: usize,
-        most: u64,
+        limits: ExclusionLimits,
         control: &Control,
     ) -> Result<Option<Vec<InferableValue>>, Cancelled> {
         let (mut found, mut work) = (Vec::new(), 0_u64);
         for (bucket, places) in self.places.iter().enumerate() {
             let values: Vec<u32> = places.keys().copied().collect();
-            let mut told: Vec<(usize, Vec<u32>)> = Vec::new();
-            for size in 1..=excluded.min(values.len().saturating_sub(1)) {
+            // the listed choices of the bucket, with their attributes
+            let mut listed: Vec<(usize, Vec<u32>)> = Vec::new();
+            for size in 1..=limits.excluded.min(values.len().saturating_sub(1)) {
                 let mut choice: Vec<usize> = (0..size).collect();
                 loop {
                     control.check()?;
                     work += places.len() as u64;
-                    if work > most {
+                    if work > limits.work {
                         return Ok(None);
                     }
-                    let out: Vec<u32> = choice.iter().map(|&at| values[at]).collect();
-                    let rest = || places.iter().filter(|(value, _)| !out.contains(value)).map(|(_, of)| of);
-                    for attribute in 0..attributes {
-                        let within = |(of, fewer): &(usize, Vec<u32>)| {
-                            *of == attribute && fewer.iter().all(|value| out.contains(value))
-                        };
-                        let left: BTreeSet<u32> = rest().flat_map(|of| &of.values[attribute]).copied().collect();
-                        if left.len() < fewest && !told.iter().any(within) {
-                            told.push((attribute, out.clone()));
-                            let count = rest().map(|of| of.count).sum();
-                            let (at, kind) = ((bucket, attribute), BreachKind::Exclusion);
-                            found.push(self.concluded(at, kind, out.clone(), left, count));
-                        }
-                    }
-                    // the next choice of places, in their order
+                    let excluded: Vec<u32> = choice.iter().map(|&at| values[at]).collect();
+                    self.exclude(bucket, &excluded, limits, &mut listed, &mut found);
+                    // the next choice of slot groups, in their order
                     let Some(at) = (0..size).rev().find(|&at| choice[at] < values.len() - size + at) else { break };
                     choice[at] += 1;
                     (at + 1..size).for_each(|next| choice[next] = choice[next - 1] + 1);
@@ -308,7 +327,32 @@ impl PossibleValues {
         Ok(Some(found))
     }
 
-    /// Values that more of a bucket's rows than 1/l have in every world; `l` is that of each attribute.
+    /// Adds the inferences from one choice of excluded primary values of a bucket.
+    fn exclude(
+        &self,
+        bucket: usize,
+        excluded: &[u32],
+        limits: ExclusionLimits,
+        listed: &mut Vec<(usize, Vec<u32>)>,
+        found: &mut Vec<InferableValue>,
+    ) {
+        let left = || self.places[bucket].iter().filter(|(value, _)| !excluded.contains(value)).map(|(_, of)| of);
+        for attribute in 0..limits.attributes {
+            let contains = |(of, fewer): &(usize, Vec<u32>)| {
+                *of == attribute && fewer.iter().all(|value| excluded.contains(value))
+            };
+            let values: BTreeSet<u32> = left().flat_map(|of| &of.values[attribute]).copied().collect();
+            if values.len() < limits.fewest && !listed.iter().any(contains) {
+                listed.push((attribute, excluded.to_vec()));
+                let count = left().map(|of| of.count).sum();
+                found.push(self.inference(bucket, attribute, BreachKind::Exclusion, excluded.to_vec(), values, count));
+            }
+        }
+    }
+
+    /// Values that more than 1/l of a bucket's rows have in every possible world.
+    ///
+    /// `l` has one entry for each attribute.
     pub(in crate::verifier) fn forced(&self, l: &[u64]) -> Vec<InferableValue> {
         let mut found = Vec::new();
         for (bucket, places) in self.places.iter().enumerate() {
@@ -321,10 +365,14 @@ impl PossibleValues {
                 }
                 for (value, count) in sure {
                     if u128::from(count) * u128::from(l) > u128::from(self.rows[bucket]) {
-                        let (at, left) = ((bucket, attribute), BTreeSet::from([value]));
-                        let mut told = self.concluded(at, BreachKind::Forced, Vec::new(), left, count);
-                        told.share = (count, self.rows[bucket]);
-                        found.push(told);
+                        found.push(InferableValue {
+                            bucket,
+                            attribute,
+                            kind: BreachKind::Forced,
+                            known: Vec::new(),
+                            values: BTreeSet::from([value]),
+                            share: (count, self.rows[bucket]),
+                        });
                     }
                 }
             }
@@ -332,32 +380,33 @@ impl PossibleValues {
         found
     }
 
-    fn concluded(
+    fn inference(
         &self,
-        (bucket, attribute): (usize, usize),
+        bucket: usize,
+        attribute: usize,
         kind: BreachKind,
         known: Vec<u32>,
         values: BTreeSet<u32>,
         count: u64,
     ) -> InferableValue {
-        // of a single value all rows are certain; of several, no more than that one of them is
+        // a single remaining value is certain for all rows; several values are not
         let certain = if values.len() <= 1 { count } else { 0 };
         InferableValue { bucket, attribute, kind, known, values, share: (certain, count) }
     }
 }
 
-/// Kinds of rows on one side, types of places on the other.
+/// Bipartite flow network: kinds of rows supply types of slots.
 struct AssignmentNetwork {
-    /// Rows of each kind.
+    /// Number of rows of each kind.
     supply: Vec<u64>,
-    /// Places of each type.
+    /// Number of slots of each type.
     demand: Vec<u64>,
-    /// Per type, the kinds that it admits.
+    /// For each type, the kinds that it admits.
     admitted: Vec<Vec<usize>>,
 }
 
 impl AssignmentNetwork {
-    /// How many rows of each admitted kind stand at each type when all places are filled; `None` when they cannot be.
+    /// The flow of each admitted kind into each type that fills all slots; `None` when none does.
     fn filled(&self, control: &Control) -> Result<Option<Vec<Vec<u64>>>, Cancelled> {
         if self.supply.iter().sum::<u64>() != self.demand.iter().sum::<u64>() {
             return Ok(None);
@@ -365,7 +414,7 @@ impl AssignmentNetwork {
         let mut left = self.supply.clone();
         let mut wanted = self.demand.clone();
         let mut flow: Vec<Vec<u64>> = self.admitted.iter().map(|kinds| vec![0; kinds.len()]).collect();
-        // types of little choice first
+        // types with few kinds first
         let mut order: Vec<usize> = (0..self.admitted.len()).collect();
         order.sort_by_key(|of| self.admitted[*of].len());
         for &of in &order {
@@ -379,7 +428,7 @@ impl AssignmentNetwork {
         let holders = self.holders();
         while let Some(from) = (0..wanted.len()).find(|&of| wanted[of] > 0) {
             control.check()?;
-            // by the shortest way to a kind with rows left: a type takes one more of a kind from a type that takes another for it
+            // the shortest augmenting path: a type takes a row of a kind from a type that can take another kind
             let mut before: Vec<Option<(usize, usize)>> = vec![None; self.supply.len()];
             let mut given: Vec<Option<usize>> = vec![None; self.admitted.len()];
             let (mut next, mut end) = (VecDeque::from([from]), None);
@@ -402,16 +451,16 @@ impl AssignmentNetwork {
                 }
             }
             let Some(end) = end else { return Ok(None) };
-            let mut way = Vec::new();
+            let mut path = Vec::new();
             let mut kind = end;
             while let Some((of, at)) = before[kind] {
-                way.push((of, at));
+                path.push((of, at));
                 let Some(place) = given[of] else { break };
                 kind = self.admitted[of][place];
             }
-            let spare = way.iter().filter_map(|&(of, _)| Some(flow[of][given[of]?])).min();
+            let spare = path.iter().filter_map(|&(of, _)| Some(flow[of][given[of]?])).min();
             let more = left[end].min(wanted[from]).min(spare.unwrap_or(u64::MAX));
-            for (of, at) in way {
+            for (of, at) in path {
                 flow[of][at] += more;
                 if let Some(place) = given[of] {
                     flow[of][place] -= more;
@@ -423,7 +472,7 @@ impl AssignmentNetwork {
         Ok(Some(flow))
     }
 
-    /// Per kind, the types that admit it, and where it stands among their kinds.
+    /// For each kind, the types that admit it, with its index among their kinds.
     fn holders(&self) -> Vec<Vec<(usize, usize)>> {
         let mut holders = vec![Vec::new(); self.supply.len()];
         for (of, kinds) in self.admitted.iter().enumerate() {
@@ -432,44 +481,45 @@ impl AssignmentNetwork {
         holders
     }
 
-    /// Per type, the kinds of which some full flow has a row there.
+    /// For each type, the kinds that some complete flow assigns to it.
     fn exchangeable(&self, flow: &[Vec<u64>]) -> Vec<Vec<usize>> {
         let (types, kinds) = (self.admitted.len(), self.supply.len());
-        // types take what they admit; kinds can be given back where they are
-        let mut forth: Vec<Vec<usize>> =
+        // edges lead from types to admitted kinds, and from kinds to types that hold a row of them
+        let mut edges: Vec<Vec<usize>> =
             self.admitted.iter().map(|of| of.iter().map(|k| types + k).collect()).collect();
-        forth.resize(types + kinds, Vec::new());
+        edges.resize(types + kinds, Vec::new());
         for (of, held) in flow.iter().enumerate() {
             for (&kind, _) in self.admitted[of].iter().zip(held).filter(|(_, held)| **held > 0) {
-                forth[types + kind].push(of);
+                edges[types + kind].push(of);
             }
         }
-        let mut back = vec![Vec::new(); types + kinds];
-        for (from, to) in forth.iter().enumerate() {
-            to.iter().for_each(|&to| back[to].push(from));
+        let mut reversed = vec![Vec::new(); types + kinds];
+        for (from, to) in edges.iter().enumerate() {
+            to.iter().for_each(|&to| reversed[to].push(from));
         }
-        let circle = circles(&forth, &back);
-        let round = |of: usize, at: usize, kind: usize| flow[of][at] > 0 || circle[of] == circle[types + kind];
+        let component = components(&edges, &reversed);
+        let is_exchangeable =
+            |of: usize, at: usize, kind: usize| flow[of][at] > 0 || component[of] == component[types + kind];
         (0..types)
             .map(|of| {
                 let kinds = self.admitted[of].iter().enumerate();
-                kinds.filter(|&(at, &kind)| round(of, at, kind)).map(|(_, &kind)| kind).collect()
+                kinds.filter(|&(at, &kind)| is_exchangeable(of, at, kind)).map(|(_, &kind)| kind).collect()
             })
             .collect()
     }
 }
 
-/// Which nodes can be reached from each other: the number of each one's circle (Kosaraju).
-fn circles(forth: &[Vec<usize>], back: &[Vec<usize>]) -> Vec<usize> {
-    let mut finished = Vec::with_capacity(forth.len());
-    let mut seen = vec![false; forth.len()];
-    for root in 0..forth.len() {
+/// The strongly connected component of each node, by number (algorithm of Kosaraju).
+fn components(edges: &[Vec<usize>], reversed: &[Vec<usize>]) -> Vec<usize> {
+    let mut finished = Vec::with_capacity(edges.len());
+    let mut seen = vec![false; edges.len()];
+    for root in 0..edges.len() {
         if std::mem::replace(&mut seen[root], true) {
             continue;
         }
         let mut path = vec![(root, 0)];
         while let Some((node, at)) = path.pop() {
-            match forth[node].get(at) {
+            match edges[node].get(at) {
                 None => finished.push(node),
                 Some(&to) => {
                     path.push((node, at + 1));
@@ -480,15 +530,15 @@ fn circles(forth: &[Vec<usize>], back: &[Vec<usize>]) -> Vec<usize> {
             }
         }
     }
-    let mut circle = vec![usize::MAX; forth.len()];
+    let mut component = vec![usize::MAX; edges.len()];
     for (number, &root) in finished.iter().rev().enumerate() {
         let mut open = vec![root];
         while let Some(node) = open.pop() {
-            if circle[node] == usize::MAX {
-                circle[node] = number;
-                open.extend(back[node].iter().filter(|from| circle[**from] == usize::MAX));
+            if component[node] == usize::MAX {
+                component[node] = number;
+                open.extend(reversed[node].iter().filter(|from| component[**from] == usize::MAX));
             }
         }
     }
-    circle
+    component
 }

@@ -1,10 +1,10 @@
-//! Guardian Normal Form by literal path search on the attributes (versatile publishing, Definitions 3 to 5).
+//! Guardian Normal Form by literal path search on the attributes [Jin et al. 2010, Definitions 3 to 5].
 
 use super::guarantee::at_least;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, Protected, PublishedTable, TableGuard, TableProtection};
 
-/// A published table as the definitions see it: attributes, and what it protects by itself.
+/// A published table in the terms of the definitions: its attributes and its guards.
 pub(in crate::verifier) struct LiteralTable<'a> {
     pub(in crate::verifier) attributes: AttrSet,
     pub(in crate::verifier) guards: &'a [TableGuard],
@@ -20,7 +20,7 @@ impl<'a> LiteralTable<'a> {
         Self { attributes: columns.map(|column| column.attribute).collect(), guards }
     }
 
-    /// Whether a guard bounds `sensitive` for whoever knows `known`.
+    /// Whether a guard bounds the inference of `sensitive` from `known`.
     pub(in crate::verifier) fn holds(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> bool {
         self.guards.iter().any(|guard| {
             guard.protects == sensitive
@@ -30,18 +30,18 @@ impl<'a> LiteralTable<'a> {
     }
 }
 
-/// How a rule stands in a set of tables.
+/// Status of a rule in a set of tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::verifier) enum LiteralStatus {
-    /// No known attribute reaches the sensitive one.
+    /// No path leads from a known attribute to the sensitive one.
     Unreachable,
-    /// The guardian tables by index, each with the attributes `W` that must not tell the sensitive one.
+    /// The guardian tables by index, each with its entry attributes `W`.
     Guarded(Vec<(usize, AttrSet)>),
-    /// These known attributes reach the sensitive one and no table guards it.
+    /// These known attributes reach the sensitive one, and no table is a guardian.
     Violated(AttrSet),
 }
 
-/// How the rule `known -> sensitive` stands.
+/// The status of the rule `known -> sensitive`.
 pub(in crate::verifier) fn status(
     tables: &[LiteralTable<'_>],
     known: AttrSet,
@@ -54,13 +54,15 @@ pub(in crate::verifier) fn status(
         return LiteralStatus::Unreachable;
     }
     let guardians: Vec<(usize, AttrSet)> = (0..tables.len())
-        .filter_map(|table| guardian(tables, table, known, sensitive, guarantee).map(|entered| (table, entered)))
+        .filter_map(|table| guardian(tables, table, known, sensitive, guarantee).map(|entry| (table, entry)))
         .collect();
     if guardians.is_empty() { LiteralStatus::Violated(reaching) } else { LiteralStatus::Guarded(guardians) }
 }
 
-/// How a rule stands that protects the joint value of several attributes, which are one attribute to the definitions. Only one
-/// table may show any of them, and it must show all: otherwise nothing is known of what the tables tell together.
+/// The status of a rule that protects the joint value of several attributes.
+///
+/// The joint value counts as one attribute. One table alone may hold any of the attributes, and it must hold all of
+/// them: otherwise the definitions do not cover what the tables reveal together.
 pub(in crate::verifier) fn joint_status(
     tables: &[LiteralTable<'_>],
     known: AttrSet,
@@ -72,23 +74,23 @@ pub(in crate::verifier) fn joint_status(
     if showing.next().is_some() || !joint.is_subset(table.attributes) {
         return LiteralStatus::Violated(known);
     }
-    let beside = table.attributes.minus(joint);
+    let others = table.attributes.minus(joint);
     let mut rest: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     rest.remove(index);
-    // no other table shows any of it, so that the last step of every path is into it from this table
+    // the last step of every path enters the joint value from this table, since no other table holds any of it
     let enters = |attr: &Attr| known.contains(*attr) || known.iter().any(|from| connected(from, *attr, &rest));
-    let entered: AttrSet = beside.iter().filter(enters).collect();
-    if entered.is_empty() {
+    let entry: AttrSet = others.iter().filter(enters).collect();
+    if entry.is_empty() {
         return LiteralStatus::Unreachable;
     }
-    if table.holds(entered, Protected::Joint(joint), guarantee) {
-        return LiteralStatus::Guarded(vec![(index, entered)]);
+    if table.holds(entry, Protected::Joint(joint), guarantee) {
+        return LiteralStatus::Guarded(vec![(index, entry)]);
     }
-    let reaches = |attr: &Attr| beside.iter().any(|into| into == *attr || connected(*attr, into, &rest));
+    let reaches = |attr: &Attr| others.iter().any(|into| into == *attr || connected(*attr, into, &rest));
     LiteralStatus::Violated(known.iter().filter(reaches).collect())
 }
 
-/// Definition 4: the attributes `W` by which the adversary may enter the table, when the table is a guardian of the rule.
+/// The entry attributes `W` of a table that is a guardian of the rule [Jin et al. 2010, Definition 4].
 fn guardian(
     tables: &[LiteralTable<'_>],
     index: usize,
@@ -97,13 +99,13 @@ fn guardian(
     guarantee: Guarantee,
 ) -> Option<AttrSet> {
     let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
-    let entered = entrance(&all, index, known, sensitive)?;
-    // (ii) by itself it keeps what it holds of the known side, and what that reaches through other tables, from telling it
-    let holds = entered.is_empty() || tables[index].holds(entered, Protected::Attribute(sensitive), guarantee);
-    holds.then_some(entered)
+    let entry = entrance(&all, index, known, sensitive)?;
+    // (ii) the table protects the sensitive attribute from its entry attributes
+    let holds = entry.is_empty() || tables[index].holds(entry, Protected::Attribute(sensitive), guarantee);
+    holds.then_some(entry)
 }
 
-/// The attributes `W` of Definition 4, when the table is a guardian as soon as it keeps them from telling the sensitive one.
+/// The entry attributes `W` of a table that satisfies conditions (i) and (iii) of a guardian.
 pub(in crate::verifier) fn entrance(
     tables: &[AttrSet],
     index: usize,
@@ -118,20 +120,21 @@ pub(in crate::verifier) fn entrance(
     let others = |(other, &attributes): (usize, &AttrSet)| (other != index).then_some(attributes);
     let mut rest: Vec<AttrSet> = tables.iter().enumerate().filter_map(others).collect();
     let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
-    let entered: AttrSet = table.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
-    // (iii) without the sensitive column of this table nothing reaches the sensitive attribute
+    let entry: AttrSet = table.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
+    // (iii) without the sensitive column of this table no path reaches the sensitive attribute
     rest.push(table.without(sensitive));
     let reached = known.iter().any(|from| connected(from, sensitive, &rest));
-    (!reached).then_some(entered)
+    (!reached).then_some(entry)
 }
 
-/// The known attributes that reach the sensitive one.
+/// The known attributes with a path to the sensitive one.
 pub(in crate::verifier) fn reaching(tables: &[AttrSet], known: AttrSet, sensitive: Attr) -> AttrSet {
     known.iter().filter(|&attr| connected(attr, sensitive, tables)).collect()
 }
 
-/// Definition 3: whether a chain of tables, each sharing an attribute with the next, leads from one attribute to the other.
-/// An attribute that no table holds reaches nothing.
+/// Whether a chain of tables connects two attributes [Jin et al. 2010, Definition 3].
+///
+/// An attribute that no table holds is connected to none.
 fn connected(from: Attr, to: Attr, tables: &[AttrSet]) -> bool {
     let published = |attr: Attr| tables.iter().any(|table| table.contains(attr));
     if !published(from) || !published(to) {
@@ -168,9 +171,9 @@ mod tests {
         attributes(list).iter().next().expect("one attribute")
     }
 
-    /// The statuses and guardians that the oracle of the specification computed for random schemas.
+    /// Compares statuses and guardians with those that the reference implementation computed for random schemas.
     #[test]
-    fn statuses_are_those_of_the_oracle() {
+    fn status_random_schemas_matches_reference_vectors() {
         let vectors: Value = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).expect("vectors");
         let guarantee = Guarantee::LDiversity { l: 2 };
         let mut seen = [0; 3];
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weaker_seal_is_no_guardian() {
+    fn status_weaker_guard_is_violated() {
         let guard = |l| {
             let protects = Protected::Attribute(Attr(1));
             vec![TableGuard { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]

@@ -1,46 +1,46 @@
-//! What a guarantee demands of a bucket, by its definition, and which guarantee bounds more than another.
+//! Guarantees by definition: their conditions on a bucket, and their implications.
 
 use std::sync::Arc;
 
 use super::taxonomy::{DeclaredValues, TaxonomyPaths};
-use super::thresholds::ThresholdBounds;
+use super::thresholds::{ThresholdBounds, ValueShare};
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
 
-/// Rounding of computed logarithms, which is no breach.
+/// Tolerance for rounded logarithms, relative.
 const LOG_TOLERANCE: f64 = 1e-9;
 
-/// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
+/// Counts of a bucket and of the whole column, by value in order, and both totals.
 pub(in crate::verifier) struct BucketShares {
     values: Vec<(u64, u64)>,
-    /// Which of the values an insider can rule out.
+    /// Whether an insider can exclude the value, by value.
     excluded: Vec<bool>,
-    /// The code of each value, and where it stands in a tree.
+    /// Codes of the values, and their paths in the taxonomy.
     codes: Vec<u32>,
-    ways: Option<Arc<TaxonomyPaths>>,
+    paths: Option<Arc<TaxonomyPaths>>,
     bounds: Vec<Arc<ThresholdBounds>>,
     size: u64,
     rows: u64,
 }
 
 impl BucketShares {
-    /// A bucket with `counts` of each code, in a column that has `overall` of it.
-    pub(in crate::verifier) fn new(counts: &[(u32, u64)], overall: &[u64], stated: &DeclaredValues) -> Self {
+    /// A bucket with `counts` by code, in a column with `overall` counts by code.
+    pub(in crate::verifier) fn new(counts: &[(u32, u64)], overall: &[u64], declared: &DeclaredValues) -> Self {
         let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
         for &(code, count) in counts {
             values[code as usize].0 = count;
         }
         let all = values.into_iter().zip(0u32..);
-        // a value that does not occur is none
+        // values that do not occur in the column are not in its domain
         let occurring = all.filter(|((_, rows), _)| *rows > 0);
         let (values, codes): (Vec<(u64, u64)>, Vec<u32>) = occurring.unzip();
-        let excluded = codes.iter().map(|code| stated.excluded.binary_search(code).is_ok()).collect();
+        let excluded = codes.iter().map(|code| declared.excluded.binary_search(code).is_ok()).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        let (ways, bounds) = (stated.ways.clone(), stated.bounds.clone());
-        Self { values, excluded, codes, ways, bounds, size, rows }
+        let (paths, bounds) = (declared.paths.clone(), declared.bounds.clone());
+        Self { values, excluded, codes, paths, bounds, size, rows }
     }
 
-    /// What is left of the bucket, and of the column, for whoever rules values out.
+    /// The bucket and the column without the excluded values.
     pub(in crate::verifier) fn left(&self) -> Self {
         let values = self.values.iter().zip(&self.excluded).filter(|(_, out)| !**out).map(|(value, _)| *value);
         let values: Vec<(u64, u64)> = values.collect();
@@ -50,31 +50,33 @@ impl BucketShares {
             excluded: vec![false; values.len()],
             values,
             codes: Vec::new(),
-            ways: None,
+            paths: None,
             bounds: Vec::new(),
             size,
             rows,
         }
     }
 
-    /// Whether the bucket keeps `guarantee`, also for whoever rules values out: of n rows of which m hold such a value, every
-    /// other value takes at most 1/l of n - m, and each of these values at most 1/l of n; and so on, with what takes the place
-    /// of 1/l. A bucket of nothing but such values tells whoever rules them out that something is wrong, and keeps nothing.
-    pub(in crate::verifier) fn keep(&self, guarantee: Guarantee) -> bool {
+    /// Whether the bucket satisfies `guarantee`, also against an insider who excludes values.
+    ///
+    /// Of n rows, m have an excluded value. Each other value takes at most 1/l of n - m, and each excluded value at
+    /// most 1/l of n; for other guarantees the same with their bound. A bucket of excluded values alone satisfies no
+    /// guarantee.
+    pub(in crate::verifier) fn satisfies(&self, guarantee: Guarantee) -> bool {
         if !self.excluded.contains(&true) {
-            return self.keep_all(guarantee);
+            return self.satisfies_among(guarantee);
         }
         let part = match guarantee {
-            // how many rows there are is not changed by what is known of them
-            Guarantee::KAnonymity { .. } => return self.keep_all(guarantee),
+            // knowledge of the rows does not change their number
+            Guarantee::KAnonymity { .. } => return self.satisfies_among(guarantee),
             Guarantee::LDiversity { l }
             | Guarantee::DistinctLDiversity { l }
             | Guarantee::RecursiveLDiversity { l, .. } => Ratio::new(1, l).ok(),
             Guarantee::EntropyLDiversity { l } => Ratio::new(l.denominator(), l.numerator()).ok(),
             Guarantee::AlphaK { alpha, .. } => Some(alpha),
-            // a distance from a column that the insider does not believe in
+            // the insider does not take the column as the prior
             Guarantee::TCloseness { .. } | Guarantee::Delta { .. } | Guarantee::Rho { .. } => None,
-            // no threshold reckons with it
+            // thresholds are not defined with excluded values
             Guarantee::Thresholds { .. } => None,
         };
         let Some(part) = part else { return false };
@@ -82,19 +84,19 @@ impl BucketShares {
             u128::from(count) * u128::from(part.denominator()) <= u128::from(self.size) * u128::from(part.numerator())
         };
         let left = self.left();
-        let aside = self.values.iter().zip(&self.excluded).filter(|(_, out)| **out);
-        left.size > 0 && left.keep_all(guarantee) && aside.map(|((count, _), _)| *count).all(few)
+        let excluded = self.values.iter().zip(&self.excluded).filter(|(_, out)| **out);
+        left.size > 0 && left.satisfies_among(guarantee) && excluded.map(|((count, _), _)| *count).all(few)
     }
 
-    /// A class by itself, for what does not compare it with the whole column.
+    /// A class by itself, for guarantees that do not compare it with the whole column.
     pub(in crate::verifier) fn alone(counts: &[(u32, u64)]) -> Self {
         let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let excluded = vec![false; values.len()];
-        Self { values, excluded, codes: Vec::new(), ways: None, bounds: Vec::new(), size, rows: size }
+        Self { values, excluded, codes: Vec::new(), paths: None, bounds: Vec::new(), size, rows: size }
     }
 
-    /// The count of the most frequent value, and that of all.
+    /// The count of the most frequent value, and the number of rows.
     pub(in crate::verifier) fn posterior(&self) -> (u64, u64) {
         (self.most(), self.size)
     }
@@ -111,18 +113,20 @@ impl BucketShares {
         rows as f64 / self.rows as f64
     }
 
-    /// How many values the bucket has.
+    /// Number of distinct values in the bucket.
     pub(in crate::verifier) fn distinct(&self) -> u64 {
         self.values.iter().filter(|(count, _)| *count > 0).count() as u64
     }
 
-    /// As many equally frequent values have the same entropy.
+    /// Number of equally frequent values with the same entropy.
     pub(in crate::verifier) fn entropy_l(&self) -> f64 {
         let shares = self.values.iter().filter(|(count, _)| *count > 0).map(|(count, _)| self.share(*count));
         shares.map(|share| -share * share.ln()).sum::<f64>().exp()
     }
 
-    /// The most frequent value's count, and that of all from the l-th most frequent on; `None` when there is no l-th.
+    /// The count of the most frequent value, and the sum of the counts from the l-th most frequent on.
+    ///
+    /// `None` without an l-th.
     pub(in crate::verifier) fn recursive(&self, l: u64) -> Option<(u64, u64)> {
         let mut falling: Vec<u64> = self.values.iter().map(|(count, _)| *count).filter(|count| *count > 0).collect();
         falling.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
@@ -130,7 +134,7 @@ impl BucketShares {
         (tail > 0).then(|| (falling[0], tail))
     }
 
-    /// Per value, its share of the bucket less its share of the column, in units of one by both sizes multiplied.
+    /// Share in the bucket minus share in the column, by value, in units of 1 / (size * rows).
     fn gaps(&self) -> impl Iterator<Item = i128> {
         let gap = |&(count, rows): &(u64, u64)| {
             i128::from(count) * i128::from(self.rows) - i128::from(rows) * i128::from(self.size)
@@ -138,26 +142,28 @@ impl BucketShares {
         self.values.iter().map(gap)
     }
 
-    /// Earth mover's distance from the column, as a fraction; `None` along a taxonomy where there is none.
-    pub(in crate::verifier) fn distance(&self, ground: ValueDistance) -> Option<(u128, u128)> {
+    /// Earth mover's distance from the column, as a fraction.
+    ///
+    /// `None` for the hierarchical distance without a taxonomy.
+    pub(in crate::verifier) fn distance(&self, distance: ValueDistance) -> Option<(u128, u128)> {
         let unit = u128::from(self.size) * u128::from(self.rows);
-        match ground {
+        match distance {
             ValueDistance::Equal => Some(self.apart()),
             ValueDistance::Ordered => Some(self.ordered()),
             ValueDistance::Hierarchical => {
-                let (work, height) = self.ways.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
+                let (work, height) = self.paths.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
                 Some((work, unit.checked_mul(height)?))
             }
         }
     }
 
-    /// All values being equally far.
+    /// Total variation: all values are equally distant.
     fn apart(&self) -> (u128, u128) {
         let unit = u128::from(self.size) * u128::from(self.rows);
         (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit)
     }
 
-    /// By the steps in the order of values.
+    /// Earth mover's distance over the order of the values.
     fn ordered(&self) -> (u128, u128) {
         let unit = u128::from(self.size) * u128::from(self.rows);
         let mut carried = 0;
@@ -168,12 +174,12 @@ impl BucketShares {
         (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
     }
 
-    /// The largest difference of a share in the bucket and in the column, as a fraction.
+    /// The largest difference between the shares in the bucket and in the column, as a fraction.
     fn largest_gap(&self) -> (u128, u128) {
         (self.gaps().map(i128::unsigned_abs).max().unwrap_or(0), u128::from(self.size) * u128::from(self.rows))
     }
 
-    /// The distance of the bucket from the column.
+    /// The divergence of the bucket from the column.
     pub(in crate::verifier) fn divergence(&self, divergence: Divergence) -> f64 {
         let mut shares = self.values.iter().map(|&(count, rows)| (self.share(count), self.prior(rows)));
         match divergence {
@@ -189,12 +195,12 @@ impl BucketShares {
         }
     }
 
-    /// How many times likelier a value is in the bucket than in the column, at most.
+    /// The largest ratio of a share in the bucket to the share in the column.
     pub(in crate::verifier) fn gain(&self) -> f64 {
         self.values.iter().map(|&(count, rows)| self.share(count) / self.prior(rows)).fold(0.0, f64::max)
     }
 
-    /// The likeliest event of the bucket among those that are at most `rho1` likely in the column.
+    /// The largest count in the bucket of an event with a share of at most `rho1` in the column.
     fn likeliest(&self, rho1: Ratio, events: &[Vec<usize>]) -> Option<u64> {
         let rare = |event: &&Vec<usize>| {
             let rows: u64 = event.iter().map(|&value| self.values[value].1).sum();
@@ -203,7 +209,7 @@ impl BucketShares {
         events.iter().filter(rare).map(|event| event.iter().map(|&value| self.values[value].0).sum()).max()
     }
 
-    fn keep_all(&self, guarantee: Guarantee) -> bool {
+    fn satisfies_among(&self, guarantee: Guarantee) -> bool {
         match guarantee {
             Guarantee::KAnonymity { k } => self.size >= k,
             Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
@@ -228,18 +234,22 @@ impl BucketShares {
                 }
             },
             Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
-            // of a class by itself codes are not known
+            // a class by itself has no codes
             Guarantee::Thresholds { stated, .. } => {
-                self.codes.len() == self.values.len() && self.beyond(stated).is_empty()
+                self.codes.len() == self.values.len() && self.above_thresholds(stated).is_empty()
             }
         }
     }
 
-    /// The codes whose values take more of the bucket than the thresholds of that name allow: all that occur where none are stated.
-    pub(in crate::verifier) fn beyond(&self, name: ThresholdsDigest) -> Vec<u32> {
+    /// The codes whose values exceed the thresholds of a digest.
+    ///
+    /// All occurring codes where none are declared.
+    pub(in crate::verifier) fn above_thresholds(&self, name: ThresholdsDigest) -> Vec<u32> {
         let bound = self.bounds.iter().find(|bound| bound.name() == name);
         let admits = |code: u32, count: u64, rows: u64| {
-            bound.is_some_and(|bound| bound.admits(code, (count, self.size), (rows, self.rows)))
+            let (in_bucket, overall) =
+                (ValueShare { count, rows: self.size }, ValueShare { count: rows, rows: self.rows });
+            bound.is_some_and(|bound| bound.admits(code, in_bucket, overall))
         };
         let values = self.codes.iter().zip(&self.values).filter(|(_, (count, _))| *count > 0);
         values.filter(|(code, (count, rows))| !admits(**code, *count, *rows)).map(|(code, _)| *code).collect()
@@ -266,7 +276,7 @@ fn real((numerator, denominator): (u128, u128)) -> f64 {
     numerator as f64 / denominator as f64
 }
 
-/// Whether a fraction is at most a bound; not when the products are too large to say.
+/// Whether a fraction is at most a bound; false when the products overflow.
 fn at_most((numerator, denominator): (u128, u128), bound: Ratio) -> bool {
     let left = numerator.checked_mul(u128::from(bound.denominator()));
     let right = denominator.checked_mul(u128::from(bound.numerator()));
@@ -321,7 +331,7 @@ pub(in crate::verifier) fn at_least(held: Guarantee, wanted: Guarantee) -> bool 
             _ => false,
         },
         TCloseness { t, distance } => {
-            matches!(held, TCloseness { t: at, distance: ground } if ground == distance && at <= t)
+            matches!(held, TCloseness { t: at, distance: same } if same == distance && at <= t)
         }
         Rho { rho1, rho2, mode } => {
             matches!(held, Rho { rho1: from, rho2: to, mode: same } if from == rho1 && to <= rho2 && same == mode)

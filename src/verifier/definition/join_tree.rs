@@ -1,7 +1,11 @@
 use crate::microdata::AttrSet;
 
-/// Sets of attributes in an order in which what each shares with those before stands in one of these, with what that is: always the next
-/// that shares most (maximum cardinality search); `None` when that is no such order, as then there is none.
+/// A join tree of attribute sets by maximum cardinality search.
+///
+/// `None` when the sets form no tree [Beeri et al. 1983].
+///
+/// Each entry is the index of a set, and the attributes it shares with earlier ones; one earlier set holds all of
+/// these.
 pub(in crate::verifier) fn tree(sets: &[AttrSet]) -> Option<Vec<(usize, AttrSet)>> {
     let (mut left, mut marked) = ((0..sets.len()).collect::<Vec<usize>>(), AttrSet::EMPTY);
     let mut order = Vec::<(usize, AttrSet)>::new();

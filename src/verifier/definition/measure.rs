@@ -1,28 +1,28 @@
-//! What the worst bucket of a table shows, in the terms of a rule's guarantee.
+//! Measures of the worst bucket of a table, in the terms of a guarantee.
 
 use serde::{Deserialize, Serialize};
 
 use super::guarantee::BucketShares;
 use crate::publication::Guarantee;
 
-/// The worst bucket in the terms of a guarantee; computed values are rounded.
+/// Measure of the worst bucket, in the terms of a guarantee; computed values are rounded.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BucketMeasure {
-    /// The fewest values of a bucket.
+    /// The smallest number of distinct values in a bucket.
     DistinctValues(u64),
-    /// The least number of equally frequent values that have a bucket's entropy.
+    /// The smallest number of equally frequent values with the entropy of a bucket.
     EntropyL(f64),
-    /// The largest quotient of a most frequent value's count and that of all from the l-th on.
+    /// The largest ratio of the most frequent value's count to the sum of the counts from the l-th on.
     RecursiveC(f64),
     /// The largest distance of a bucket from the whole table.
     Distance(f64),
-    /// How many times likelier a value is in a bucket than in the whole table, at most.
+    /// The largest ratio of a value's share in a bucket to its share in the whole table.
     Gain(f64),
 }
 
 impl BucketMeasure {
-    /// Whether buckets are measured for this guarantee by more than their posteriors and sizes.
+    /// Whether a guarantee has a measure other than posteriors and bucket sizes.
     pub(in crate::verifier) const fn is_of(guarantee: Guarantee) -> bool {
         !matches!(
             guarantee,
@@ -33,7 +33,7 @@ impl BucketMeasure {
         )
     }
 
-    /// A bucket in the terms of a guarantee, values that an insider can rule out left aside; `None` where it has no such value.
+    /// The measure of a bucket without its excluded values; `None` where the guarantee has none.
     pub(in crate::verifier) fn new(guarantee: Guarantee, bucket: &BucketShares) -> Option<Self> {
         let left = || bucket.left();
         Some(match guarantee {

@@ -1,4 +1,4 @@
-//! Values as leaves of a taxonomy, by this audit's own search: the way of each from its leaf up to the root.
+//! Values as leaves of a taxonomy, with their paths to the root, by the verifier's own search.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use super::thresholds::ThresholdBounds;
 use crate::microdata::{AttributeType, Taxonomy};
 
-/// What is stated of the values of a column.
+/// What the caller declares about the values of a column.
 #[derive(Clone, Default)]
 pub(in crate::verifier) struct DeclaredValues {
-    /// The codes of values that an insider can rule out, rising.
+    /// The codes of excluded values, rising.
     pub(in crate::verifier) excluded: Vec<u32>,
-    /// Where values stand in a tree; none where no tree is stated, or where a value is no leaf of it, or several.
-    pub(in crate::verifier) ways: Option<Arc<TaxonomyPaths>>,
-    /// What each value may take of a bucket, under each map of thresholds that is stated.
+    /// The paths of the values; `None` without a taxonomy, or where a value is not exactly one leaf.
+    pub(in crate::verifier) paths: Option<Arc<TaxonomyPaths>>,
+    /// The bounds of each map of declared thresholds.
     pub(in crate::verifier) bounds: Vec<Arc<ThresholdBounds>>,
 }
 
-/// The ways of all values of a column.
+/// The taxonomy paths of all values of a column.
 pub(in crate::verifier) struct TaxonomyPaths {
-    /// Per code, the nodes from its leaf to the root.
-    way: Vec<Vec<u32>>,
-    /// Per node of a way, the one above, and how many steps lead to the farthest leaf below.
+    /// For each code, the nodes from its leaf to the root.
+    path: Vec<Vec<u32>>,
+    /// For each node of a path, its parent, and the number of steps to its farthest leaf.
     nodes: Vec<(Option<u32>, u64)>,
 }
 
 impl TaxonomyPaths {
-    /// The ways of `values`, in the order of their codes; `None` when one of them is no leaf.
+    /// The paths of `values`, in the order of their codes; `None` when a value is no leaf.
     pub(in crate::verifier) fn new<'v>(
         tree: &Taxonomy,
         kind: Option<AttributeType>,
@@ -45,28 +45,29 @@ impl TaxonomyPaths {
         Some(Self::within(climbed(tree, &leaves, kind, values)?, &nodes))
     }
 
-    /// The ways with the nodes that are on one: each comparison looks at all of these.
-    fn within(mut way: Vec<Vec<u32>>, nodes: &[(Option<u32>, u64)]) -> Self {
-        let met: BTreeSet<u32> = way.iter().flatten().copied().collect();
+    /// Keeps the nodes on a path alone, since each comparison visits all nodes.
+    fn within(mut path: Vec<Vec<u32>>, nodes: &[(Option<u32>, u64)]) -> Self {
+        let met: BTreeSet<u32> = path.iter().flatten().copied().collect();
         let number: BTreeMap<u32, u32> = met.iter().copied().zip(0..).collect();
-        way.iter_mut().flatten().for_each(|node| *node = number[node]);
+        path.iter_mut().flatten().for_each(|node| *node = number[node]);
         let renumbered = |node: &u32| {
             let (above, height) = nodes[*node as usize];
             (above.map(|above| number[&above]), height)
         };
-        Self { way, nodes: met.iter().map(renumbered).collect() }
+        Self { path, nodes: met.iter().map(renumbered).collect() }
     }
 
-    /// Earth mover's distance of shares, as a fraction, from how much each value has too much: two leaves are as far from each other
-    /// as the lowest node above both is high, of the height of the root. So what goes up from a node to the one above goes
-    /// half of what that is higher.
+    /// The hierarchical earth mover's distance, as a fraction, from the excess of each value in the bucket.
+    ///
+    /// The distance of two leaves is the height of their lowest common ancestor divided by the height of the root. So
+    /// mass that moves from a node to its parent costs half the difference of their heights.
     pub(in crate::verifier) fn distance(&self, gaps: impl Iterator<Item = (u32, i128)>) -> Option<(u128, u128)> {
         let mut up = vec![0_i128; self.nodes.len()];
         let mut root = None;
         for (code, gap) in gaps {
-            let way = self.way.get(code as usize)?;
-            way.iter().for_each(|&node| up[node as usize] += gap);
-            root = way.last();
+            let path = self.path.get(code as usize)?;
+            path.iter().for_each(|&node| up[node as usize] += gap);
+            root = path.last();
         }
         let mut work = 0;
         for ((above, height), gap) in self.nodes.iter().zip(&up) {
@@ -77,14 +78,14 @@ impl TaxonomyPaths {
     }
 }
 
-/// The nodes of a tree without any below.
+/// The nodes without children.
 fn leaves_of(tree: &Taxonomy) -> Vec<u32> {
     let mut has_children = vec![false; tree.len()];
     (0..tree.len() as u32).filter_map(|node| tree.parent(node)).for_each(|above| has_children[above as usize] = true);
     (0..).zip(&has_children).filter(|(_, inner)| !**inner).map(|(leaf, _)| leaf).collect()
 }
 
-/// Of each value the nodes from its leaf to the root; `None` when one of them is no leaf.
+/// For each value, the nodes from its leaf to the root; `None` when a value is no leaf.
 fn climbed<'v>(
     tree: &Taxonomy,
     leaves: &[u32],
@@ -96,58 +97,60 @@ fn climbed<'v>(
     values.map(|value| of_label.find(value).map(up)).collect()
 }
 
-/// The tree whose nodes stand in the cells of a column.
+/// The taxonomy whose nodes are the cells of a column.
 pub(in crate::verifier) struct CellTree {
     labels: BTreeMap<Option<Vec<u8>>, u32>,
-    /// Per code, the nodes from its leaf to the root.
-    way: Vec<Vec<u32>>,
+    /// For each code, the nodes from its leaf to the root.
+    path: Vec<Vec<u32>>,
 }
 
 impl CellTree {
-    /// The tree above `values`, in the order of their codes; `None` when one of them is no leaf.
+    /// The taxonomy over `values`, in the order of their codes; `None` when a value is no leaf.
     pub(in crate::verifier) fn new<'v>(
         tree: &Taxonomy,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Option<Self> {
         let labels = (0..tree.len() as u32).map(|node| (tree.label(node).map(|label| label.as_bytes().to_vec()), node));
-        Some(Self { labels: labels.collect(), way: climbed(tree, &leaves_of(tree), kind, values)? })
+        Some(Self { labels: labels.collect(), path: climbed(tree, &leaves_of(tree), kind, values)? })
     }
 
-    /// The node of a label; of an empty cell, the leaf that is the missing value.
+    /// The node of a label; for an empty cell, the leaf of the missing value.
     pub(in crate::verifier) fn find(&self, label: Option<&[u8]>) -> Option<u32> {
         self.labels.get(&label.map(<[u8]>::to_vec)).copied()
     }
 
-    /// Whether a value is below a node, or it.
+    /// Whether a node is the leaf of a value or an ancestor of it.
     pub(in crate::verifier) fn covers(&self, node: u32, code: u32) -> bool {
-        self.way.get(code as usize).is_some_and(|way| way.contains(&node))
+        self.path.get(code as usize).is_some_and(|path| path.contains(&node))
     }
 
-    /// Whether no node farther down is above all of these values.
+    /// Whether a node is the lowest common ancestor of all these values.
     pub(in crate::verifier) fn is_lowest(&self, node: u32, codes: &[u32]) -> bool {
         let shared = |at: &u32| codes.iter().all(|&code| self.covers(*at, code));
-        let first = codes.first().and_then(|&code| self.way.get(code as usize));
-        first.is_some_and(|way| way.iter().find(|at| shared(at)) == Some(&node))
+        let first = codes.first().and_then(|&code| self.path.get(code as usize));
+        first.is_some_and(|path| path.iter().find(|at| shared(at)) == Some(&node))
     }
 
-    /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a node,
-    /// `counts` how many have a value. Cells are filled from the leaves up: those farther down serve fewer values.
-    pub(in crate::verifier) fn unplaced(&self, held: impl Iterator<Item = (u32, u64)>, counts: &[u64]) -> u64 {
-        // per node, by how far it is from the root: the one above, and rows and cells that wait there
+    /// The minimal number of rows without a cell, over all assignments of rows to cells.
+    ///
+    /// `cells` counts the cells of each node, `counts` the rows of each value. The assignment fills cells from the
+    /// leaves up, since lower cells serve fewer values.
+    pub(in crate::verifier) fn uncovered_rows(&self, cells: impl Iterator<Item = (u32, u64)>, counts: &[u64]) -> u64 {
+        // by depth and node: the parent, and the rows and cells without a partner
         let mut waiting: BTreeMap<(usize, u32), (Option<u32>, u64, u64)> = BTreeMap::new();
         let mut depth: BTreeMap<u32, usize> = BTreeMap::new();
-        for (way, &rows) in self.way.iter().zip(counts) {
-            for (at, &node) in way.iter().enumerate() {
-                depth.insert(node, way.len() - at);
-                let place = waiting.entry((way.len() - at, node)).or_insert((way.get(at + 1).copied(), 0, 0));
+        for (path, &rows) in self.path.iter().zip(counts) {
+            for (at, &node) in path.iter().enumerate() {
+                depth.insert(node, path.len() - at);
+                let place = waiting.entry((path.len() - at, node)).or_insert((path.get(at + 1).copied(), 0, 0));
                 place.1 += if at == 0 { rows } else { 0 };
             }
         }
         // a node above no value has cells that no row can have
-        for (node, cells) in held {
+        for (node, count) in cells {
             if let Some(place) = depth.get(&node).and_then(|depth| waiting.get_mut(&(*depth, node))) {
-                place.2 += cells;
+                place.2 += count;
             }
         }
         let mut short = 0;
@@ -162,10 +165,10 @@ impl CellTree {
     }
 }
 
-/// Leaves by what they are.
+/// Leaves by their labels.
 struct LeafIndex<'t> {
     by_text: BTreeMap<Option<&'t [u8]>, u32>,
-    /// Those that are decimals, in the order of numbers, where the values are such.
+    /// The leaves that are decimals, in the order of numbers, where the values are decimals.
     numbers: Option<Vec<(&'t [u8], u32)>>,
 }
 
@@ -184,7 +187,9 @@ impl<'t> LeafIndex<'t> {
         Self { by_text, numbers }
     }
 
-    /// The one leaf that a value is. One number may be spelled in several ways.
+    /// The leaf of a value; `None` unless exactly one leaf matches.
+    ///
+    /// A number can have several spellings.
     fn find(&self, value: Option<&[u8]>) -> Option<u32> {
         let (Some(numbers), Some(value)) = (&self.numbers, value) else { return self.by_text.get(&value).copied() };
         let first = numbers.partition_point(|(text, _)| DECIMAL.compare_by_value(text, value) == Ordering::Less);

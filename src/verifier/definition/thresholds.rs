@@ -1,9 +1,18 @@
-//! Thresholds, by their definition: of a bucket of n rows, a value with threshold f may take at most f times n.
+//! Thresholds by their definition.
+//!
+//! In a bucket of n rows, a value with threshold f takes at most f * n rows.
 
 use crate::microdata::AttributeType;
 use crate::publication::{DigestedThresholds, Ratio, RowMeaning, Thresholds, ThresholdsDigest};
 
-/// What a value may take of a bucket: a fraction.
+/// Number of rows with a value, among a number of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::verifier) struct ValueShare {
+    pub(in crate::verifier) count: u64,
+    pub(in crate::verifier) rows: u64,
+}
+
+/// The largest share of a bucket that a value may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ThresholdFraction {
     numerator: u128,
@@ -11,9 +20,9 @@ struct ThresholdFraction {
 }
 
 impl ThresholdFraction {
-    fn admits(self, count: u64, size: u64) -> bool {
-        let held = u128::from(count).checked_mul(self.denominator);
-        let room = u128::from(size).checked_mul(self.numerator);
+    fn admits(self, share: ValueShare) -> bool {
+        let held = u128::from(share.count).checked_mul(self.denominator);
+        let room = u128::from(share.rows).checked_mul(self.numerator);
         held.zip(room).is_some_and(|(held, room)| held <= room)
     }
 }
@@ -21,7 +30,7 @@ impl ThresholdFraction {
 /// Thresholds of an attribute, for the values of a column by their codes.
 pub(in crate::verifier) struct ThresholdBounds {
     thresholds: DigestedThresholds,
-    /// The threshold that is stated of each code's value by itself.
+    /// For each code, the threshold that is declared for its value alone.
     named: Vec<Option<Ratio>>,
 }
 
@@ -35,14 +44,15 @@ impl ThresholdBounds {
         Self { thresholds: thresholds.clone(), named: named(thresholds.stated(), kind, values) }
     }
 
-    /// The name that guarantees have for them.
+    /// The digest by which guarantees name these thresholds.
     pub(in crate::verifier) const fn name(&self) -> ThresholdsDigest {
         self.thresholds.name()
     }
 
-    /// What the value of a code may take of a bucket, in a column that has it in `count` of `rows`. A value without a threshold
-    /// may take nothing.
-    fn limit(&self, code: u32, count: u64, rows: u64) -> Option<ThresholdFraction> {
+    /// The threshold of a code whose value has the share `overall` of the column.
+    ///
+    /// `None` without a threshold.
+    fn limit(&self, code: u32, overall: ValueShare) -> Option<ThresholdFraction> {
         let exact = |ratio: Ratio| ThresholdFraction {
             numerator: ratio.numerator().into(),
             denominator: ratio.denominator().into(),
@@ -56,9 +66,9 @@ impl ThresholdBounds {
                 // theta * count / rows + c
                 let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
                 let (p, q) = (u128::from(c.numerator()), u128::from(c.denominator()));
-                let rows = u128::from(rows);
+                let rows = u128::from(overall.rows);
                 let denominator = b.checked_mul(q)?.checked_mul(rows)?;
-                let share = a.checked_mul(u128::from(count))?.checked_mul(q)?;
+                let share = a.checked_mul(u128::from(overall.count))?.checked_mul(q)?;
                 let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
                 Some(ThresholdFraction { numerator: numerator.min(denominator), denominator })
             }
@@ -66,18 +76,13 @@ impl ThresholdBounds {
         }
     }
 
-    /// Whether a value that occurs so often in a bucket of `size` stays within its threshold.
-    pub(in crate::verifier) fn admits(
-        &self,
-        code: u32,
-        (count, size): (u64, u64),
-        (overall, rows): (u64, u64),
-    ) -> bool {
-        count == 0 || self.limit(code, overall, rows).is_some_and(|limit| limit.admits(count, size))
+    /// Whether a value may have the share `in_bucket` of a bucket; without a threshold, no rows.
+    pub(in crate::verifier) fn admits(&self, code: u32, in_bucket: ValueShare, overall: ValueShare) -> bool {
+        in_bucket.count == 0 || self.limit(code, overall).is_some_and(|limit| limit.admits(in_bucket))
     }
 }
 
-/// The threshold that is stated of each code's value by itself.
+/// For each code, the threshold that is declared for its value alone.
 fn named<'v>(
     thresholds: &Thresholds,
     kind: Option<AttributeType>,
@@ -90,20 +95,20 @@ fn named<'v>(
     };
     let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
     let find = |value: &[u8]| match kind {
-        // one number may be spelled in several ways
+        // a number can have several spellings
         Some(kind @ AttributeType::Decimal) => {
-            let same = |stated: &&str| {
-                is_number(stated.as_bytes()) && kind.compare_by_value(stated.as_bytes(), value).is_eq()
-                    || stated.as_bytes() == value
+            let same = |declared: &&str| {
+                is_number(declared.as_bytes()) && kind.compare_by_value(declared.as_bytes(), value).is_eq()
+                    || declared.as_bytes() == value
             };
-            named.iter().find(|(stated, _)| same(&stated.as_str())).map(|(_, ratio)| *ratio)
+            named.iter().find(|(declared, _)| same(&declared.as_str())).map(|(_, ratio)| *ratio)
         }
         _ => std::str::from_utf8(value).ok().and_then(|value| named.get(value)).copied(),
     };
     values.map(|value| value.and_then(find)).collect()
 }
 
-/// How many counterfeits stand in each bucket of a part.
+/// Number of counterfeits in each bucket of a part.
 pub(in crate::verifier) const fn counterfeits(rows: RowMeaning) -> u64 {
     match rows {
         RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket as u64,

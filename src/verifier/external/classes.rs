@@ -1,5 +1,6 @@
-//! The classes of a part: rows that an adversary who knows some attributes, and the bucket, cannot tell apart; and what their
-//! sensitive values show, by the definitions.
+//! Classes of a part, with measures of their sensitive values.
+//!
+//! A class has the rows that the known attributes and the bucket do not distinguish.
 
 use ahash::{AHashMap, AHashSet};
 
@@ -12,36 +13,36 @@ use crate::publication::{Guarantee, RowMeaning, ValueDistance};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 
-/// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
+/// Maximal number of comparisons of a value of the column with a kind of class, for distances.
 const MAX_COMPARISONS: u64 = 1 << 28;
 
-/// Recursive diversity is measured for l up to this.
+/// The largest l for which recursive l-diversity is measured.
 const MAX_RECURSIVE_L: u64 = 5;
 
-/// The rows of a class.
+/// Rows of one class.
 struct RowClass {
-    /// One of them.
+    /// One of the rows.
     first: usize,
     size: u64,
-    /// Where its values stand in [`ExternalClasses::counts`].
+    /// Range of its values in [`ExternalClasses::counts`].
     values: std::ops::Range<usize>,
 }
 
-/// The classes of a part, by its labels and by some of its attributes.
+/// The classes of a part, by bucket and by some of its attributes.
 pub(in crate::verifier) struct ExternalClasses<'a> {
     part: &'a ExternalPart,
     by: AttrSet,
     by_bucket: bool,
     classes: Vec<RowClass>,
-    /// Class after class: values in their order, with how often they occur in the class.
+    /// Values with their counts, class after class; the values of a class rise.
     counts: Vec<(u32, u64)>,
-    /// How often each value occurs in the whole part.
+    /// Number of rows of the whole part with each value.
     overall: Vec<u64>,
-    /// What is stated of the values.
-    stated: DeclaredValues,
+    /// What the caller declares about the values.
+    declared: DeclaredValues,
 }
 
-/// Refines an id per row by a column; ids rise in the order of rows.
+/// Refines the class of each row by a column; class numbers rise in the order of rows.
 pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Result<u32, Cancelled> {
     let mut known: AHashMap<(u32, u32), u32> = AHashMap::new();
     for (row, (id, code)) in ids.iter_mut().zip(codes.iter()).enumerate() {
@@ -55,8 +56,9 @@ pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Cont
 }
 
 impl<'a> ExternalClasses<'a> {
-    /// The classes of `part` by its labels, when `by_bucket`, and by the attributes of `by` that it holds; `target` is what stays
-    /// protected, all of it in this part.
+    /// The classes of `part` by the attributes of `by` that it holds, and by bucket if `by_bucket`.
+    ///
+    /// The part must hold all protected attributes `target`.
     pub(in crate::verifier) fn new(
         part: &'a ExternalPart,
         by: AttrSet,
@@ -90,7 +92,7 @@ impl<'a> ExternalClasses<'a> {
         let number = class.iter().max().map_or(0, |&last| last as usize + 1);
         let mut classes: Vec<RowClass> = Vec::with_capacity(number);
         for (row, &id) in class.iter().enumerate() {
-            // ids rise in the order of rows
+            // class numbers rise in the order of rows
             if id as usize == classes.len() {
                 classes.push(RowClass { first: row, size: 0, values: 0..0 });
             }
@@ -109,14 +111,14 @@ impl<'a> ExternalClasses<'a> {
             class.values.end = counts.len();
             class.size += run.len() as u64;
         }
-        Ok(Self { part, by, by_bucket, classes, counts, overall, stated: DeclaredValues::default() })
+        Ok(Self { part, by, by_bucket, classes, counts, overall, declared: DeclaredValues::default() })
     }
 
-    /// The same classes, with the taxonomy of what is protected in them, where one is stated.
-    pub(in crate::verifier) fn on(mut self, submission: &Submission<'_>, target: AttrSet) -> Self {
+    /// Adds what the caller declares about the values, where one attribute is protected.
+    pub(in crate::verifier) fn with_declared(mut self, submission: &Submission<'_>, target: AttrSet) -> Self {
         let [Some(attr), None] = [target.iter().next(), target.iter().nth(1)] else { return self };
         if let Some(column) = self.part.column(attr) {
-            self.stated = submission.stated(attr, Some(column.domain.kind()), column.domain.iter());
+            self.declared = submission.declared(attr, Some(column.domain.kind()), column.domain.iter());
         }
         self
     }
@@ -125,7 +127,7 @@ impl<'a> ExternalClasses<'a> {
         &self.counts[class.values.clone()]
     }
 
-    /// The classes, each kind of them once.
+    /// The distinct multisets of values of the classes.
     fn kinds(&self) -> AHashSet<&[(u32, u64)]> {
         self.classes.iter().map(|class| self.values(class)).collect()
     }
@@ -134,88 +136,91 @@ impl<'a> ExternalClasses<'a> {
         self.part.meaning == RowMeaning::Values
     }
 
-    /// What the worst class shows.
+    /// The measures of the worst class.
     pub(in crate::verifier) fn measure(&self, control: &Control) -> Result<ClassMeasures, Cancelled> {
         let kinds = self.kinds();
         let compared = kinds.len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS;
-        let mut seen =
+        let mut measures =
             ClassMeasures { classes: self.classes.len() as u64, distinct_l: u64::MAX, ..ClassMeasures::default() };
         let mut recursive: Vec<Option<f64>> = (2..=MAX_RECURSIVE_L).map(|_| Some(0.0)).collect();
         let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.min(b)));
         let most = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.max(b)));
         for kind in &kinds {
             control.check()?;
-            seen.distinct_l = seen.distinct_l.min(kind.len() as u64);
+            measures.distinct_l = measures.distinct_l.min(kind.len() as u64);
             if self.listed_only() {
                 continue;
             }
             let alone = BucketShares::alone(kind);
             let here = alone.posterior();
-            seen.k = Some(seen.k.map_or(here.1, |k| k.min(here.1)));
-            seen.worst = Some(seen.worst.map_or(here, |worst| worse(worst, here)));
-            seen.entropy_l = least(seen.entropy_l, alone.entropy_l());
+            measures.k = Some(measures.k.map_or(here.1, |k| k.min(here.1)));
+            measures.worst = Some(measures.worst.map_or(here, |worst| worse(worst, here)));
+            measures.entropy_l = least(measures.entropy_l, alone.entropy_l());
             for (l, worst) in (2..).zip(&mut recursive) {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
             }
             if compared {
-                let shares = BucketShares::new(kind, &self.overall, &self.stated);
-                let farther = |seen: &mut Option<f64>, ground: ValueDistance| {
-                    if let Some((work, unit)) = shares.distance(ground) {
-                        *seen = most(*seen, work as f64 / unit as f64);
+                let shares = BucketShares::new(kind, &self.overall, &self.declared);
+                let maximize = |worst: &mut Option<f64>, distance: ValueDistance| {
+                    if let Some((work, unit)) = shares.distance(distance) {
+                        *worst = most(*worst, work as f64 / unit as f64);
                     }
                 };
-                farther(&mut seen.t_equal, ValueDistance::Equal);
-                farther(&mut seen.t_ordered, ValueDistance::Ordered);
-                farther(&mut seen.t_hierarchical, ValueDistance::Hierarchical);
+                maximize(&mut measures.t_equal, ValueDistance::Equal);
+                maximize(&mut measures.t_ordered, ValueDistance::Ordered);
+                maximize(&mut measures.t_hierarchical, ValueDistance::Hierarchical);
             }
         }
         if kinds.is_empty() {
-            seen.distinct_l = 0;
+            measures.distinct_l = 0;
         } else if !self.listed_only() {
-            seen.recursive_c = (2..).zip(recursive).map_while(|(l, c)| Some((l, c?))).collect();
+            measures.recursive_c = (2..).zip(recursive).map_while(|(l, c)| Some((l, c?))).collect();
         }
-        Ok(seen)
+        Ok(measures)
     }
 
-    /// Whether the classes can be held against a guarantee within bounds of work.
-    pub(in crate::verifier) fn judgeable(&self, guarantee: Guarantee) -> bool {
+    /// Whether the comparisons that a guarantee needs are within the limits.
+    pub(in crate::verifier) fn is_within_limits(&self, guarantee: Guarantee) -> bool {
         !needs_column(guarantee) || self.kinds().len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS
     }
 
-    /// The classes that break a guarantee. Of values without multiplicities only their number is known: whatever asks for more
-    /// is broken.
+    /// The classes that violate a guarantee.
+    ///
+    /// Values without counts can satisfy distinct l-diversity alone; they violate every other guarantee.
     pub(in crate::verifier) fn broken(
         &self,
         table: usize,
         guarantee: Guarantee,
         control: &Control,
     ) -> Result<ViolatingClasses, Cancelled> {
-        let mut kept: AHashMap<&[(u32, u64)], bool> = AHashMap::new();
+        let mut satisfied: AHashMap<&[(u32, u64)], bool> = AHashMap::new();
         for kind in self.kinds() {
             control.check()?;
-            let keeps = match guarantee {
+            let satisfies = match guarantee {
                 Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
                 _ if self.listed_only() => false,
-                _ if needs_column(guarantee) => BucketShares::new(kind, &self.overall, &self.stated).keep(guarantee),
-                _ => BucketShares::alone(kind).keep(guarantee),
+                _ if needs_column(guarantee) => {
+                    BucketShares::new(kind, &self.overall, &self.declared).satisfies(guarantee)
+                }
+                _ => BucketShares::alone(kind).satisfies(guarantee),
             };
-            kept.insert(kind, keeps);
+            satisfied.insert(kind, satisfies);
         }
         let mut broken: Vec<&RowClass> =
-            self.classes.iter().filter(|class| !kept.get(self.values(class)).copied().unwrap_or(false)).collect();
+            self.classes.iter().filter(|class| !satisfied.get(self.values(class)).copied().unwrap_or(false)).collect();
         let total = broken.len() as u64;
         let share = |class: &RowClass| {
             let top = self.values(class).iter().map(|(_, count)| *count).max().unwrap_or(0);
             (top, class.size)
         };
-        let place = |class: &RowClass| -> Vec<u32> {
+        let first_values = |class: &RowClass| -> Vec<u32> {
             let bucket = self.part.bucket.iter().filter(|_| self.by_bucket);
             bucket.chain(self.key_columns().map(|(_, column)| column)).map(|c| c.codes.get(class.first)).collect()
         };
         broken.sort_by_cached_key(|class| {
             let (top, size) = share(class);
-            // as a whole number: falling share, rising size, then the order of values
-            (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, place(class))
+            // by falling share, then rising size, then the order of values
+            (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, first_values(class))
         });
         let shown = broken.into_iter().take(MAX_REPORTED_CLASSES).map(|class| ViolatingClass {
             table,

@@ -1,5 +1,7 @@
-//! Whether tables that anybody published can be projections of one table: buckets that agree, equal numbers of rows, equal
-//! values of shared attributes; and with an original, whether they are projections of that one.
+//! Consistency of external tables: whether they can be projections of one table.
+//!
+//! Parts of a table must agree on their buckets, tables on their number of rows and on the values of shared
+//! attributes. With an original, the parts must be its projections.
 
 use ahash::AHashMap;
 
@@ -13,35 +15,36 @@ use crate::publication::{NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::read::cells;
 
-/// The label of each bucket, with how many rows have it.
+/// Number of rows by bucket label.
 type BucketSizeMap<'a> = AHashMap<Option<&'a [u8]>, u64>;
 
-/// Checks the tables beside the rules, and counts their rows and buckets.
+/// Checks the tables against each other, and counts their rows and buckets.
 pub(in crate::verifier) fn check_consistency(
     submission: &Submission<'_>,
-    together: Option<&JointDecomposition<'_>>,
-    findings: &mut CheckLog,
-    remarks: &mut Vec<(NoticeKind, String)>,
+    decomposition: Option<&JointDecomposition<'_>>,
+    log: &mut CheckLog,
+    remarks: &mut Vec<(&'static str, String)>,
     control: &Control,
 ) -> Result<Vec<ExternalTableFigures>, Cancelled> {
     let mut figures = Vec::new();
     for table in submission.tables {
         control.check()?;
-        figures.push(buckets(table, together.is_some(), findings));
+        figures.push(buckets(table, decomposition.is_some(), log));
     }
-    // joint values may lack some, and are held against the buckets where both are judged together
-    let joint = together.filter(|together| together.is_computed()).map(|together| together.joint);
-    rows(submission, joint, &figures, findings);
+    // the decomposition check covers joint values, which may lack some rows
+    let joint =
+        decomposition.filter(|decomposition| decomposition.is_computed()).map(|decomposition| decomposition.joint);
+    rows(submission, joint, &figures, log);
     for attr in (0..submission.names.len()).map(Attr::from).filter(|_| joint.is_none()) {
-        shared(submission, attr, findings, control)?;
+        shared(submission, attr, log, control)?;
     }
     for (table, part) in submission.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part))) {
-        nodes(submission, table, part, findings);
+        nodes(submission, table, part, log);
     }
     if let Some(original) = submission.original {
-        content(submission, original, findings, control)?;
+        content(submission, original, log, control)?;
     }
-    remark(submission, together.is_some(), remarks, control)?;
+    remark(submission, decomposition.is_some(), remarks, control)?;
     Ok(figures)
 }
 
@@ -50,28 +53,29 @@ fn sizes(bucket: &Column) -> BucketSizeMap<'_> {
     (0..).zip(counts).map(|(code, count)| (bucket.domain.value(code), count)).collect()
 }
 
-fn said(label: Option<&[u8]>) -> String {
+fn label_text(label: Option<&[u8]>) -> String {
     label.map_or_else(|| "without a label".to_owned(), |label| String::from_utf8_lossy(label).into_owned())
 }
 
-/// The parts of a table have the same buckets. Where there may be noise, more values than rows are listed of one.
-fn buckets(table: &ExternalTable, noise: bool, findings: &mut CheckLog) -> ExternalTableFigures {
+/// Checks that the parts of a table have the same buckets.
+///
+/// With noise, a part may list more values than a bucket has rows.
+fn buckets(table: &ExternalTable, noise: bool, log: &mut CheckLog) -> ExternalTableFigures {
     let counted = table.parts.iter().filter(|part| part.meaning != RowMeaning::Values);
     let rows = counted.map(|part| part.rows as u64).next().unwrap_or(0);
     let mut figures = ExternalTableFigures { rows, ..ExternalTableFigures::default() };
     let name = &table.name;
     if table.parts.len() > 1 && table.parts.iter().any(|part| part.bucket.is_none()) {
-        findings.fail(CheckName::Buckets, format!("table {name}: its parts are not tied by bucket"));
+        log.fail(CheckName::Buckets, format!("table {name}: its parts are not tied by bucket"));
     }
-    let tied: Vec<(&ExternalPart, BucketSizeMap<'_>)> =
+    let bucketed: Vec<(&ExternalPart, BucketSizeMap<'_>)> =
         table.parts.iter().filter_map(|part| Some((part, sizes(part.bucket.as_ref()?)))).collect();
-    let first = tied.iter().find(|(part, _)| part.meaning != RowMeaning::Values);
-    for (part, here) in &tied {
+    let first = bucketed.iter().find(|(part, _)| part.meaning != RowMeaning::Values);
+    for (part, here) in &bucketed {
         if here.contains_key(&None) {
-            findings
-                .fail(CheckName::Buckets, format!("table {name}, part {}: there are rows without a label", part.name));
+            log.fail(CheckName::Buckets, format!("table {name}, part {}: there are rows without a label", part.name));
         }
-        let Some((whole, there)) = first else { continue };
+        let Some((reference, there)) = first else { continue };
         let listed = part.meaning == RowMeaning::Values;
         let fits = |label: &Option<&[u8]>| match (here.get(label), there.get(label)) {
             (Some(here), Some(there)) => {
@@ -90,23 +94,23 @@ fn buckets(table: &ExternalTable, noise: bool, findings: &mut CheckLog) -> Exter
             let (a, b) = (here.get(label).copied().unwrap_or(0), there.get(label).copied().unwrap_or(0));
             let detail = format!(
                 "table {name}: bucket {} has {a} rows in part {} and {b} in part {}; so {} buckets do not agree",
-                said(*label),
+                label_text(*label),
                 part.name,
-                whole.name,
+                reference.name,
                 labels.len()
             );
-            findings.fail(CheckName::Buckets, detail);
+            log.fail(CheckName::Buckets, detail);
         }
     }
     if first.is_none() && table.parts.iter().all(|part| part.meaning == RowMeaning::Values) {
-        findings.fail(CheckName::Buckets, format!("table {name}: no part has a row for each tuple"));
+        log.fail(CheckName::Buckets, format!("table {name}: no part has a row for each tuple"));
     }
     figures.buckets = first.map_or(0, |(_, there)| there.len() as u64);
     figures
 }
 
-/// Every table has every row: where some are missing in one alone, the difference tells of them.
-fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[ExternalTableFigures], findings: &mut CheckLog) {
+/// Checks that every table has every row: a difference between tables reveals the missing rows.
+fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[ExternalTableFigures], log: &mut CheckLog) {
     let wanted = match submission.original {
         Some(original) => original.rows as u64,
         None => (0..figures.len()).find(|at| Some(*at) != joint).map_or(0, |at| figures[at].rows),
@@ -114,12 +118,12 @@ fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[ExternalTa
     for (at, (table, figures)) in submission.tables.iter().zip(figures).enumerate() {
         if figures.rows != wanted && Some(at) != joint {
             let detail = format!("table {} has {} rows, not {wanted}", table.name, figures.rows);
-            findings.fail(CheckName::Columns, detail);
+            log.fail(CheckName::Columns, detail);
         }
     }
 }
 
-/// Parts in which the cells of an attribute can be compared with those of other parts.
+/// The tables whose cells of an attribute can be compared, each with its column.
 fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<Item = (&'a ExternalTable, &'a Column)> {
     submission.tables.iter().filter_map(move |table| {
         let part = table.holder(attr)?;
@@ -128,13 +132,8 @@ fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<I
     })
 }
 
-/// Where tables share an attribute, they have the same values of it.
-fn shared(
-    submission: &Submission<'_>,
-    attr: Attr,
-    findings: &mut CheckLog,
-    control: &Control,
-) -> Result<(), Cancelled> {
+/// Checks that tables with a common attribute have the same values of it.
+fn shared(submission: &Submission<'_>, attr: Attr, log: &mut CheckLog, control: &Control) -> Result<(), Cancelled> {
     let mut first: Option<(&ExternalTable, BucketSizeMap<'_>)> = None;
     for (table, column) in comparable(submission, attr) {
         control.check()?;
@@ -147,7 +146,7 @@ fn shared(
                     "tables {} and {} do not have the same values of {name}: they are not of the same rows",
                     other.name, table.name
                 );
-                findings.fail(CheckName::Columns, detail);
+                log.fail(CheckName::Columns, detail);
             }
             Some(_) => {}
         }
@@ -155,8 +154,8 @@ fn shared(
     Ok(())
 }
 
-/// Where cells are nodes and their taxonomy is stated, each is a node of it.
-fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart, findings: &mut CheckLog) {
+/// Checks that each cell of nodes is a node of the declared taxonomy.
+fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart, log: &mut CheckLog) {
     for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
         let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
         let unknown = cells::unknown_labels(tree, cells.domain.iter());
@@ -164,16 +163,16 @@ fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart
             let (name, table) = (submission.list(AttrSet::one(*attr)), &table.name);
             let detail =
                 format!("table {table}, part {}: {unknown} cells of {name} are no nodes of its taxonomy", part.name);
-            findings.fail(CheckName::Columns, detail);
+            log.fail(CheckName::Columns, detail);
         }
     }
 }
 
-/// Each part is a projection of the original, row for row in any order.
+/// Checks that each part is a projection of the original, in any order of rows.
 fn content(
     submission: &Submission<'_>,
     original: &ExternalPart,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
     control: &Control,
 ) -> Result<(), Cancelled> {
     for table in submission.tables {
@@ -182,28 +181,22 @@ fn content(
             let missing = part.attributes().minus(original.attributes());
             if !missing.is_empty() {
                 let missing = submission.list(missing);
-                findings.fail(CheckName::Content, format!("{place}: the original does not have {missing}"));
+                log.fail(CheckName::Content, format!("{place}: the original does not have {missing}"));
             } else if part.meaning != RowMeaning::Tuples {
                 let detail = format!("{place}: what is not tuples cannot be held against the original");
-                findings.fail(CheckName::Content, detail);
+                log.fail(CheckName::Content, detail);
             } else if !is_projection(part, original, control)? {
-                findings.fail(CheckName::Content, format!("{place}: its rows are not those of the original"));
+                log.fail(CheckName::Content, format!("{place}: its rows are not those of the original"));
             } else {
-                covered(submission, part, original, &place, findings);
+                cover(submission, part, original, &place, log);
             }
         }
     }
     Ok(())
 }
 
-/// The rows of the original can be dealt to the cells of each attribute so that every cell covers the value of its row.
-fn covered(
-    submission: &Submission<'_>,
-    part: &ExternalPart,
-    original: &ExternalPart,
-    place: &str,
-    findings: &mut CheckLog,
-) {
+/// Checks that some assignment of rows to cells covers the value of every row, by attribute.
+fn cover(submission: &Submission<'_>, part: &ExternalPart, original: &ExternalPart, place: &str, log: &mut CheckLog) {
     for (attr, shape) in &part.cells {
         let (Some(cells), Some(of)) = (part.column(*attr), original.column(*attr)) else { continue };
         let name = submission.list(AttrSet::one(*attr));
@@ -217,16 +210,16 @@ fn covered(
             }
             None => format!("{place}: cells of {name} are not made of values of the original"),
         };
-        findings.fail(CheckName::Content, detail);
+        log.fail(CheckName::Content, detail);
     }
 }
 
-/// Whether the exact cells of a part are those of the original, row for row.
+/// Whether the exact cells of a part are the projection of the original.
 fn is_projection(part: &ExternalPart, original: &ExternalPart, control: &Control) -> Result<bool, Cancelled> {
     if part.rows != original.rows {
         return Ok(false);
     }
-    // both one behind the other, so that equal rows get equal numbers
+    // concatenated, so that equal rows get equal numbers
     let mut ids = vec![0_u32; 2 * part.rows];
     for (attr, column) in part.columns.iter().filter(|(attr, _)| !part.cells.contains_key(attr)) {
         let Some(of) = original.column(*attr) else { return Ok(false) };
@@ -246,11 +239,11 @@ fn is_projection(part: &ExternalPart, original: &ExternalPart, control: &Control
     Ok(balance.values().all(|&left| left == 0))
 }
 
-/// What a reader should know of files that break no rule by it.
+/// Adds the remarks about files, which violate no rule by themselves.
 fn remark(
     submission: &Submission<'_>,
-    together: bool,
-    remarks: &mut Vec<(NoticeKind, String)>,
+    decomposition: bool,
+    remarks: &mut Vec<(&'static str, String)>,
     control: &Control,
 ) -> Result<(), Cancelled> {
     let tables = submission.tables;
@@ -270,30 +263,30 @@ fn remark(
                     format!("{place}: cells of {opaque} are compared as they are written; equal text makes a class");
                 remarks.push((NoticeKind::OpaqueCells, detail));
             }
-            if part.meaning == RowMeaning::Values && !together {
+            if part.meaning == RowMeaning::Values && !decomposition {
                 let detail =
                     format!("{place}: values without their numbers: nothing but how many there are can be read");
                 remarks.push((NoticeKind::ValuesOnly, detail));
             }
             if part.bucket.as_ref().is_some_and(|bucket| !plain_labels(bucket)) {
                 remarks.push((
-                    NoticeKind::Labels,
-                    format!("{place}: labels other than 1 to the number of buckets may tell something"),
+                    "labels",
+                    format!("{place}: labels other than 1 to the number of buckets may reveal something"),
                 ));
             }
         }
     }
     if tables.len() > 1 {
-        let detail = "tables are taken to have been shuffled independently: where one label or one place in the files means the same \
-                      rows in two tables, state them as parts of one table";
-        remarks.push((NoticeKind::IndependentShuffles, detail.to_owned()));
+        let detail = "tables are taken to have been shuffled independently: where one label or one position in the files means the same \
+                      rows in two tables, submit them as parts of one table";
+        remarks.push(("independent-shuffles", detail.to_owned()));
     }
     let published = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     let asked = submission.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let absent = asked.minus(published);
     if !absent.is_empty() {
-        let detail = format!("no table has {}: what is not published is not told", submission.list(absent));
-        remarks.push((NoticeKind::SensitiveNotPublished, detail));
+        let detail = format!("no table has {}: it is not inferred from the tables", submission.list(absent));
+        remarks.push(("sensitive-not-published", detail));
     }
     Ok(())
 }
@@ -308,7 +301,7 @@ fn in_order(part: &ExternalPart) -> bool {
     (0..part.rows.saturating_sub(1)).all(|row| compare(row).is_le())
 }
 
-/// Whether labels are the numbers from 1 on.
+/// Whether labels are the numbers from 1 to the number of buckets.
 fn plain_labels(bucket: &Column) -> bool {
     let mut numbers: Vec<u64> = Vec::new();
     for label in bucket.domain.iter() {

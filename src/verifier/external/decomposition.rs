@@ -1,10 +1,12 @@
-//! Two tables that anybody published and that belong together as those of a decomposition: buckets of rows with lists of what their
-//! sensitive values are, and the joint sensitive values of all rows. Judged apart the joint values lead around the buckets; judged
-//! together they tell what can stand in which bucket, and no more.
+//! Two external tables that form a decomposition [docs/spec/decompose.md#guarantee].
 //!
-//! Within a bucket nothing ties a row to a sensitive tuple, so that who knows everything but sensitive values gives each row of a bucket
-//! the same chances. Of the attribute that buckets are made by these are its shares of the bucket, whatever the other parts say; of
-//! another one no value is likelier than the share of the rows that can have it.
+//! One table has buckets with lists of sensitive values, the other the joint sensitive values of all rows. Evaluated
+//! separately, the joint values would lead around the buckets. Together they limit the possible values of each
+//! bucket.
+//!
+//! Within a bucket nothing links a row to a sensitive tuple. So an adversary who knows all attributes but the
+//! sensitive ones gives the same probabilities to all rows of a bucket. For the primary attribute these are its
+//! shares of the bucket. For another attribute, the share of the rows that can have a value bounds its probability.
 
 use std::collections::BTreeSet;
 
@@ -16,33 +18,35 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{BreachKind, Guarantee, NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::definition::feasible_worlds::{InferenceError, ObservedDecomposition, PossibleValues};
+use crate::verifier::definition::feasible_worlds::{
+    ExclusionLimits, InferenceError, ObservedDecomposition, PossibleValues,
+};
 
-/// So many buckets that break a guarantee are shown.
+/// Maximal number of reported buckets.
 const MAX_REPORTED_BUCKETS: usize = 10;
 
-/// Of fewer values than this one is taken to be concluded.
+/// Fewer possible values than this count as an inference.
 const MIN_LISTED_JOINT_VALUES: usize = 2;
 
-/// Tables that belong together.
+/// Two tables that are evaluated together.
 pub(in crate::verifier) struct JointDecomposition<'a> {
-    /// The table of buckets, by its index.
+    /// The index of the table of buckets.
     pub(in crate::verifier) buckets: usize,
-    /// The table of joint values, by its index.
+    /// The index of the table of joint values.
     pub(in crate::verifier) joint: usize,
-    /// The attribute that buckets are made by.
+    /// The primary attribute, by which the buckets are made.
     pub(in crate::verifier) primary: Attr,
-    /// The attributes that are listed.
+    /// The listed attributes.
     others: Vec<Attr>,
-    /// What rows are told apart by.
+    /// The known attributes of the buckets.
     known: AttrSet,
-    shown: ObservedDecomposition,
-    /// Nothing where there is too much to be looked at.
+    observed: ObservedDecomposition,
+    /// The possible values; `None` where the computation exceeds its limits.
     possible: Option<PossibleValues>,
     table: &'a ExternalTable,
 }
 
-/// The two tables, by their indices, the primary attribute and the listed ones, where the tables have that shape.
+/// The two tables by index, with the primary and the listed attributes, if they have this shape.
 fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)> {
     let [first, second] = submission.tables else { return None };
     let bucketed = |table: &ExternalTable| table.parts.iter().all(|part| part.bucket.is_some());
@@ -72,23 +76,25 @@ fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)>
         }
     }
     let primary = primary?;
-    let told: AttrSet = others.iter().copied().chain([primary]).collect();
-    (told == sensitive && !others.is_empty()).then_some((buckets, joint, primary, others))
+    let listed: AttrSet = others.iter().copied().chain([primary]).collect();
+    (listed == sensitive && !others.is_empty()).then_some((buckets, joint, primary, others))
 }
 
 impl<'a> JointDecomposition<'a> {
-    /// The tables, where they have the shape of a decomposition and nothing that is known goes through it.
+    /// The tables, if they form a decomposition.
+    ///
+    /// `None` also where a dependency leads from known to sensitive attributes.
     pub(in crate::verifier) fn new(
         submission: &Submission<'a>,
-        findings: &mut CheckLog,
-        remarks: &mut Vec<(NoticeKind, String)>,
+        log: &mut CheckLog,
+        remarks: &mut Vec<(&'static str, String)>,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         let Some((buckets, joint, primary, others)) = shape(submission) else { return Ok(None) };
         let (table, other) = (&submission.tables[buckets], &submission.tables[joint]);
         let sensitive: AttrSet = others.iter().copied().chain([primary]).collect();
         let known = table.attributes().minus(sensitive);
-        // what both sides together tell is no question of buckets alone
+        // the buckets alone do not bound such a dependency
         let mixed = |(from, to): &(AttrSet, AttrSet)| from.meets(known) && to.meets(sensitive);
         if submission.dependencies.iter().any(mixed) {
             return Ok(None);
@@ -97,28 +103,28 @@ impl<'a> JointDecomposition<'a> {
         let noisy = sensitive.minus(submission.exact);
         let given =
             DecompositionView { buckets: table, joint: other, primary, others: &listed, asked: sensitive, noisy };
-        let Some(shown) = decomposition_view::observe(&given) else { return Ok(None) };
-        let possible = match shown.possible(control) {
+        let Some(observed) = decomposition_view::observe(&given) else { return Ok(None) };
+        let possible = match observed.possible(control) {
             Ok(possible) => Some(possible),
             Err(InferenceError::Cancelled) => return Err(Cancelled),
             Err(InferenceError::TooMany { .. }) => None,
             Err(InferenceError::Contradiction) => {
                 let detail = format!("tables {} and {} are not of the same rows", table.name, other.name);
-                findings.fail(CheckName::Columns, detail);
+                log.fail(CheckName::Columns, detail);
                 return Ok(None);
             }
         };
-        let together = Self { buckets, joint, primary, others, known, shown, possible, table };
-        together.remark(submission, remarks, control)?;
-        Ok(Some(together))
+        let decomposition = Self { buckets, joint, primary, others, known, observed, possible, table };
+        decomposition.remark(submission, remarks, control)?;
+        Ok(Some(decomposition))
     }
 
-    /// Whether it was looked what can stand where, and so that the tables are of the same rows.
+    /// Whether possible values were computed; then the tables hold the same rows.
     pub(in crate::verifier) const fn is_computed(&self) -> bool {
         self.possible.is_some()
     }
 
-    /// What can be concluded of who is in which bucket.
+    /// Adds remarks about the inferences from the buckets.
     fn remark(
         &self,
         submission: &Submission<'_>,
@@ -128,13 +134,13 @@ impl<'a> JointDecomposition<'a> {
         let (buckets, joint) = (&self.table.name, &submission.tables[self.joint].name);
         let (by, listed) = (AttrSet::one(self.primary), self.others.iter().copied().collect::<AttrSet>());
         let mut detail = format!(
-            "tables {buckets} and {joint} are judged together, as buckets by {} beside joint values",
+            "tables {buckets} and {joint} are judged together, as buckets by {} with joint values",
             submission.list(by)
         );
-        let stated = listed.intersection(submission.exact);
-        if !stated.is_empty() {
+        let declared = listed.intersection(submission.exact);
+        if !declared.is_empty() {
             detail +=
-                &format!("; that every listed value of {} is some row's is taken as stated", submission.list(stated));
+                &format!("; every listed value of {} belongs to some row, as declared", submission.list(declared));
         }
         remarks.push((NoticeKind::JudgedTogether, detail));
         let Some(possible) = &self.possible else {
@@ -144,58 +150,67 @@ impl<'a> JointDecomposition<'a> {
         };
         let chains = possible.chains(self.others.len(), MIN_LISTED_JOINT_VALUES);
         let exclusions = possible
-            .exclusions((self.others.len(), MIN_LISTED_JOINT_VALUES), 1, u64::MAX, control)?
+            .exclusions(
+                ExclusionLimits {
+                    attributes: self.others.len(),
+                    fewest: MIN_LISTED_JOINT_VALUES,
+                    excluded: 1,
+                    work: u64::MAX,
+                },
+                control,
+            )?
             .unwrap_or_default();
-        for (kind, told) in [(BreachKind::Chain, chains), (BreachKind::Exclusion, exclusions)] {
-            if told.is_empty() {
+        for (kind, inferences) in [(BreachKind::Chain, chains), (BreachKind::Exclusion, exclusions)] {
+            if inferences.is_empty() {
                 continue;
             }
-            let attributes: AttrSet = told.iter().map(|told| self.others[told.attribute]).collect();
+            let attributes: AttrSet = inferences.iter().map(|inference| self.others[inference.attribute]).collect();
             let attributes = submission.list(attributes);
-            let who = match kind {
+            let adversary = match kind {
                 BreachKind::Chain => "knows",
-                BreachKind::Exclusion | BreachKind::Forced => "can rule out a value of",
+                BreachKind::Exclusion | BreachKind::Forced => "can exclude a value of",
             };
             let detail = format!(
-                "in {} places who {who} {} concludes {attributes}",
-                told.len(),
+                "in {} places an adversary who {adversary} {} infers {attributes}",
+                inferences.len(),
                 submission.list(AttrSet::one(self.primary))
             );
             remarks.push((NoticeKind::Concluded, detail));
         }
-        let excludable = self.shown.excludable(possible).len();
+        let excludable = self.observed.excludable(possible).len();
         if excludable > 0 {
-            remarks.push((
-                NoticeKind::ExcludableValues,
-                format!("{excludable} listed values are ruled out by the joint values"),
-            ));
+            remarks.push(("excludable-values", format!("{excludable} listed values are excluded by the joint values")));
         }
         Ok(())
     }
 
-    /// Whether the tables together bear on a rule: of one sensitive attribute, for whoever knows of no other.
-    pub(in crate::verifier) fn bear_on(&self, known: AttrSet, target: AttrSet) -> bool {
+    /// Whether the decomposition decides a rule.
+    ///
+    /// The rule protects one sensitive attribute, and its known attributes are not sensitive.
+    pub(in crate::verifier) fn covers(&self, known: AttrSet, target: AttrSet) -> bool {
         let sensitive: AttrSet = self.others.iter().copied().chain([self.primary]).collect();
         target.len() == 1 && target.is_subset(sensitive) && !known.meets(sensitive)
     }
 
-    /// What of what is known the buckets have.
-    pub(in crate::verifier) const fn entered(&self, known: AttrSet) -> AttrSet {
+    /// The known attributes that the buckets have.
+    pub(in crate::verifier) const fn entry(&self, known: AttrSet) -> AttrSet {
         known.intersection(self.known)
     }
 
-    /// The buckets that do not keep a guarantee of a listed attribute, and what the worst shows; or why that cannot be read.
-    pub(in crate::verifier) fn kept(
+    /// The buckets that violate the guarantee of a listed attribute, with measures.
+    ///
+    /// Or the reason why they are unknown.
+    pub(in crate::verifier) fn evaluate(
         &self,
         attr: Attr,
-        g: Guarantee,
+        guarantee: Guarantee,
         name: &str,
     ) -> Result<(ViolatingClasses, ClassMeasures), String> {
         let at = self.others.iter().position(|other| *other == attr);
         let (Some(at), Some(possible)) = (at, &self.possible) else {
             return Err(format!("there is too much to be looked at to find what rows can have which {name}"));
         };
-        let keeps = |alike: u64, values: u64, rows: u64| match g {
+        let satisfies = |alike: u64, values: u64, rows: u64| match guarantee {
             Guarantee::LDiversity { l } => Some(u128::from(alike) * u128::from(l) <= u128::from(rows)),
             Guarantee::DistinctLDiversity { l } => Some(values >= l),
             Guarantee::AlphaK { alpha, k } => Some(
@@ -205,31 +220,31 @@ impl<'a> JointDecomposition<'a> {
             ),
             _ => None,
         };
-        let (mut breaks, mut measured) =
+        let (mut breaks, mut measures) =
             (Vec::new(), ClassMeasures { distinct_l: u64::MAX, ..ClassMeasures::default() });
-        for (bucket, places) in self.shown.primary.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
+        for (bucket, places) in self.observed.primary.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
             let rows = places.len() as u64;
-            // where it cannot be told that fewer have it, all of its rows may
-            let alike = self.shown.alike(possible, bucket, at).min(rows);
+            // without other information all rows may have the value
+            let alike = self.observed.alike(possible, bucket, at).min(rows);
             let values = possible.values(bucket, at).len() as u64;
-            let kept = keeps(alike, values, rows).ok_or_else(|| {
+            let satisfied = satisfies(alike, values, rows).ok_or_else(|| {
                 format!(
                     "of {name} only values without their numbers are published, from which {} cannot be read",
-                    g.as_str()
+                    guarantee.as_str()
                 )
             })?;
-            if !kept {
+            if !satisfied {
                 breaks.push((alike, rows, bucket));
             }
-            measured.classes += 1;
-            measured.k = Some(measured.k.map_or(rows, |k| k.min(rows)));
-            measured.distinct_l = measured.distinct_l.min(values);
+            measures.classes += 1;
+            measures.k = Some(measures.k.map_or(rows, |k| k.min(rows)));
+            measures.distinct_l = measures.distinct_l.min(values);
             let larger = |&(count, of): &(u64, u64)| {
                 let (new, old) = (u128::from(alike) * u128::from(of), u128::from(count) * u128::from(rows));
                 new > old || new == old && rows < of
             };
-            if measured.worst.as_ref().is_none_or(larger) {
-                measured.worst = Some((alike, rows));
+            if measures.worst.as_ref().is_none_or(larger) {
+                measures.worst = Some((alike, rows));
             }
         }
         let total = breaks.len() as u64;
@@ -240,10 +255,10 @@ impl<'a> JointDecomposition<'a> {
             bucket: self.label(bucket),
             class: Vec::new(),
         });
-        Ok((ViolatingClasses { total, first: first.collect() }, measured))
+        Ok((ViolatingClasses { total, first: first.collect() }, measures))
     }
 
-    /// The label of a bucket as it stands in the files.
+    /// The label of a bucket in the files.
     fn label(&self, bucket: usize) -> Option<CellText> {
         let column = self.table.parts.first()?.bucket.as_ref()?;
         let value = (bucket + 1).to_string().into_bytes();

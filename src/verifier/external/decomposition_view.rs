@@ -5,24 +5,24 @@ use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::RowMeaning;
 use crate::verifier::definition::feasible_worlds::ObservedDecomposition;
 
-/// The two tables of a decomposition.
+/// The two tables of a decomposition, as input of an inference attack.
 #[derive(Clone, Copy)]
 pub struct DecompositionView<'a> {
     /// The table of buckets.
     pub buckets: &'a ExternalTable,
     /// The table of joint values.
     pub joint: &'a ExternalTable,
-    /// The attribute that buckets are made by.
+    /// The primary attribute, by which the buckets are made.
     pub primary: Attr,
-    /// The other sensitive attributes, each with the l that is stated of it.
+    /// The other sensitive attributes, each with its declared l.
     pub others: &'a [(Attr, u64)],
-    /// The attributes of which something is to be concluded.
+    /// The attributes whose inferences are reported.
     pub asked: AttrSet,
-    /// Those of which buckets may list values that none of their rows has.
+    /// The attributes of which buckets may list values that none of their rows has.
     pub noisy: AttrSet,
 }
 
-/// Numbers for values that are the same in all parts.
+/// Numbers of values: equal numbers in all parts for equal values.
 #[derive(Default)]
 pub(in crate::verifier) struct ValueInterner {
     of: BTreeMap<(Attr, Option<Vec<u8>>), u32>,
@@ -46,7 +46,7 @@ impl ValueInterner {
     }
 }
 
-/// The label of each row.
+/// The label of each row; `None` where a label is no number of a bucket.
 fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
     let column = part.bucket.as_ref()?;
     let label = |code: u32| std::str::from_utf8(column.domain.value(code)?).ok()?.parse::<usize>().ok();
@@ -55,7 +55,7 @@ fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
     column.codes.iter().map(|code| of[code as usize].filter(|label| (1..=rows).contains(label))).collect()
 }
 
-/// What the parts show; `None` when they are not those of a decomposition.
+/// The tables with numbered values; `None` when they are no decomposition.
 pub(in crate::verifier) fn observe_tables(
     given: &DecompositionView<'_>,
     numbers: &mut ValueInterner,
@@ -72,29 +72,29 @@ pub(in crate::verifier) fn observe_tables(
     let primary = column(given.buckets, given.primary, false)?;
     let of_primary = labels(&given.buckets.parts[find(given.buckets, given.primary, false)?])?;
     let buckets = of_primary.iter().copied().max().unwrap_or(0);
-    let mut shown = ObservedDecomposition {
+    let mut observed = ObservedDecomposition {
         primary: vec![Vec::new(); buckets],
         sets: vec![vec![BTreeSet::new(); given.others.len()]; buckets],
         joint: Vec::new(),
         exact: given.others.iter().map(|(attr, _)| !given.noisy.contains(*attr)).collect(),
     };
-    of_primary.iter().zip(&primary).for_each(|(label, value)| shown.primary[label - 1].push(*value));
+    of_primary.iter().zip(&primary).for_each(|(label, value)| observed.primary[label - 1].push(*value));
     for (at, (attr, _)) in given.others.iter().enumerate() {
         let values = column(given.buckets, *attr, true)?;
         let of_values = labels(&given.buckets.parts[find(given.buckets, *attr, true)?])?;
         for (label, value) in of_values.into_iter().zip(values) {
-            shown.sets.get_mut(label - 1)?[at].insert(value);
+            observed.sets.get_mut(label - 1)?[at].insert(value);
         }
     }
     let known = column(given.joint, given.primary, false)?;
     let others: Vec<Vec<u32>> =
         given.others.iter().map(|(attr, _)| column(given.joint, *attr, false)).collect::<Option<_>>()?;
     let row = |(row, value): (usize, &u32)| (*value, others.iter().map(|of| of[row]).collect());
-    shown.joint = known.iter().enumerate().map(row).collect();
-    Some(shown)
+    observed.joint = known.iter().enumerate().map(row).collect();
+    Some(observed)
 }
 
-/// What the parts show, values as numbers.
+/// The tables with numbered values; `None` when they are no decomposition.
 pub(in crate::verifier) fn observe(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
     observe_tables(given, &mut ValueInterner::default())
 }

@@ -1,14 +1,17 @@
-//! Tables of anybody whose parts share attributes: what a bucket tells whoever knows some attributes, from the parts alone.
+//! Disclosure by the buckets of external tables whose parts share attributes, from the parts alone.
 //!
-//! All ways to put the rows of the parts side by side that agree on what parts share are equally likely. Where the parts form a tree
-//! (`cover::tree`), the rows of each are matched with those that agree independently of the others, so that the persons who are expected to
-//! have some values are a product of counts, divided by those of what is shared; what is not known is summed over. Who knows all
-//! attributes of some parts may also take all combinations of their rows for equally likely, as slicing does (section 8). Both are looked
-//! at for every choice of the parts with what is protected, as whoever looks may leave some aside. Parts that add nothing for who knows no
-//! more are left out.
+//! All joins of the rows of the parts that agree on shared attributes are equally likely. Where the parts form a join
+//! tree, the rows of each part are matched independently of the others. So the expected number of rows with given
+//! values is a product of counts, divided by the counts of the shared values; unknown attributes are summed out. An
+//! adversary who knows all attributes of some parts may also take all combinations of their rows as equally likely,
+//! as in slicing. Both weightings are examined for every choice of the parts with a protected attribute, since an
+//! adversary may ignore some. Parts that add no information are omitted.
 //!
-//! Where another table, or a dependency, ties rows that are independent here, no more is taken for certain than what one part shows: its
-//! rows that agree in everything beside what is protected can be exchanged, whatever else stands in the tables.
+//! Another table or a dependency can link rows that are independent here. Then only a single part bounds posteriors:
+//! its rows with equal unprotected attributes are exchangeable, whatever the other tables hold.
+//!
+//! # Citations
+//! docs/spec/overlapping-slicing.md#two-weightings
 
 use std::collections::BTreeMap;
 
@@ -22,22 +25,22 @@ use crate::verifier::read::overlapping_columns::{
     InternedColumns, KnownValues, LabelInterner, OverlappingColumns, weights,
 };
 
-/// So many parts may have what is protected: all choices of them are looked at.
+/// Maximal number of parts with protected attributes; the attack examines all choices of them.
 const MAX_PROTECTED_PARTS: usize = 4;
 
-/// So many classes that break a guarantee are shown.
+/// Maximal number of reported classes.
 const MAX_REPORTED_VIOLATIONS: usize = 10;
 
-/// Shares that are so near to each other, relatively, are compared exactly.
+/// Relative difference below which shares are compared exactly.
 const COMPARISON_EPSILON: f64 = 1e-9;
 
-/// What was found of a table.
+/// Result for one table and protected side.
 pub(in crate::verifier) enum BucketDisclosure {
-    /// One part tells of what is protected as if no other shared an attribute.
+    /// One part bounds the disclosure as if no other part shared an attribute.
     InPart,
-    /// What its classes show, and those that break the guarantee.
-    Together(ClassMeasures, ViolatingClasses),
-    /// Why it cannot be judged.
+    /// Measures of the joined classes, and the classes that violate the guarantee.
+    Joined(ClassMeasures, ViolatingClasses),
+    /// The reason why the disclosure is unknown.
     Unknown(String),
 }
 
@@ -47,8 +50,8 @@ impl ExternalTable {
         !self.repeated().is_empty()
     }
 
-    /// The attributes that stand in several parts.
-    fn repeated(&self) -> AttrSet {
+    /// The attributes that several parts hold.
+    pub(in crate::verifier) fn repeated(&self) -> AttrSet {
         let (mut once, mut more) = (AttrSet::EMPTY, AttrSet::EMPTY);
         for part in &self.parts {
             more = more.union(once.intersection(part.attributes()));
@@ -58,7 +61,7 @@ impl ExternalTable {
     }
 }
 
-/// Whether the parts of a table have the same rows of what they share, bucket by bucket; what they share is exact. Else why not.
+/// Checks that the parts of a table agree on shared attributes, by bucket, and that these are exact.
 pub(in crate::verifier) fn parts_agree(table: &ExternalTable) -> Result<(), String> {
     let (name, repeated) = (&table.name, table.repeated());
     let sharing = || table.parts.iter().filter(|part| part.attributes().meets(repeated));
@@ -73,7 +76,9 @@ pub(in crate::verifier) fn parts_agree(table: &ExternalTable) -> Result<(), Stri
     }
 }
 
-/// The parts as columns; what is protected is one value, that of the first of its attributes. Values and labels are numbered.
+/// The parts as columns with numbered values and labels.
+///
+/// The protected values count as one value of the first attribute.
 pub(in crate::verifier) fn read(
     table: &ExternalTable,
     target: AttrSet,
@@ -99,10 +104,10 @@ pub(in crate::verifier) fn read(
         }
         columns.push((numbered, bucket.codes.iter().map(|code| of_code[code as usize]).collect()));
     }
-    Some(OverlappingColumns::of_columns(&columns, first))
+    Some(OverlappingColumns::from_columns(&columns, first))
 }
 
-/// Several values of each row as one; those of a single attribute as they are.
+/// Merges several values of each row into one number; keeps those of a single attribute.
 fn merged_label(mut values: Vec<Vec<u32>>) -> Option<Vec<u32>> {
     if values.len() < 2 {
         return values.pop();
@@ -115,121 +120,159 @@ fn merged_label(mut values: Vec<Vec<u32>>) -> Option<Vec<u32>> {
     Some((0..values[0].len()).map(one).collect())
 }
 
-/// Parts that are put together.
+/// Parts that are joined.
 struct JoinedParts {
-    /// Them, each with what it shares with those before.
+    /// The parts in the order of the join tree, with the attributes shared with earlier parts.
     order: Vec<(usize, AttrSet)>,
-    /// What is known of them.
+    /// The known attributes of the parts.
     known: AttrSet,
-    /// Whether all of their attributes are.
-    fully: bool,
+    /// Whether all attributes but the protected ones are known.
+    is_fully_known: bool,
 }
 
-/// What a table tells of `target`, of which several attributes stand in one part, by bucket, whoever knows `known`. The parts agree.
+/// Question for the disclosure of one table.
+#[derive(Clone, Copy)]
+pub(in crate::verifier) struct DisclosureQuery {
+    /// The index of the table.
+    pub(in crate::verifier) table: usize,
+    /// The known attributes.
+    pub(in crate::verifier) known: AttrSet,
+    /// The protected attributes; several ones stand in one part.
+    pub(in crate::verifier) target: AttrSet,
+    pub(in crate::verifier) guarantee: Guarantee,
+}
+
+/// The disclosure by the buckets of a table whose parts agree on shared attributes.
 pub(in crate::verifier) fn bucket_disclosure(
     submission: &Submission<'_>,
-    table: usize,
-    (known, target): (AttrSet, AttrSet),
-    guarantee: Guarantee,
+    query: &DisclosureQuery,
     control: &Control,
 ) -> Result<BucketDisclosure, Cancelled> {
-    let given = &submission.tables[table];
-    let name = &given.name;
-    let unknown = |why: &str| Ok(BucketDisclosure::Unknown(format!("table {name}: {why}")));
-    let attributes: Vec<AttrSet> = given.parts.iter().map(ExternalPart::attributes).collect();
-    let with: Vec<usize> = (0..attributes.len()).filter(|&part| attributes[part].meets(target)).collect();
-    let known = known.minus(target);
-    if with.len() > MAX_PROTECTED_PARTS {
-        return unknown(&format!("{} parts have what is protected, and {MAX_PROTECTED_PARTS} may", with.len()));
-    }
-    let tied = shares_buckets(submission, table);
-    let mut choices: Vec<JoinedParts> = Vec::new();
-    for mask in 1_u32..1 << with.len() {
-        let chosen: Vec<usize> =
-            with.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1).map(|(_, part)| *part).collect();
-        let used = needed(&attributes, &chosen, known, target);
-        if !chosen.iter().all(|part| used.contains(part)) {
-            // it tells no more than fewer of them
-            continue;
-        }
-        let sets =
-            |parts: &mut dyn Iterator<Item = usize>| parts.map(|part| attributes[part]).collect::<Vec<AttrSet>>();
-        let others = (0..attributes.len()).filter(|part| !with.contains(part) || chosen.contains(part));
-        let independent = !tied && tree(&sets(&mut others.into_iter())).is_some();
-        let order = tree(&sets(&mut used.iter().copied())).filter(|_| independent);
-        let choice = match (order, &with[..]) {
-            (_, [_]) if used.len() == 1 => return Ok(BucketDisclosure::InPart),
-            (Some(order), _) => {
-                let all = used.iter().fold(AttrSet::EMPTY, |all, &part| all.union(attributes[part])).minus(target);
-                let order = order.into_iter().map(|(at, shared)| (used[at], shared)).collect();
-                JoinedParts { order, known: known.intersection(all), fully: all.is_subset(known) }
-            }
-            (None, [alone]) => {
-                let known = attributes[*alone].minus(target);
-                JoinedParts { order: vec![(*alone, AttrSet::EMPTY)], known, fully: true }
-            }
-            (None, _) if tied => {
-                return unknown(
-                    "what its parts say together is not known, as another table, or a dependency, ties their rows",
-                );
-            }
-            (None, _) => {
-                return unknown("what its parts say together is not known, as they share attributes in a circle");
-            }
-        };
-        choices.push(choice);
-    }
+    let given = &submission.tables[query.table];
+    let unknown = |why: &str| Ok(BucketDisclosure::Unknown(format!("table {}: {why}", given.name)));
+    let choices = match joined_parts(submission, query) {
+        Ok(Some(choices)) => choices,
+        Ok(None) => return Ok(BucketDisclosure::InPart),
+        Err(why) => return unknown(&why),
+    };
     let (mut numbers, mut labels) = (LabelInterner::default(), LabelInterner::default());
-    let Some(covered) = read(given, target, [&mut numbers, &mut labels]) else {
+    let Some(columns) = read(given, query.target, [&mut numbers, &mut labels]) else {
         return unknown("its parts are not tied by bucket");
     };
-    let (mut seen, mut broken) = (WorstClass::default(), Vec::new());
-    let bound = match guarantee {
-        Guarantee::LDiversity { l } => Ratio::new(l, 1).ok().map(ClassBound::Share),
-        Guarantee::AlphaK { alpha, k: 0 | 1 } => {
-            Ratio::new(alpha.denominator(), alpha.numerator()).ok().map(ClassBound::Share)
-        }
-        Guarantee::DistinctLDiversity { l } => Some(ClassBound::Values(l)),
-        _ => None,
-    };
-    for (&label, bucket) in &covered.buckets {
+    let (mut worst, mut broken) = (WorstClass::default(), Vec::new());
+    let bound = ClassBound::new(query.guarantee);
+    for (&label, bucket) in &columns.buckets {
         for choice in &choices {
-            let Some((attrs, classes)) = covered.known(bucket, &choice.order, choice.known) else {
+            let Some((attrs, classes)) = columns.known(bucket, &choice.order, choice.known) else {
                 return unknown("a bucket has too many combinations of rows to be looked at");
             };
-            let ways = if choice.order.len() > 1 && choice.fully { &[true, false][..] } else { &[true] };
-            let found = seen.see(&covered, (&classes, ways), bound, control)?;
-            broken.extend(found.into_iter().map(|(share, class)| (share, label, attrs.clone(), class)));
+            let weightings = if choice.order.len() > 1 && choice.is_fully_known { &[true, false][..] } else { &[true] };
+            let found = worst.measure(&columns, &classes, weightings, bound, control)?;
+            broken.extend(found.into_iter().map(|(share, class)| BrokenClass {
+                share,
+                label,
+                attrs: attrs.clone(),
+                class,
+            }));
         }
     }
     if bound.is_none() {
-        let word = guarantee.as_str();
+        let word = query.guarantee.as_str();
         return unknown(&format!(
             "of parts that are put together the shares of values are known, from which {word} cannot be read"
         ));
     }
     // the largest shares first
-    broken.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, &a.2, &a.3).cmp(&(b.1, &b.2, &b.3))));
-    broken.dedup_by(|a, b| (a.1, &a.2, &a.3) == (b.1, &b.2, &b.3));
+    broken.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.place().cmp(&b.place())));
+    broken.dedup_by(|a, b| a.place() == b.place());
     let total = broken.len() as u64;
-    let shown = shown(given, table, [&numbers, &labels], broken);
-    Ok(BucketDisclosure::Together(seen.measured, ViolatingClasses { total, first: shown }))
+    let first = reported(given, query.table, [&numbers, &labels], broken);
+    Ok(BucketDisclosure::Joined(worst.measured, ViolatingClasses { total, first }))
 }
 
-/// Whether other tables share attributes with a table, or known dependencies reach from one of its parts to another: rows that are
-/// independent in it are then tied.
-fn shares_buckets(submission: &Submission<'_>, table: usize) -> bool {
+/// A class that violates a guarantee, with the numbers of its label and values.
+struct BrokenClass {
+    share: f64,
+    label: u32,
+    attrs: Vec<Attr>,
+    class: Vec<u32>,
+}
+
+impl BrokenClass {
+    const fn place(&self) -> (u32, &Vec<Attr>, &Vec<u32>) {
+        (self.label, &self.attrs, &self.class)
+    }
+}
+
+/// The joins that an adversary can examine, for every choice of parts with protected attributes.
+///
+/// `None` when a single part decides.
+///
+/// # Errors
+/// The reason why a join is unknown.
+fn joined_parts(submission: &Submission<'_>, query: &DisclosureQuery) -> Result<Option<Vec<JoinedParts>>, String> {
+    let given = &submission.tables[query.table];
+    let target = query.target;
+    let attributes: Vec<AttrSet> = given.parts.iter().map(ExternalPart::attributes).collect();
+    let with: Vec<usize> = (0..attributes.len()).filter(|&part| attributes[part].meets(target)).collect();
+    let known = query.known.minus(target);
+    if with.len() > MAX_PROTECTED_PARTS {
+        return Err(format!("{} parts have what is protected, and {MAX_PROTECTED_PARTS} may", with.len()));
+    }
+    let linked = is_linked(submission, query.table);
+    let sets = |parts: &mut dyn Iterator<Item = usize>| parts.map(|part| attributes[part]).collect::<Vec<AttrSet>>();
+    let mut choices: Vec<JoinedParts> = Vec::new();
+    for mask in 1_u32..1 << with.len() {
+        let chosen: Vec<usize> =
+            with.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1).map(|(_, part)| *part).collect();
+        let used = relevant_parts(&attributes, &chosen, known, target);
+        if !chosen.iter().all(|part| used.contains(part)) {
+            // a smaller choice reveals as much
+            continue;
+        }
+        let others = (0..attributes.len()).filter(|part| !with.contains(part) || chosen.contains(part));
+        let independent = !linked && tree(&sets(&mut others.into_iter())).is_some();
+        let order = tree(&sets(&mut used.iter().copied())).filter(|_| independent);
+        choices.push(match (order, &with[..]) {
+            (_, [_]) if used.len() == 1 => return Ok(None),
+            (Some(order), _) => {
+                let all = used.iter().fold(AttrSet::EMPTY, |all, &part| all.union(attributes[part])).minus(target);
+                let order = order.into_iter().map(|(at, shared)| (used[at], shared)).collect();
+                JoinedParts { order, known: known.intersection(all), is_fully_known: all.is_subset(known) }
+            }
+            (None, [alone]) => {
+                let known = attributes[*alone].minus(target);
+                JoinedParts { order: vec![(*alone, AttrSet::EMPTY)], known, is_fully_known: true }
+            }
+            (None, _) if linked => {
+                let why =
+                    "what its parts say together is not known, as another table, or a dependency, ties their rows";
+                return Err(why.to_owned());
+            }
+            (None, _) => {
+                return Err("what its parts say together is not known, as they share attributes in a circle".to_owned());
+            }
+        });
+    }
+    Ok(Some(choices))
+}
+
+/// Whether other tables or dependencies link rows of the parts, which are then not independent.
+///
+/// Other tables do so by shared attributes, dependencies when no single part holds their attributes.
+fn is_linked(submission: &Submission<'_>, table: usize) -> bool {
     let given = &submission.tables[table];
     let (all, others) = (given.attributes(), submission.tables.iter().enumerate().filter(|(at, _)| *at != table));
     let determined = submission.dependencies.iter().fold(AttrSet::EMPTY, |all, (from, to)| all.union(*from).union(*to));
     let determined = determined.intersection(all);
-    let apart = !given.parts.iter().any(|part| determined.is_subset(part.attributes()));
-    others.map(|(_, other)| other.attributes()).any(|other| other.meets(all)) || apart
+    let across_parts = !given.parts.iter().any(|part| determined.is_subset(part.attributes()));
+    others.map(|(_, other)| other.attributes()).any(|other| other.meets(all)) || across_parts
 }
 
-/// The parts that tell something of what is protected, of those `chosen` that have it and all others: those which what is not known ties
-/// to these, without ends that say no more than what they hang on.
-fn needed(attributes: &[AttrSet], chosen: &[usize], known: AttrSet, target: AttrSet) -> Vec<usize> {
+/// The parts that reveal something of the protected attributes.
+///
+/// These are the `chosen` parts, and those linked to them by unknown attributes.
+fn relevant_parts(attributes: &[AttrSet], chosen: &[usize], known: AttrSet, target: AttrSet) -> Vec<usize> {
     let mut used = chosen.to_vec();
     let open = |used: &[usize]| {
         used.iter().fold(AttrSet::EMPTY, |all, &part| all.union(attributes[part])).minus(known).minus(target)
@@ -242,18 +285,18 @@ fn needed(attributes: &[AttrSet], chosen: &[usize], known: AttrSet, target: Attr
     while let Some(part) = next(&used) {
         used.push(part);
     }
-    without_ends(attributes, used, known.union(target))
+    without_idle_parts(attributes, used, known.union(target))
 }
 
-/// The parts, with the `root` among them, that tell who knows `asked` something of what is among it.
+/// The relevant parts for inferences among the attributes `asked`, with the part `root`.
 pub(in crate::verifier) fn revealing_parts(attributes: &[AttrSet], root: usize, asked: AttrSet) -> Vec<usize> {
-    // what goes first is left where two tell the same
+    // of two equally relevant parts the first is kept
     let others = (0..attributes.len()).filter(|part| *part != root);
-    without_ends(attributes, std::iter::once(root).chain(others).collect(), asked)
+    without_idle_parts(attributes, std::iter::once(root).chain(others).collect(), asked)
 }
 
-/// Parts without those that hang on another one and have nothing of what is asked for that the others have not; the last goes first.
-fn without_ends(attributes: &[AttrSet], mut used: Vec<usize>, asked: AttrSet) -> Vec<usize> {
+/// Removes parts that share all their relevant attributes with one other part, the last one first.
+fn without_idle_parts(attributes: &[AttrSet], mut used: Vec<usize>, asked: AttrSet) -> Vec<usize> {
     let idle = |used: &[usize], part: usize| {
         let others = || used.iter().filter(move |other| **other != part).map(|&other| attributes[other]);
         let all = others().fold(AttrSet::EMPTY, AttrSet::union);
@@ -266,16 +309,30 @@ fn without_ends(attributes: &[AttrSet], mut used: Vec<usize>, asked: AttrSet) ->
     used
 }
 
-/// What a class must keep.
+/// Bound that a class must satisfy.
 #[derive(Clone, Copy)]
 enum ClassBound {
-    /// No value has more than 1/l.
+    /// No value has a share above 1/l.
     Share(Ratio),
-    /// So many values are possible.
+    /// The class has at least this number of values.
     Values(u64),
 }
 
-/// What classes show at worst.
+impl ClassBound {
+    /// The bound of a guarantee that shares and numbers of values decide.
+    fn new(guarantee: Guarantee) -> Option<Self> {
+        match guarantee {
+            Guarantee::LDiversity { l } => Ratio::new(l, 1).ok().map(Self::Share),
+            Guarantee::AlphaK { alpha, k: 0 | 1 } => {
+                Ratio::new(alpha.denominator(), alpha.numerator()).ok().map(Self::Share)
+            }
+            Guarantee::DistinctLDiversity { l } => Some(Self::Values(l)),
+            _ => None,
+        }
+    }
+}
+
+/// Measures of the worst class.
 #[derive(Default)]
 struct WorstClass {
     measured: ClassMeasures,
@@ -283,12 +340,14 @@ struct WorstClass {
 }
 
 impl WorstClass {
-    /// Looks at the classes of a bucket, weighed in some ways: as expected rows, or as combinations. Those that break the bound, each with
-    /// the largest share.
-    fn see(
+    /// Measures the classes of a bucket, and returns violating classes with their largest share.
+    ///
+    /// A weighting counts expected rows (`true`) or combinations (`false`).
+    fn measure(
         &mut self,
-        covered: &OverlappingColumns,
-        (classes, ways): (&KnownValues, &[bool]),
+        columns: &OverlappingColumns,
+        classes: &KnownValues,
+        weightings: &[bool],
         bound: Option<ClassBound>,
         control: &Control,
     ) -> Result<Vec<(f64, Vec<u32>)>, Cancelled> {
@@ -298,8 +357,8 @@ impl WorstClass {
                 control.check()?;
             }
             let mut values = 0;
-            let (mut worst, mut kept): (f64, bool) = (0.0, true);
-            for &divided in ways {
+            let (mut worst, mut satisfied): (f64, bool) = (0.0, true);
+            for &divided in weightings {
                 let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
                 for (&(value, over), &times) in weighed {
                     *sums.entry(value).or_default() += times as f64 / if divided { over as f64 } else { 1.0 };
@@ -308,15 +367,15 @@ impl WorstClass {
                 let all: f64 = sums.values().sum();
                 let share = sums.values().fold(0.0_f64, |most, sum| most.max(sum / all));
                 if share >= self.about * (1.0 - COMPARISON_EPSILON) {
-                    let found = covered.largest(&weights(weighed, divided));
+                    let found = columns.largest(&weights(weighed, divided));
                     self.measured.worst = Some(self.measured.worst.map_or(found, |worst| worse(worst, found)));
                     self.about = self.about.max(share);
                 }
                 worst = worst.max(share);
-                kept &= match bound {
-                    // clear by far, or exactly
+                satisfied &= match bound {
+                    // clear of the bound, or exact
                     Some(ClassBound::Share(l)) if l.to_f64() * share < 1.0 - COMPARISON_EPSILON => true,
-                    Some(ClassBound::Share(l)) => covered.keeps(l, &weights(weighed, divided)),
+                    Some(ClassBound::Share(l)) => columns.keeps(l, &weights(weighed, divided)),
                     Some(ClassBound::Values(l)) => values >= l,
                     None => true,
                 };
@@ -324,7 +383,7 @@ impl WorstClass {
             let fewest = self.measured.distinct_l;
             self.measured.distinct_l = if self.measured.classes == 0 { values } else { fewest.min(values) };
             self.measured.classes += 1;
-            if !kept {
+            if !satisfied {
                 broken.push((worst, class.clone()));
             }
         }
@@ -332,12 +391,12 @@ impl WorstClass {
     }
 }
 
-/// Some of the classes that break a guarantee, with their values as they stand in the parts.
-fn shown(
+/// The first violating classes, with their values as in the parts.
+fn reported(
     given: &ExternalTable,
     table: usize,
     [numbers, labels]: [&LabelInterner; 2],
-    broken: Vec<(f64, u32, Vec<Attr>, Vec<u32>)>,
+    broken: Vec<BrokenClass>,
 ) -> Vec<ViolatingClass> {
     let (values, labels) = (numbers.values(), labels.values());
     let cell = |column: Option<&Column>, value: Option<&Option<&[u8]>>| CellText {
@@ -345,17 +404,18 @@ fn shown(
         value: value.copied().flatten().map(<[u8]>::to_vec),
     };
     let bucket = || given.parts.iter().find_map(|part| part.bucket.as_ref());
-    let shown = broken.into_iter().take(MAX_REPORTED_VIOLATIONS).map(|(_, label, attrs, class)| {
-        let mut cells: Vec<(Attr, CellText)> = attrs
+    let reported = broken.into_iter().take(MAX_REPORTED_VIOLATIONS).map(|broken| {
+        let mut cells: Vec<(Attr, CellText)> = broken
+            .attrs
             .into_iter()
-            .zip(class)
+            .zip(broken.class)
             .map(|(attr, number)| {
                 let column = given.parts.iter().find_map(|part| part.column(attr));
                 (attr, cell(column, values.get(number as usize)))
             })
             .collect();
         cells.sort_by_key(|(attr, _)| *attr);
-        ViolatingClass { table, bucket: Some(cell(bucket(), labels.get(label as usize))), class: cells }
+        ViolatingClass { table, bucket: Some(cell(bucket(), labels.get(broken.label as usize))), class: cells }
     });
-    shown.collect()
+    reported.collect()
 }

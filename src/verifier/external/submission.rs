@@ -7,55 +7,60 @@ use crate::verifier::contract::checks::Check;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
 
-/// So many classes that break a guarantee are shown.
+/// Maximal number of reported classes that violate a guarantee.
 pub(in crate::verifier) const MAX_REPORTED_CLASSES: usize = 10;
 
-/// What the worst class shows. Of values without multiplicities only their number can be read.
+/// Measures of the worst class.
+///
+/// Values without counts have the number of values alone.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClassMeasures {
-    /// How many classes there are.
+    /// Number of classes.
     pub classes: u64,
-    /// The size of the smallest class.
+    /// Number of rows of the smallest class.
     pub k: Option<u64>,
-    /// The largest share that a value takes of a class, as `(count, size)`; of equal ones that of the smallest class.
+    /// The largest share of a value in a class, as `(count, size)`.
+    ///
+    /// Of equal shares that of the smallest class.
     pub worst: Option<(u64, u64)>,
-    /// The fewest values of a class.
+    /// The smallest number of distinct values of a class.
     pub distinct_l: u64,
-    /// The least number of equally frequent values that have a class's entropy.
+    /// The smallest number of equally frequent values with the entropy of a class.
     pub entropy_l: Option<f64>,
-    /// Per l from 2 on, as far as every class has so many values: the largest quotient of the most frequent value's count and that
-    /// of all from the l-th on.
+    /// Largest ratio of recursive diversity, for each l from 2 on that all classes reach.
+    ///
+    /// It divides the count of the most frequent value by the sum of the counts from the l-th on.
     pub recursive_c: Vec<(u64, f64)>,
-    /// The largest distance of a class from the column, all values equally far.
+    /// The largest distance of a class from the column, with all values equally distant.
     pub t_equal: Option<f64>,
-    /// The same over the order of values.
+    /// The largest distance over the order of the values.
     pub t_ordered: Option<f64>,
-    /// The same along the taxonomy, where one is stated that has all values.
+    /// The largest distance over the taxonomy, where a declared one has all values.
     pub t_hierarchical: Option<f64>,
 }
 
-/// A class that breaks a guarantee.
+/// A class that violates a guarantee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ViolatingClass {
-    /// The table, by its index.
+    /// The index of the table.
     pub table: usize,
-    /// The label of its bucket, where there are buckets.
+    /// The label of its bucket, in a table with buckets.
     pub bucket: Option<CellText>,
-    /// What its rows have in common; nothing where a whole table breaks it.
+    /// The common values of its rows; empty where a whole table violates the guarantee.
     pub class: Vec<(Attr, CellText)>,
 }
 
-/// How many classes break a guarantee, and some of them, the worst first.
+/// The classes that violate a guarantee.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ViolatingClasses {
-    /// All of them.
+    /// Number of violating classes.
     pub total: u64,
-    /// At most ten.
+    /// At most ten classes, the worst first.
     pub first: Vec<ViolatingClass>,
 }
 
 impl ViolatingClasses {
-    /// Adds those of another table.
+    /// Adds the classes of another table.
     pub(in crate::verifier) fn extend(&mut self, more: Self) {
         self.total += more.total;
         self.first.extend(more.first);
@@ -63,7 +68,7 @@ impl ViolatingClasses {
     }
 }
 
-/// The larger share; of equal ones that of the smaller class.
+/// The larger share; of equal shares that of the smaller class.
 pub(in crate::verifier) fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     let (left, right) = (u128::from(a.0) * u128::from(b.1), u128::from(b.0) * u128::from(a.1));
     match left.cmp(&right) {
@@ -73,105 +78,105 @@ pub(in crate::verifier) fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     }
 }
 
-/// What is to be judged.
+/// External tables and the rules that they must satisfy.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// The tables, as they were read.
     pub tables: &'a [ExternalTable],
-    /// The names of the attributes, also of those that are in no table.
+    /// The names of the attributes, also of attributes without a table.
     pub names: &'a [String],
-    /// What must hold.
+    /// The rules to evaluate.
     pub rules: &'a [SubmittedRule],
-    /// What the adversary knows to determine something.
+    /// The dependencies that the adversary knows, as determinants and dependents.
     pub dependencies: &'a [(AttrSet, AttrSet)],
-    /// What the tables are said to have been made from.
+    /// The table from which the tables were made, if it is submitted.
     pub original: Option<&'a ExternalPart>,
     /// The taxonomies of attributes.
     pub taxonomies: &'a [DeclaredTaxonomy],
     /// The thresholds that rules put on values.
     pub thresholds: &'a [DeclaredThresholds],
-    /// The attributes of which, where buckets list values without their numbers, each is some row's, as whoever made the tables states.
+    /// The attributes whose listed values each belong to a row of their bucket, as the submission declares.
     pub exact: AttrSet,
 }
 
 impl Submission<'_> {
-    /// What is stated of the values of an attribute, in the order of their codes.
-    pub(in crate::verifier) fn stated<'v>(
+    /// What the submission declares about an attribute, for `values` in the order of their codes.
+    pub(in crate::verifier) fn declared<'v>(
         &self,
         attr: Attr,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
     ) -> DeclaredValues {
-        let ways = self.tree(attr).and_then(|tree| TaxonomyPaths::new(tree, kind, values.clone())).map(Arc::new);
-        let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
+        let paths = self.tree(attr).and_then(|tree| TaxonomyPaths::new(tree, kind, values.clone())).map(Arc::new);
+        let thresholds = self.thresholds.iter().filter(|declared| declared.attribute == attr);
         let bound =
-            |stated: &DeclaredThresholds| Arc::new(ThresholdBounds::new(&stated.thresholds, kind, values.clone()));
-        DeclaredValues { excluded: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
+            |declared: &DeclaredThresholds| Arc::new(ThresholdBounds::new(&declared.thresholds, kind, values.clone()));
+        DeclaredValues { excluded: Vec::new(), paths, bounds: thresholds.map(bound).collect() }
     }
 
-    /// The taxonomy of an attribute, where one is stated.
+    /// The declared taxonomy of an attribute.
     pub(in crate::verifier) fn tree(&self, attr: Attr) -> Option<&Taxonomy> {
-        self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| stated.tree.as_ref())
+        self.taxonomies.iter().find(|declared| declared.attribute == attr).map(|declared| declared.tree.as_ref())
     }
 
-    /// The names of attributes.
+    /// The quoted names of attributes, for details.
     pub(in crate::verifier) fn list(&self, attrs: AttrSet) -> String {
         attrs.iter().map(|attr| format!("\"{}\"", self.names[attr.index()])).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// What was found.
+/// Results of an evaluation.
 #[derive(Debug)]
 pub struct EvaluationReport {
-    /// Each rule, as they were given.
+    /// The outcome of each rule, in their order.
     pub rules: Vec<RuleOutcome>,
-    /// Each table, as they were given.
+    /// The figures of each table, in their order.
     pub tables: Vec<ExternalTableFigures>,
-    /// What was checked beside the rules.
+    /// The checks other than the rules.
     pub checks: Vec<Check>,
-    /// What a reader should know: a stable name, and what it is.
-    pub remarks: Vec<(NoticeKind, String)>,
+    /// Remarks for the reader, as a stable name and a text.
+    pub remarks: Vec<(&'static str, String)>,
 }
 
 impl EvaluationReport {
-    /// Whether all rules hold and nothing else was found.
+    /// Whether all rules hold and all checks passed.
     #[must_use]
     pub fn verified(&self) -> bool {
         self.rules.iter().all(|rule| rule.held.is_some()) && self.checks.iter().all(|check| check.passed)
     }
 }
 
-/// Why a rule holds.
+/// Reason why a rule holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExternalEnforcement {
-    /// Nothing known reaches what is sensitive.
+    /// No path leads from a known to a sensitive attribute.
     Unreachable,
-    /// A table, by its index, stands between; these of its attributes the adversary may know.
+    /// The table with this index is the guardian, with these entry attributes.
     Guardian(usize, AttrSet),
 }
 
-/// A rule and how it stands.
+/// Outcome of one rule.
 #[derive(Debug, Default)]
 pub struct RuleOutcome {
-    /// Why it holds; `None` when it does not.
+    /// The reason why the rule holds; `None` when it does not.
     pub held: Option<ExternalEnforcement>,
-    /// The known attributes that reach what is sensitive, when it does not hold.
+    /// The known attributes with a path to a sensitive one, when the rule does not hold.
     pub violated_by: AttrSet,
-    /// What the classes of the table that holds it, or comes nearest to it, show.
+    /// The measures of the guardian, or of the table nearest to one.
     pub achieved: Option<ClassMeasures>,
-    /// The classes that break it.
+    /// The classes that violate the rule.
     pub breaks: ViolatingClasses,
-    /// Why it does not hold, in words.
+    /// The reason why the rule does not hold, in words.
     pub detail: Option<String>,
 }
 
-/// What a table shows.
+/// Figures of one table.
 #[derive(Debug, Default)]
 pub struct ExternalTableFigures {
-    /// How many rows it has.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// How many buckets; 0 without.
+    /// Number of buckets; 0 without buckets.
     pub buckets: u64,
-    /// What its classes show: per protected attributes, and per attributes whose equal values make a class.
+    /// Measures of the classes, by protected attributes and by the attributes of the classes.
     pub measures: Vec<(AttrSet, AttrSet, ClassMeasures)>,
 }

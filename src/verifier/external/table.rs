@@ -1,38 +1,40 @@
-//! Tables that somebody published, as they were read: the material of [`super::judge`] and [`super::worlds`].
+//! External tables as they were read: the material of the evaluation and of the attacks.
 
 use std::collections::BTreeMap;
 
 use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::publication::RowMeaning;
 
-/// A table that somebody published.
+/// A table that was published elsewhere, or the readable form of a release.
 #[derive(Debug)]
 pub struct ExternalTable {
-    /// Unique among them.
+    /// The name of the table, unique in a submission.
     pub name: String,
-    /// At least one; several are tied by their labels.
+    /// At least one part; several parts are linked by their labels.
     pub parts: Vec<ExternalPart>,
 }
 
 /// One file of a table, or an original.
 #[derive(Debug)]
 pub struct ExternalPart {
-    /// Unique in the table.
+    /// The name of the part, unique in its table.
     pub name: String,
-    /// What a row stands for; counterfeits are refused before, but for the attack that looks for them.
+    /// The meaning of a row.
+    ///
+    /// Only the attack by negative association accepts counterfeits.
     pub meaning: RowMeaning,
-    /// How many rows there are.
+    /// Number of rows of the part.
     pub rows: usize,
-    /// The label of each row, where rows are tied by labels.
+    /// The label of each row, in a part with buckets.
     pub bucket: Option<Column>,
     /// The attributes with their cells, each attribute once.
     pub columns: Vec<(Attr, Column)>,
-    /// What the cells of attributes hold that are not exact: classes are told by their text, as it is written.
+    /// The shape of cells that are not exact; classes compare the text of such cells.
     pub cells: BTreeMap<Attr, CellShape>,
 }
 
 impl ExternalPart {
-    /// The attributes.
+    /// The attributes of the columns.
     #[must_use]
     pub fn attributes(&self) -> AttrSet {
         self.columns.iter().map(|(attr, _)| *attr).collect()
@@ -50,7 +52,7 @@ impl ExternalPart {
         self.columns.iter().find(|(of, _)| *of == attr).map(|(_, column)| column)
     }
 
-    /// What stands in a row.
+    /// The value of a row in a column.
     pub(in crate::verifier) fn cell(column: &Column, row: usize) -> CellText {
         CellText { kind: column.domain.kind(), value: column.value(row).map(<[u8]>::to_vec) }
     }
@@ -70,11 +72,11 @@ impl ExternalTable {
     }
 }
 
-/// A value of a part, for whoever submitted it.
+/// A value of a part, in the form of the submission.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CellText {
-    /// How it is to be read.
+    /// The type of the value.
     pub kind: AttributeType,
-    /// `None` when it is missing.
+    /// The text of the value; `None` when it is missing.
     pub value: Option<Vec<u8>>,
 }

@@ -1,4 +1,6 @@
-//! The rows among which a guard must hold: those of a bucket that agree in what the guard takes as known beside what it protects.
+//! Classes of rows that a guard bounds.
+//!
+//! A class has the rows of a bucket that agree on the known attributes of the protected part.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,28 +12,28 @@ use super::row_keys::BucketOffsets;
 use crate::microdata::{AttrSet, Codes};
 use crate::publication::TableGuard;
 
-/// The values of several columns together, as one code per row.
+/// Joint values of several columns, as one code for each row.
 pub(in crate::verifier) struct JointColumn<'a> {
     pub(in crate::verifier) codes: Cow<'a, Codes>,
-    /// How many codes there are.
+    /// Number of codes.
     pub(in crate::verifier) size: usize,
 }
 
 impl<'a> JointColumn<'a> {
-    /// The columns of a part that hold `attributes`; `None` when there are none or the part does not hold all.
+    /// The joint column of `attributes`; `None` when there are none or the part lacks one.
     pub(in crate::verifier) fn new(part: &'a ParsedPart, attributes: AttrSet) -> Option<Self> {
         let column = |attr| part.columns.iter().find(|column| column.attribute == attr);
         let columns: Vec<&ParsedColumn> = attributes.iter().map(column).collect::<Option<_>>()?;
         let (first, others) = columns.split_first()?;
         let mut joint = Self { codes: Cow::Borrowed(&first.codes), size: first.size };
         for other in others {
-            joint = Self::beside(&joint.codes, &other.codes);
+            joint = Self::joined(&joint.codes, &other.codes);
         }
         Some(joint)
     }
 
-    /// A code for each pair of codes, in the order in which pairs are met.
-    pub(in crate::verifier) fn beside<'b>(left: &Codes, right: &Codes) -> JointColumn<'b> {
+    /// Joins two columns: a code for each pair of codes, in order of appearance.
+    pub(in crate::verifier) fn joined<'b>(left: &Codes, right: &Codes) -> JointColumn<'b> {
         let mut numbers: AHashMap<(u32, u32), u32> = AHashMap::new();
         let mut codes = Vec::with_capacity(left.len());
         for pair in left.iter().zip(right.iter()) {
@@ -41,14 +43,14 @@ impl<'a> JointColumn<'a> {
         JointColumn { codes: Cow::Owned(Codes::U32(codes)), size: numbers.len() }
     }
 
-    /// How often each code occurs.
+    /// Number of rows with each code.
     pub(in crate::verifier) fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.size];
         self.codes.iter().for_each(|code| counts[code as usize] += 1);
         counts
     }
 
-    /// The codes bucket after bucket.
+    /// The codes ordered by bucket.
     fn by_bucket(self, part: &ParsedPart, buckets: &BucketOffsets) -> Option<Self> {
         let labels = part.labels.as_ref()?;
         if labels.is_sorted() {
@@ -65,17 +67,17 @@ impl<'a> JointColumn<'a> {
     }
 }
 
-/// The rows of a part as a guard sees them.
+/// The rows of a part, divided into the classes of a guard.
 pub(in crate::verifier) struct BucketClasses<'a> {
-    /// What is protected.
+    /// The protected attributes.
     pub(in crate::verifier) protected: JointColumn<'a>,
-    /// What is known beside it in the same part, if anything.
+    /// The known attributes of the same part, if there are any.
     known: Option<JointColumn<'a>>,
     buckets: &'a BucketOffsets,
 }
 
 impl<'a> BucketClasses<'a> {
-    /// The classes of a guard whose protected attributes all stand in `part`; `None` when they do not.
+    /// The classes of a guard; `None` when `part` lacks a protected attribute.
     pub(in crate::verifier) fn new(
         part: &'a ParsedPart,
         buckets: &'a BucketOffsets,
@@ -83,15 +85,15 @@ impl<'a> BucketClasses<'a> {
     ) -> Option<Self> {
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
         let protected = JointColumn::new(part, guard.protects.attributes())?.by_bucket(part, buckets)?;
-        let beside = guard.known.intersection(here);
-        let known = match beside.is_empty() {
+        let known_here = guard.known.intersection(here);
+        let known = match known_here.is_empty() {
             true => None,
-            false => Some(JointColumn::new(part, beside)?.by_bucket(part, buckets)?),
+            false => Some(JointColumn::new(part, known_here)?.by_bucket(part, buckets)?),
         };
         Some(Self { protected, known, buckets })
     }
 
-    /// Hands every class to `visit`: what is protected in each of its rows, rising.
+    /// Calls `visit` with the protected values of each class, rising.
     pub(in crate::verifier) fn each(&self, mut visit: impl FnMut(&[u32])) {
         let (mut class, mut pairs): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         let protected = &self.protected.codes;
@@ -120,45 +122,45 @@ mod tests {
     use crate::microdata::{Attr, AttrSet};
     use crate::publication::Protected;
     use crate::verifier::contract::checks::CheckName;
-    use crate::verifier::tests::fixture::{Cell, World, failed, guard};
+    use crate::verifier::tests::fixture::{Cell, VerifierFixture, failed, guard};
 
-    /// Attribute 0 beside the pair 1, 2 in one part, all in one bucket.
-    fn world(rows: &[[&str; 3]], known: &[u8], protects: Protected) -> World {
+    /// One bucket; one part holds attribute 0, and another one attributes 1 and 2.
+    fn fixture(rows: &[[&str; 3]], known: &[u8], protects: Protected) -> VerifierFixture {
         let cell = |cell: &&str| -> Cell { Some((*cell).to_owned()) };
         let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
         let labels = vec![1; rows.len()];
-        let mut world = World::new(&["x", "s", "t"], rows);
-        world.tied(&[0], &[("sa", &[1, 2])], vec![guard(known, protects, 2)], labels);
-        world
+        let mut fixture = VerifierFixture::new(&["x", "s", "t"], rows);
+        fixture.bucketized(&[0], &[("sa", &[1, 2])], vec![guard(known, protects, 2)], labels);
+        fixture
     }
 
     #[test]
-    fn what_is_known_in_the_same_part_divides_a_bucket() {
+    fn guard_known_attribute_in_protected_part_divides_buckets() {
         let corners = [["a", "s", "t"], ["b", "s", "u"], ["c", "v", "t"], ["d", "v", "u"]];
         let diagonal = [["a", "s", "t"], ["b", "s", "t"], ["c", "v", "u"], ["d", "v", "u"]];
         let s = Protected::Attribute(Attr(1));
-        assert_eq!(failed(&world(&corners, &[0, 2], s).audit()), []);
-        // each of the two values is as frequent in the bucket; beside a known t it is certain
-        assert_eq!(failed(&world(&diagonal, &[0], s).audit()), []);
-        assert_eq!(failed(&world(&diagonal, &[0, 2], s).audit()), [CheckName::Guarantee]);
-        let audit = world(&corners, &[0, 2], s).audit();
-        let posteriors = audit.tables[0].posteriors[&Attr(1)];
+        assert_eq!(failed(&fixture(&corners, &[0, 2], s).verify()), []);
+        // both values are equally frequent in the bucket; given a known t, the value is certain
+        assert_eq!(failed(&fixture(&diagonal, &[0], s).verify()), []);
+        assert_eq!(failed(&fixture(&diagonal, &[0, 2], s).verify()), [CheckName::Guarantee]);
+        let report = fixture(&corners, &[0, 2], s).verify();
+        let posteriors = report.tables[0].posteriors[&Attr(1)];
         assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((1, 2), 4));
     }
 
     #[test]
-    fn a_combination_is_looked_at_as_a_whole() {
+    fn guard_combination_bounds_joint_values() {
         let both = Protected::Joint([Attr(1), Attr(2)].into_iter().collect::<AttrSet>());
         let mostly = [["a", "s", "t"], ["b", "s", "u"], ["c", "s", "v"], ["d", "w", "u"]];
-        let audit = world(&mostly, &[0], both).audit();
-        assert_eq!(failed(&audit), []);
-        assert_eq!(audit.tables[0].combined[&both.attributes()].worst, (1, 4));
+        let report = fixture(&mostly, &[0], both).verify();
+        assert_eq!(failed(&report), []);
+        assert_eq!(report.tables[0].combined[&both.attributes()].worst, (1, 4));
         let twice = [["a", "s", "t"], ["b", "s", "t"], ["c", "s", "t"], ["d", "w", "u"]];
-        assert_eq!(failed(&world(&twice, &[0], both).audit()), [CheckName::Guarantee]);
-        // one of the two does not stand in the part
-        let mut apart = world(&mostly, &[], Protected::Joint([Attr(0), Attr(1)].into_iter().collect()));
-        assert_eq!(failed(&apart.audit()), [CheckName::Guarantee, CheckName::Guards]);
+        assert_eq!(failed(&fixture(&twice, &[0], both).verify()), [CheckName::Guarantee]);
+        // one of the two attributes stands in another part
+        let mut apart = fixture(&mostly, &[], Protected::Joint([Attr(0), Attr(1)].into_iter().collect()));
+        assert_eq!(failed(&apart.verify()), [CheckName::Guarantee, CheckName::Guards]);
         apart.publication.tables.clear();
-        assert!(failed(&apart.audit()).contains(&CheckName::Columns));
+        assert!(failed(&apart.verify()).contains(&CheckName::Columns));
     }
 }

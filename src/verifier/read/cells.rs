@@ -6,7 +6,7 @@ use ahash::AHashSet;
 use crate::microdata::{CellInterval, CellShape, Column, Domain, SUPPRESSED_CELL, Taxonomy, parse_set, write_set};
 use crate::verifier::definition::taxonomy::CellTree;
 
-/// What the cells of a column speak of: the values of the original, and the tree above them where cells are nodes.
+/// Values of generalized cells: the original's domain, and the taxonomy for nodes.
 pub(in crate::verifier) struct CellDomain<'a> {
     shape: CellShape,
     domain: &'a Domain,
@@ -14,7 +14,7 @@ pub(in crate::verifier) struct CellDomain<'a> {
 }
 
 impl<'a> CellDomain<'a> {
-    /// `None` where cells are nodes and there is no tree above all values.
+    /// `None` where cells are nodes and no taxonomy has all values.
     pub(in crate::verifier) fn new(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
             CellShape::Node => Some(CellTree::new(tree?, Some(domain.kind()), domain.iter())?),
@@ -24,22 +24,22 @@ impl<'a> CellDomain<'a> {
     }
 }
 
-/// What a cell says, in codes of the original's domain.
+/// The values that a cell stands for, in codes of the original's domain.
 pub(in crate::verifier) enum CellMeaning {
     /// The missing value alone.
     Missing,
-    /// All values from the first to the last, and, where it begins there, the missing one.
+    /// The values from `first` to `last`, and the missing value if `missing`.
     Between { missing: bool, first: u32, last: u32 },
     /// These values, rising.
     Among(Vec<u32>),
-    /// One of the values below a node.
+    /// The values below a taxonomy node.
     Below(u32),
 }
 
 impl CellMeaning {
-    /// What a cell says; `None` when it is no cell of its column.
-    pub(in crate::verifier) fn read(ground: &CellDomain<'_>, cell: Option<&[u8]>) -> Option<Self> {
-        let CellDomain { shape, domain, above } = ground;
+    /// Reads a cell; `None` when the column can have no such cell.
+    pub(in crate::verifier) fn read(domain_of_cells: &CellDomain<'_>, cell: Option<&[u8]>) -> Option<Self> {
+        let CellDomain { shape, domain, above } = domain_of_cells;
         let smallest = u32::from(domain.has_missing());
         match (*shape, cell) {
             (CellShape::Node, label) => above.as_ref()?.find(label).map(Self::Below),
@@ -73,21 +73,21 @@ impl CellMeaning {
         }
     }
 
-    pub(in crate::verifier) fn covers(&self, code: u32, ground: &CellDomain<'_>) -> bool {
-        let domain = ground.domain;
+    pub(in crate::verifier) fn covers(&self, code: u32, domain_of_cells: &CellDomain<'_>) -> bool {
+        let domain = domain_of_cells.domain;
         let is_missing = domain.has_missing() && code == 0;
         match self {
             Self::Missing => is_missing,
             Self::Between { missing, .. } if is_missing => *missing,
             Self::Between { first, last, .. } => (*first..=*last).contains(&code),
             Self::Among(codes) => codes.binary_search(&code).is_ok(),
-            Self::Below(node) => ground.above.as_ref().is_some_and(|above| above.covers(*node, code)),
+            Self::Below(node) => domain_of_cells.above.as_ref().is_some_and(|above| above.covers(*node, code)),
         }
     }
 
-    /// Whether it says of rows with these codes, rising and each once, no more than what they are.
-    pub(in crate::verifier) fn is_tight(&self, codes: &[u32], ground: &CellDomain<'_>) -> bool {
-        let domain = ground.domain;
+    /// Whether the cell is the narrowest one for rows with these distinct codes, rising.
+    pub(in crate::verifier) fn is_tight(&self, codes: &[u32], domain_of_cells: &CellDomain<'_>) -> bool {
+        let domain = domain_of_cells.domain;
         let with_missing = domain.has_missing() && codes.first() == Some(&0);
         let values = &codes[usize::from(with_missing)..];
         match self {
@@ -97,7 +97,7 @@ impl CellMeaning {
                 !with_missing && values.first() == Some(first) && values.last() == Some(last)
             }
             Self::Among(among) => among == codes,
-            Self::Below(node) => ground.above.as_ref().is_some_and(|above| above.is_lowest(*node, codes)),
+            Self::Below(node) => domain_of_cells.above.as_ref().is_some_and(|above| above.is_lowest(*node, codes)),
         }
     }
 }
@@ -115,79 +115,84 @@ fn code_of(domain: &Domain, value: &[u8]) -> Option<u32> {
     None
 }
 
-/// What each cell of a column says, and of what.
+/// The meaning of each cell of a column, and the values they stand for.
 pub(in crate::verifier) type ColumnMeaning<'a> = (&'a [CellMeaning], &'a CellDomain<'a>);
 
-/// How many of these cells are no nodes of a tree.
+/// Number of cells that are no node of a taxonomy.
 pub(in crate::verifier) fn unknown_labels<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
     let labels: AHashSet<Option<&[u8]>> =
         (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
     cells.filter(|cell| !labels.contains(cell)).count()
 }
 
-/// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
+/// Minimal number of rows of an original without a cell; `None` where a cell cannot be read.
 pub(in crate::verifier) fn uncovered_rows_of(
     shape: CellShape,
     tree: Option<&Taxonomy>,
     cells: &Column,
     original: &Column,
 ) -> Option<u64> {
-    let ground = CellDomain::new(shape, tree, &original.domain)?;
-    let says =
-        cells.domain.iter().map(|cell| CellMeaning::read(&ground, cell)).collect::<Option<Vec<CellMeaning>>>()?;
-    Some(uncovered_rows(&says, &ground, &cells.counts(), &original.counts()))
+    let domain_of_cells = CellDomain::new(shape, tree, &original.domain)?;
+    let meanings = cells
+        .domain
+        .iter()
+        .map(|cell| CellMeaning::read(&domain_of_cells, cell))
+        .collect::<Option<Vec<CellMeaning>>>()?;
+    Some(uncovered_rows(&meanings, &domain_of_cells, &cells.counts(), &original.counts()))
 }
 
-/// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,
-/// `counts` how many have a value. Exact for intervals and nodes; for sets each value is looked at by itself.
+/// Minimal number of rows without a cell, over all assignments of rows to cells.
+///
+/// `cells` counts the rows of each cell, `counts` the rows of each value. Exact for intervals and nodes; for sets, a
+/// lower bound that examines each value by itself.
 pub(in crate::verifier) fn uncovered_rows(
-    says: &[CellMeaning],
-    ground: &CellDomain<'_>,
-    held: &[u64],
+    meanings: &[CellMeaning],
+    domain_of_cells: &CellDomain<'_>,
+    cells: &[u64],
     counts: &[u64],
 ) -> u64 {
-    if let Some(above) = &ground.above {
-        let nodes = says.iter().zip(held).filter_map(|(says, &held)| match says {
-            CellMeaning::Below(node) => Some((*node, held)),
+    if let Some(above) = &domain_of_cells.above {
+        let nodes = meanings.iter().zip(cells).filter_map(|(meaning, &cells)| match meaning {
+            CellMeaning::Below(node) => Some((*node, cells)),
             _ => None,
         });
-        return above.unplaced(nodes, counts);
+        return above.uncovered_rows(nodes, counts);
     }
     let mut spans: Vec<(u32, u32, u64)> = Vec::new();
     let mut covers = vec![0; counts.len()];
-    for (says, &held) in says.iter().zip(held) {
-        match says {
-            CellMeaning::Missing => spans.push((0, 0, held)),
-            // the missing value comes just before the first
+    for (meaning, &cells) in meanings.iter().zip(cells) {
+        match meaning {
+            CellMeaning::Missing => spans.push((0, 0, cells)),
+            // the missing value precedes the first one
             CellMeaning::Between { missing, first, last } => {
-                spans.push((if *missing { 0 } else { *first }, *last, held))
+                spans.push((if *missing { 0 } else { *first }, *last, cells))
             }
-            CellMeaning::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += held),
+            CellMeaning::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += cells),
             CellMeaning::Below(_) => {}
         }
     }
     if spans.is_empty() {
         return counts.iter().zip(covers).map(|(&rows, cells)| rows.saturating_sub(cells)).sum();
     }
-    // of the cells that cover a value those are used first that end first: no other choice leaves fewer rows without a cell
+    // a greedy assignment that uses the intervals with the smallest end first leaves the fewest rows
     spans.sort_unstable();
     let mut coming = spans.into_iter().peekable();
     let mut open: BinaryHeap<Reverse<(u32, u64)>> = BinaryHeap::new();
     let mut short = 0;
     for (code, &rows) in (0..).zip(counts) {
-        while let Some((_, last, held)) = coming.next_if(|&(first, _, _)| first <= code) {
-            open.push(Reverse((last, held)));
+        while let Some((_, last, count)) = coming.next_if(|&(first, _, _)| first <= code) {
+            open.push(Reverse((last, count)));
         }
         let mut rows = rows;
         while rows > 0 {
             match open.pop() {
                 None => break,
                 Some(Reverse((last, _))) if last < code => {}
-                Some(Reverse((last, held))) => {
-                    let taken = rows.min(held);
+                Some(Reverse((last, count))) => {
+                    let taken = rows.min(count);
                     rows -= taken;
-                    if held > taken {
-                        open.push(Reverse((last, held - taken)));
+                    if count > taken {
+                        open.push(Reverse((last, count - taken)));
                     }
                 }
             }

@@ -1,6 +1,7 @@
-//! The bytes of a part, record by record, through the scanner of uploads, and stricter than it.
+//! Records of a part, through the scanner of uploads, with stricter rules.
 //!
-//! A part has no byte order mark and ends with a line feed, so a carriage return that is its last byte is refused too.
+//! A part has no byte order mark and ends with a line feed, so a carriage return that is its last byte is refused
+//! too.
 
 use std::io;
 use std::io::Read;
@@ -8,12 +9,12 @@ use std::io::Read;
 use crate::microdata::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
 
-/// Why reading a part ended early.
+/// Reason why a part cannot be read to its end.
 #[derive(Debug)]
 pub(in crate::verifier) enum ReadError {
-    /// The bytes could not be read.
+    /// The bytes cannot be read.
     Io(io::Error),
-    /// The bytes are not CSV as parts are written.
+    /// The bytes are not CSV in the form of parts.
     Malformed,
 }
 
@@ -29,12 +30,12 @@ impl From<ScanError> for ReadError {
     }
 }
 
-/// Streams the records of a part.
+/// Reads a part record by record.
 pub(in crate::verifier) struct PartRecords<'a>(Scanner<EndChecker<'a>>);
 
 impl<'a> PartRecords<'a> {
     pub(in crate::verifier) fn new(source: Box<dyn Read + 'a>) -> Self {
-        // a label makes a record longer than it was in the upload, which has kept the limits
+        // a label makes a record longer than in the upload, where the limits applied
         let limits = IngestLimits::of_own_parts();
         Self(Scanner::new(EndChecker { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
     }
@@ -46,12 +47,12 @@ impl<'a> PartRecords<'a> {
     }
 }
 
-/// What the scanner would let pass at either end of an upload.
+/// A fault at either end of a part that the scanner accepts in uploads.
 #[derive(Debug, thiserror::Error)]
 #[error("a byte order mark, or no line feed at the end")]
 struct PartFormatError;
 
-/// Looks at both ends of a part.
+/// Reader that checks both ends of a part.
 struct EndChecker<'a> {
     source: Box<dyn Read + 'a>,
     read: usize,
@@ -80,7 +81,7 @@ impl Read for EndChecker<'_> {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time, so that every record is cut everywhere.
+    /// Reader that returns one byte at a time, so that every record is split at every position.
     struct Trickle<'a>(&'a [u8]);
 
     impl Read for Trickle<'_> {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_keep_their_quotes_apart_from_their_text() {
+    fn next_quoted_fields_keeps_quotes_apart_from_text() {
         assert_eq!(
             records("a,b\r\n,\"\"\n\"x\"\"y,\nz\",\"\"\"\"\n"),
             Some(vec![
@@ -129,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_part_contains_is_malformed() {
+    fn next_bytes_of_no_part_is_malformed() {
         for text in ["a\"b\n", "\"a\"b\n", "\"a", "a\rb\n", "\"a\"\r", "a\r", "a\r\r\n", "a,", "\u{feff}a\n"] {
             assert_eq!(records(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn a_record_may_be_longer_than_an_uploaded_one() {
+    fn next_record_longer_than_an_uploaded_one_is_read() {
         let long = "x".repeat(IngestLimits::default().max_record_bytes as usize + 1);
         assert_eq!(records(&format!("{long}\n")), Some(vec![record(&[(&long, false)])]));
     }

@@ -1,25 +1,28 @@
-//! From the text of a cell to a code, and from codes to the canonical order of their values.
+//! Dictionary of a column: codes of cells, and the canonical order of codes.
 
 use ahash::RandomState;
 use hashbrown::HashTable;
 
 use crate::microdata::{Arena, AttributeType, Domain, ValueKey};
 
-/// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
-/// does not have get the codes behind them, in order of appearance.
+/// The values of one column of a part.
+///
+/// Values of the original's domain have its codes; other values have the following codes, in order of appearance.
 pub(in crate::verifier) struct PartDictionary<'a> {
     kind: Option<AttributeType>,
     domain: Option<&'a Domain>,
     base: u32,
     extra: Arena,
-    /// The code of a missing value, once one is known.
+    /// The code of the missing value, if it has one.
     missing: Option<u32>,
     table: HashTable<u32>,
     hasher: RandomState,
     recent: Vec<DictionarySlot>,
 }
 
-/// The ends of a value and its code, found without hashing. `length` is one more than the value's, 0 in an empty slot.
+/// Cache entry: key and code of a value.
+///
+/// `length` is the length of the value plus 1; 0 in an empty slot.
 #[derive(Clone, Copy)]
 struct DictionarySlot {
     ends: ValueKey,
@@ -30,11 +33,10 @@ struct DictionarySlot {
 impl<'a> PartDictionary<'a> {
     const RECENT: usize = 1 << 12;
 
-    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values stand in the
-    /// order of `kind`, where that is stated.
+    /// A dictionary for values of the type `kind`, which starts with the values of the original's `domain`.
     pub(in crate::verifier) fn new(domain: Option<&'a Domain>, kind: Option<AttributeType>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
-        // a few slots for every value that there should be
+        // four slots for every expected value
         let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
         let empty = DictionarySlot { ends: ValueKey::from_bytes(b""), length: 0, code: 0 };
         let mut dictionary = Self {
@@ -61,7 +63,7 @@ impl<'a> PartDictionary<'a> {
         self.table.insert_unique(hasher.hash_one(value), code, rehash);
     }
 
-    /// The code of a value with its ends.
+    /// The code of a value, given with its key.
     #[inline]
     pub(in crate::verifier) fn code(&mut self, value: &[u8], ends: ValueKey) -> u32 {
         let slot = ends.slot(self.recent.len());
@@ -76,10 +78,10 @@ impl<'a> PartDictionary<'a> {
         code
     }
 
-    /// The code of a missing value.
+    /// The code of the missing value.
     pub(in crate::verifier) fn missing(&mut self) -> u32 {
         *self.missing.get_or_insert_with(|| {
-            // a place holder, so that codes stay dense
+            // a placeholder keeps codes dense
             self.extra.push(b"");
             self.base + self.extra.len() as u32 - 1
         })
@@ -97,28 +99,28 @@ impl<'a> PartDictionary<'a> {
         code
     }
 
-    /// How many codes there are.
+    /// Number of codes.
     pub(in crate::verifier) fn len(&self) -> usize {
         self.base as usize + self.extra.len()
     }
 
-    /// How many codes are values of the original's domain.
+    /// Number of codes of the original's domain.
     pub(in crate::verifier) const fn known(&self) -> usize {
         self.base as usize
     }
 
-    /// The value of `code`; `None` is a missing one.
+    /// The value of `code`; `None` for the missing value.
     pub(in crate::verifier) fn value(&self, code: u32) -> Option<&[u8]> {
         (self.missing != Some(code)).then(|| value_of(self.domain, self.base, &self.extra, code))
     }
 
-    /// The place of every code in the canonical order of the values; `None` when the codes are these places.
+    /// The rank of each code in the canonical order of the values; `None` when codes are ranks.
     pub(in crate::verifier) fn ranks(&self) -> Option<Vec<u32>> {
         let narrowest = || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code)));
         let kind = self.kind.or_else(|| self.domain.map(Domain::kind)).unwrap_or_else(narrowest);
         let compare = |a: u32, b: u32| {
             let (a, b) = (self.value(a), self.value(b));
-            // values that are not of the type have no place of their own: any fixed one does
+            // values outside the type have no canonical rank; any deterministic order suffices
             kind.compare(a, b).then_with(|| a.cmp(&b))
         };
         let codes = self.len() as u32;
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_domain_keep_their_codes() {
+    fn code_values_of_the_domain_are_unchanged() {
         let long = "a value of more than sixteen bytes";
         let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
         let mut dictionary = PartDictionary::new(Some(&domain), None);
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_domain_the_type_is_inferred() {
+    fn ranks_without_domain_follows_the_inferred_type() {
         let mut dictionary = PartDictionary::new(None, None);
         let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| code(&mut dictionary, cell));
         assert_eq!(codes, [0, 1, 2, 3, 1]);
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_told_apart_between_their_ends() {
+    fn code_long_values_with_equal_ends_differs() {
         let mut dictionary = PartDictionary::new(None, None);
         let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
             .map(|v| code(&mut dictionary, Some(v.as_bytes())));

@@ -9,16 +9,16 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::Ratio;
 use crate::verifier::definition::join_tree::tree;
 
-/// More columns with the sensitive attribute are not looked at.
+/// Maximal number of examined columns with the sensitive attribute.
 pub(in crate::verifier) const MAX_SENSITIVE_COLUMNS: usize = 4;
 
-/// So many combinations of a bucket are looked at.
+/// Maximal number of examined combinations of a bucket.
 const MAX_BUCKET_COMBINATIONS: usize = 10_000_000;
 
-/// Shares that are so near to the bound, relatively, are computed without rounding.
+/// Relative distance from the bound below which shares are computed without rounding.
 const EXACT_CHECK_EPSILON: f64 = 1e-9;
 
-/// The values of each attribute, numbered over all parts and the original.
+/// Numbers of the values of each attribute, over all parts and the original.
 #[derive(Default)]
 pub(in crate::verifier) struct LabelInterner(AHashMap<(Attr, Option<Vec<u8>>), u32>);
 
@@ -36,24 +36,24 @@ impl LabelInterner {
     }
 }
 
-/// How often each tuple occurs.
+/// Number of rows with each tuple.
 type TupleBuckets = BTreeMap<Vec<u32>, u64>;
 
-/// A column as it was read: its attributes, the sensitive one last, each with the number of the value of every row.
+/// The attributes of a part, the sensitive one last, each with the value number of every row.
 pub(in crate::verifier) type InternedColumns = Vec<(Attr, Vec<u32>)>;
 
-/// A bucket, column by column.
+/// The rows of a bucket, by column.
 #[derive(Default)]
 pub(in crate::verifier) struct OverlapBucket {
     pub(in crate::verifier) rows: u64,
     pub(in crate::verifier) columns: Vec<TupleBuckets>,
-    /// How many combinations some of its columns have.
+    /// Cached numbers of combinations, by columns.
     joins: RefCell<AHashMap<Vec<usize>, BigUint>>,
-    /// Tuples of some attributes.
+    /// Cached counts of projected tuples, by attributes.
     margins: RefCell<AHashMap<AttrSet, AHashMap<Vec<u32>, u64>>>,
 }
 
-/// A sliced table in columns that share attributes.
+/// A sliced table with columns that share attributes.
 pub(in crate::verifier) struct OverlappingColumns {
     pub(in crate::verifier) sensitive: Attr,
     /// The attributes of each column in the order of its tuples, the sensitive one last.
@@ -62,18 +62,19 @@ pub(in crate::verifier) struct OverlappingColumns {
     excluded: AHashSet<u32>,
 }
 
-/// A sensitive value, and what it weighs: a product of counts, divided by another.
+/// A sensitive value with its weight: a product of counts, and its divisor.
 pub(in crate::verifier) type ExactWeight = (u32, BigUint, BigUint);
 
-/// The same in small numbers: what values weigh, by what that is divided by; and of whatever is known.
+/// The same in machine integers: products by value and divisor.
 pub(in crate::verifier) type WeighedValues = BTreeMap<(u32, u128), u128>;
 
+/// Weighed values, by known values.
 pub(in crate::verifier) type KnownValues = BTreeMap<Vec<u32>, WeighedValues>;
 
-/// What is known of some attributes, and what it weighs.
+/// Known values with a product and a divisor.
 type KnownWeight = Vec<(Vec<u32>, u128, u128)>;
 
-/// Weights, as products or divided.
+/// Converts weights, as products or as quotients.
 pub(in crate::verifier) fn weights(weighed: &WeighedValues, divided: bool) -> Vec<ExactWeight> {
     let weight = |(&(value, over), &times): (&(u32, u128), &u128)| -> ExactWeight {
         (value, times.into(), if divided { over.into() } else { 1_u32.into() })
@@ -86,8 +87,8 @@ pub(in crate::verifier) fn set(attrs: &[Attr]) -> AttrSet {
 }
 
 impl OverlappingColumns {
-    /// The columns, as they were read, with the bucket of each row.
-    pub(in crate::verifier) fn of_columns(columns: &[(InternedColumns, Vec<u32>)], sensitive: Attr) -> Self {
+    /// Groups columns by the bucket of each row.
+    pub(in crate::verifier) fn from_columns(columns: &[(InternedColumns, Vec<u32>)], sensitive: Attr) -> Self {
         let mut buckets: BTreeMap<u32, OverlapBucket> = BTreeMap::new();
         for (at, (numbered, labels)) in columns.iter().enumerate() {
             for (row, &label) in labels.iter().enumerate() {
@@ -112,14 +113,14 @@ impl OverlappingColumns {
                 let cells = column.cells.as_ref()?.iter();
                 let known: Vec<u32> = cells.map(|cell| numbers.code(column.attribute, cell.as_deref())).collect();
                 if column.attribute == sensitive {
-                    excluded.extend(column.stated.excluded.iter().map(|&code| known[code as usize]));
+                    excluded.extend(column.declared.excluded.iter().map(|&code| known[code as usize]));
                 }
                 let rows = (0..part.rows).map(|row| known[column.codes.get(row) as usize]);
                 numbered.push((column.attribute, rows.collect()));
             }
             shown.push((numbered, part.labels.as_ref()?.clone()));
         }
-        Some(Self { excluded, ..Self::of_columns(&shown, sensitive) })
+        Some(Self { excluded, ..Self::from_columns(&shown, sensitive) })
     }
 
     /// The columns with the sensitive attribute, and the others.
@@ -127,7 +128,7 @@ impl OverlappingColumns {
         (0..self.columns.len()).partition(|&at| self.columns[at].contains(&self.sensitive))
     }
 
-    /// Every choice of the columns with the sensitive attribute.
+    /// Every non-empty choice of columns with the sensitive attribute.
     pub(in crate::verifier) fn choices(&self) -> Vec<Vec<usize>> {
         let (with, _) = self.sides();
         let with = &with[..with.len().min(MAX_SENSITIVE_COLUMNS)];
@@ -135,19 +136,19 @@ impl OverlappingColumns {
         (1..1_u32 << with.len()).map(|mask| chosen(mask).collect()).collect()
     }
 
-    /// Columns as a [`tree`], with what each shares with those before.
+    /// Columns in the order of a join tree, with the attributes shared with earlier columns.
     pub(in crate::verifier) fn order(&self, columns: &[usize]) -> Option<Vec<(usize, AttrSet)>> {
         let sets: Vec<AttrSet> = columns.iter().map(|&column| set(&self.columns[column])).collect();
         Some(tree(&sets)?.into_iter().map(|(at, shared)| (columns[at], shared)).collect())
     }
 
-    /// What stands in some attributes of a tuple, these rising.
+    /// Values of a tuple for some attributes, in the order of the attributes.
     fn within(&self, column: usize, tuple: &[u32], attrs: AttrSet) -> Vec<u32> {
         let value = |attr: Attr| self.columns[column].iter().position(|of| *of == attr).map(|at| tuple[at]);
         attrs.iter().filter_map(value).collect()
     }
 
-    /// How often what is in some attributes of a column occurs in a bucket.
+    /// Number of rows of a bucket with the given values in some attributes of a column.
     fn margin(&self, bucket: &OverlapBucket, column: usize, attrs: AttrSet, values: &[u32]) -> u64 {
         let mut margins = bucket.margins.borrow_mut();
         let margin = margins.entry(attrs).or_insert_with(|| {
@@ -160,7 +161,7 @@ impl OverlappingColumns {
         margin.get(values).copied().unwrap_or(0)
     }
 
-    /// Columns of a bucket agree on what they share.
+    /// Whether the columns of a bucket agree on shared attributes.
     pub(in crate::verifier) fn agree(&self, bucket: &OverlapBucket) -> bool {
         let projected = |column: usize, shared: AttrSet| {
             let mut tuples = TupleBuckets::new();
@@ -177,15 +178,16 @@ impl OverlappingColumns {
         })
     }
 
-    /// All that can be known of some attributes, in a bucket and by the columns of a choice, with the weights of sensitive values: as
-    /// products, and what these are divided by. With the attributes, in the order in which they are told. `None` where there is too much.
+    /// Weights of the sensitive values of a bucket, by known values, over the columns of `order`.
+    ///
+    /// Also returns the known attributes in the order of their values. `None` where there are too many combinations.
     pub(in crate::verifier) fn known(
         &self,
         bucket: &OverlapBucket,
         order: &[(usize, AttrSet)],
         of: AttrSet,
     ) -> Option<(Vec<Attr>, KnownValues)> {
-        // attributes known so far, in the order in which they came, with the weight of each combination
+        // attributes joined so far in order of appearance, with the weight of each combination
         let (mut attrs, mut rows): (Vec<Attr>, KnownWeight) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {
             let mut agreeing: AHashMap<Vec<u32>, Vec<(&Vec<u32>, u64)>> = AHashMap::new();
@@ -199,12 +201,12 @@ impl OverlappingColumns {
             let mut joined = Vec::new();
             for (known, times, over) in &rows {
                 let wanted: Vec<u32> = places.iter().map(|&at| known[at]).collect();
-                let Some(beside) = agreeing.get(&wanted) else { continue };
-                let all: u64 = beside.iter().map(|(_, count)| count).sum();
-                if joined.len() + beside.len() > MAX_BUCKET_COMBINATIONS {
+                let Some(tuples) = agreeing.get(&wanted) else { continue };
+                let all: u64 = tuples.iter().map(|(_, count)| count).sum();
+                if joined.len() + tuples.len() > MAX_BUCKET_COMBINATIONS {
                     return None;
                 }
-                for (tuple, count) in beside {
+                for (tuple, count) in tuples {
                     let more = fresh.iter().map(|&at| tuple[at]);
                     let of_all = if is_first { 1 } else { u128::from(all) };
                     let known = known.iter().copied().chain(more).collect();
@@ -215,17 +217,18 @@ impl OverlappingColumns {
             rows = joined;
         }
         let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
-        let told: Vec<usize> = (0..attrs.len()).filter(|&at| at != sensitive && of.contains(attrs[at])).collect();
+        let known_places: Vec<usize> =
+            (0..attrs.len()).filter(|&at| at != sensitive && of.contains(attrs[at])).collect();
         let mut known = KnownValues::new();
         for (tuple, times, over) in rows {
-            let weighed = known.entry(told.iter().map(|&at| tuple[at]).collect()).or_default();
+            let weighed = known.entry(known_places.iter().map(|&at| tuple[at]).collect()).or_default();
             let sum = weighed.entry((tuple[sensitive], over)).or_default();
             *sum = sum.checked_add(times)?;
         }
-        Some((told.into_iter().map(|at| attrs[at]).collect(), known))
+        Some((known_places.into_iter().map(|at| attrs[at]).collect(), known))
     }
 
-    /// How many combinations columns have in a bucket: column after column, of what is still asked for.
+    /// Number of combinations of columns in a bucket, with one join after the other.
     fn join(&self, bucket: &OverlapBucket, columns: &[usize]) -> BigUint {
         if let Some(known) = bucket.joins.borrow().get(columns) {
             return known.clone();
@@ -247,17 +250,17 @@ impl OverlappingColumns {
             let kept: Vec<Attr> = before.union(here).intersection(after).iter().collect();
             let mut by_open: AHashMap<Vec<u32>, Vec<(&Vec<u32>, &BigUint)>> = AHashMap::new();
             let shared: Vec<usize> = (0..open.len()).filter(|&at| here.contains(open[at])).collect();
-            for (key, ways) in &sums {
-                by_open.entry(shared.iter().map(|&at| key[at]).collect()).or_default().push((key, ways));
+            for (key, multiplicity) in &sums {
+                by_open.entry(shared.iter().map(|&at| key[at]).collect()).or_default().push((key, multiplicity));
             }
             let mut next: AHashMap<Vec<u32>, BigUint> = AHashMap::new();
             for (tuple, rows) in &projected {
                 let value = |attr: Attr| used.iter().position(|of| *of == attr).map(|at| tuple[at]);
                 let wanted: Vec<u32> = shared.iter().filter_map(|&at| value(open[at])).collect();
-                for (key, ways) in by_open.get(&wanted).into_iter().flatten() {
+                for (key, multiplicity) in by_open.get(&wanted).into_iter().flatten() {
                     let old = |attr: Attr| open.iter().position(|of| *of == attr).map(|at| key[at]);
                     let of_kept = kept.iter().filter_map(|&attr| old(attr).or_else(|| value(attr))).collect();
-                    *next.entry(of_kept).or_default() += *ways * *rows;
+                    *next.entry(of_kept).or_default() += *multiplicity * *rows;
                 }
             }
             (open, sums) = (kept, next);
@@ -267,7 +270,9 @@ impl OverlappingColumns {
         all
     }
 
-    /// Whether no value has more than 1/l of all weights; values that can be ruled out are held against all, others against what is left.
+    /// Whether no value has more than 1/l of the weights.
+    ///
+    /// Excluded values count among all, others among the rest.
     pub(in crate::verifier) fn keeps(&self, l: Ratio, weights: &[ExactWeight]) -> bool {
         let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
         let logarithms: Vec<f64> = weights.iter().map(|(_, times, over)| ln(times) - ln(over)).collect();
@@ -292,7 +297,9 @@ impl OverlappingColumns {
             })
     }
 
-    /// The weights of values, of all, and of those that cannot be ruled out, in one unit.
+    /// The weights by value, of all values, and of the values that are not excluded.
+    ///
+    /// All have a common divisor.
     fn exact(&self, weights: &[ExactWeight]) -> (BTreeMap<u32, BigUint>, BigUint, BigUint) {
         let divisors: std::collections::BTreeSet<&BigUint> = weights.iter().map(|(.., over)| over).collect();
         let unit: BigUint = divisors.into_iter().product();
@@ -305,7 +312,7 @@ impl OverlappingColumns {
         (sums, all, left)
     }
 
-    /// The largest share of a value, in lowest terms; what does not fit is rounded.
+    /// The largest share of a value, in lowest terms; rounded where a term exceeds 63 bits.
     pub(in crate::verifier) fn largest(&self, weights: &[ExactWeight]) -> (u64, u64) {
         let (sums, all, left) = self.exact(weights);
         let shares = sums.iter().map(|(value, sum)| (sum, if self.excluded.contains(value) { &all } else { &left }));
@@ -322,7 +329,7 @@ impl OverlappingColumns {
     }
 }
 
-/// The natural logarithm of a number that is not 0.
+/// The natural logarithm of a positive number.
 fn ln(number: &BigUint) -> f64 {
     let shift = number.bits().saturating_sub(64);
     let digits = (number >> shift).iter_u64_digits().next().unwrap_or(0);
@@ -330,14 +337,16 @@ fn ln(number: &BigUint) -> f64 {
 }
 
 impl OverlappingColumns {
-    /// Columns in their order, with what each shares with those before.
-    pub(in crate::verifier) fn as_they_stand(&self, columns: &[usize]) -> Vec<(usize, AttrSet)> {
+    /// Columns in the given order, with the attributes shared with earlier columns.
+    pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> Vec<(usize, AttrSet)> {
         let before =
             |at: usize| columns[..at].iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
         columns.iter().enumerate().map(|(at, &of)| (of, set(&self.columns[of]).intersection(before(at)))).collect()
     }
 
-    /// The weights of a row in a bucket, by the columns of a choice and those without the sensitive attribute, and by what it is divided by.
+    /// Adds the weights of a row in a bucket, over the given columns.
+    ///
+    /// With `tree` the divisor is the product of margins, otherwise the number of combinations.
     pub(in crate::verifier) fn weigh(
         &self,
         known: &AHashMap<Attr, u32>,

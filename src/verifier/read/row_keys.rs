@@ -1,9 +1,11 @@
-//! Rows as integer keys: the codes of a tuple side by side, so that keys are ordered as tuples are.
+//! Rows as integer keys: the packed codes of a tuple, so that keys are ordered as tuples are.
 
 use crate::microdata::Codes;
 use crate::with_codes;
 
-/// Runs `$body` with `$rows` bound to the keys as arrays of words; `$chunks` is `as_chunks` or `as_chunks_mut`.
+/// Runs `$body` with `$rows` bound to the keys as arrays of words.
+///
+/// `$chunks` is `as_chunks` or `as_chunks_mut`.
 macro_rules! with_rows {
     ($keys:expr, $chunks:ident, $rows:ident => $body:expr) => {
         match $keys.words {
@@ -23,7 +25,7 @@ macro_rules! with_rows {
     }};
 }
 
-/// Where each column's code stands in a key.
+/// Position of each column's code in a key.
 pub(in crate::verifier) struct KeyLayout {
     words: usize,
     places: Vec<(usize, u32)>,
@@ -35,7 +37,7 @@ impl KeyLayout {
         let (mut word, mut free) = (0_usize, u32::BITS);
         let mut places = Vec::new();
         for size in sizes {
-            // codes are 32 bits wide, so that a word holds at least one column
+            // codes have at most 32 bits, so each fits into a word
             let bits = (usize::BITS - size.saturating_sub(1).leading_zeros()).clamp(1, u32::BITS);
             if bits > free {
                 (word, free) = (word + 1, u32::BITS);
@@ -43,12 +45,12 @@ impl KeyLayout {
             free -= bits;
             places.push((word, free));
         }
-        // arrays of a few fixed widths
+        // powers of two, so that keys are arrays of few widths
         Self { words: (word + 1).next_power_of_two(), places }
     }
 }
 
-/// One key per row.
+/// One key for each row.
 #[derive(PartialEq, Eq)]
 pub(in crate::verifier) struct RowKeys {
     words: usize,
@@ -56,7 +58,9 @@ pub(in crate::verifier) struct RowKeys {
 }
 
 impl RowKeys {
-    /// Keys of tuples: per column its codes and, where codes are not ranks, the rank of each.
+    /// Packs tuples into keys.
+    ///
+    /// A column has its codes and, where codes are not ranks, the rank of each code.
     pub(in crate::verifier) fn pack<'c>(
         layout: &KeyLayout,
         rows: usize,
@@ -70,7 +74,7 @@ impl RowKeys {
         keys
     }
 
-    /// The first row that stands in front of where it belongs: behind a higher label, or behind a higher key of its label.
+    /// The first row out of order: after a higher label, or after a higher key of its label.
     pub(in crate::verifier) fn first_fall(&self, labels: Option<&[u32]>) -> Option<usize> {
         with_rows!(self, as_chunks, rows => match labels {
             None => (1..rows.len()).find(|&row| rows[row - 1] > rows[row]),
@@ -85,24 +89,24 @@ impl RowKeys {
         &self.data[row * self.words..][..self.words]
     }
 
-    /// The keys of the rows in `range`, one behind the other.
+    /// The keys of the rows in `range`, concatenated.
     pub(in crate::verifier) fn slice(&self, range: std::ops::Range<usize>) -> &[u32] {
         &self.data[range.start * self.words..range.end * self.words]
     }
 
-    /// The rows that have a label above 0.
+    /// The keys of the rows with a label of at least 1.
     pub(in crate::verifier) fn labelled(self, labels: &[u32]) -> Self {
         let rows = self.data.chunks_exact(self.words).zip(labels).filter(|(_, label)| **label > 0);
         Self { words: self.words, data: rows.flat_map(|(row, _)| row).copied().collect() }
     }
 
-    /// Whether every row is one of `others`, each of which counts once; both are sorted.
+    /// Whether the keys are a sub-multiset of `others`; both are sorted.
     pub(in crate::verifier) fn are_within(&self, others: &Self) -> bool {
         let mut others = others.data.chunks_exact(others.words);
         self.data.chunks_exact(self.words).all(|row| others.any(|other| other == row))
     }
 
-    /// The rows put together by bucket, for labels that `buckets` counted.
+    /// The keys ordered by bucket, for the labels that `buckets` counted.
     pub(in crate::verifier) fn grouped(self, labels: &[u32], buckets: &BucketOffsets) -> Self {
         let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
         let mut next = buckets.offsets.clone();
@@ -122,20 +126,20 @@ impl RowKeys {
         grouped
     }
 
-    /// Sorts the rows inside each bucket.
+    /// Sorts the keys of each bucket.
     pub(in crate::verifier) fn sort_within(&mut self, buckets: &BucketOffsets) {
         with_rows!(self, as_chunks_mut, rows => for range in buckets.ranges() {
             rows[range].sort_unstable();
         });
     }
 
-    /// Sorts all rows.
+    /// Sorts all keys.
     pub(in crate::verifier) fn sort(&mut self) {
         with_rows!(self, as_chunks_mut, rows => rows.sort_unstable());
     }
 }
 
-/// Puts codes, or their ranks, into the words of `cells` from the bit at `shift` on.
+/// Writes codes, or their ranks, into the words of `cells` from the bit at `shift` on.
 fn place<'k, C: Copy + Into<u32>>(
     cells: impl Iterator<Item = &'k mut u32>,
     codes: &[C],
@@ -148,16 +152,18 @@ fn place<'k, C: Copy + Into<u32>>(
     }
 }
 
-/// How many rows each bucket holds, as running sums: bucket `b` takes the rows `offsets[b - 1]..offsets[b]` of rows put
-/// together by bucket.
+/// Number of rows of each bucket, as cumulated sums.
+///
+/// Bucket `b` has the rows `offsets[b - 1]..offsets[b]` of the rows in bucket order.
 #[derive(PartialEq, Eq)]
 pub(in crate::verifier) struct BucketOffsets {
     offsets: Vec<usize>,
 }
 
 impl BucketOffsets {
-    /// Counts labels, which are at least 1. `None` when a label exceeds the number of rows, so that labels cannot be
-    /// without gaps.
+    /// Counts labels, which are at least 1.
+    ///
+    /// `None` when a label exceeds the number of rows: then labels have gaps.
     pub(in crate::verifier) fn count(labels: &[u32]) -> Option<Self> {
         let last = labels.iter().copied().max().unwrap_or(0) as usize;
         if last > labels.len() {
@@ -173,8 +179,8 @@ impl BucketOffsets {
         Some(Self { offsets })
     }
 
-    /// Whether `others` are the same labels, each with `more` rows beside.
-    pub(in crate::verifier) fn and_more(&self, more: u64, others: &Self) -> bool {
+    /// Whether `others` has the same buckets, each with `more` additional rows.
+    pub(in crate::verifier) fn equals_with_more(&self, more: u64, others: &Self) -> bool {
         let sizes = |buckets: &Self| buckets.ranges().map(|range| range.len() as u64).collect::<Vec<_>>();
         match more {
             0 => self == others,
@@ -182,12 +188,12 @@ impl BucketOffsets {
         }
     }
 
-    /// How many labels there are.
+    /// Number of buckets.
     pub(in crate::verifier) const fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The rows of each bucket, in label order.
+    /// The rows of each bucket, in the order of labels.
     pub(in crate::verifier) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.offsets.windows(2).map(|pair| pair[0]..pair[1])
     }
@@ -198,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_ordered_as_tuples_at_every_width() {
+    fn pack_tuples_of_any_width_keeps_their_order() {
         for columns in [1, 3, 9, 40, 128] {
             let size = 1 << 17;
             let tuple =
@@ -226,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_above_the_rows_are_refused() {
+    fn count_label_above_number_of_rows_is_none() {
         assert!(BucketOffsets::count(&[1, 4, 2]).is_none());
         assert_eq!(BucketOffsets::count(&[]).map(|b| b.len()), Some(0));
         let gap = BucketOffsets::count(&[1, 3, 3]).expect("counted");

@@ -1,4 +1,4 @@
-//! The claims by themselves, before a byte is read: what is published, and whether each table can stand as it says.
+//! Checks of the claims, before a byte is read: names, columns, protections and rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,62 +13,66 @@ use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::evidence::Evidence;
 use crate::verifier::definition::gnf;
-use crate::verifier::read::part::readable;
+use crate::verifier::read::part::is_readable;
 
 /// Checks the claims of a publication.
-pub(in crate::verifier) fn check(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+pub(in crate::verifier) fn check(evidence: &Evidence<'_>, log: &mut CheckLog) {
     let publication = evidence.publication;
     if publication.tables.is_empty() {
-        findings.fail(CheckName::Columns, "no table is published");
+        log.fail(CheckName::Columns, "no table is published");
     }
-    // rows that one table lacks and another has are told from the others by that
-    let alone = publication.tables.len() == 1 && publication.tables[0].parts.iter().all(|part| part.bucketed);
-    if publication.suppressed != 0 && !alone {
-        findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
+    // rows that one table lacks are revealed by another that has them
+    let is_single = publication.tables.len() == 1 && publication.tables[0].parts.iter().all(|part| part.bucketed);
+    if publication.suppressed != 0 && !is_single {
+        log.fail(CheckName::Dictionary, "rows are suppressed next to other tables, which no check covers");
     }
     match &publication.method_details {
         MethodDetails::None | MethodDetails::Bucketize { .. } => {}
-        MethodDetails::Slicing { .. } => slicing::claims(evidence, findings),
-        MethodDetails::Sequential(sequence) => details::claims(evidence, sequence, findings),
-        MethodDetails::Decompose(_) => decomposed::claims(evidence, findings),
+        MethodDetails::Slicing { .. } => slicing::claims(evidence, log),
+        MethodDetails::Sequential(sequence) => details::claims(evidence, sequence, log),
+        MethodDetails::Decompose(_) => decomposed::claims(evidence, log),
     }
-    names(evidence, findings);
+    names(evidence, log);
     for table in &publication.tables {
-        columns(evidence, table, findings);
-        protection(evidence, table, findings);
+        columns(evidence, table, log);
+        protection(evidence, table, log);
     }
-    needs(evidence, findings);
+    needs(evidence, log);
 }
 
-/// Tables, parts and files have names of their own; an attribute has one published name, and the name one attribute.
-fn names(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+/// Checks that names are unique: those of tables and files, and the published name of each attribute.
+fn names(evidence: &Evidence<'_>, log: &mut CheckLog) {
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
     for table in &evidence.publication.tables {
         if !tables.insert(&table.name) {
-            findings.fail(CheckName::Columns, format!("two tables are named {}", table.name));
+            log.fail(CheckName::Columns, format!("two tables are named {}", table.name));
         }
         for part in &table.parts {
             if !files.insert(part.file(&table.name)) {
-                findings.fail(CheckName::Columns, format!("two parts share the file {}", part.file(&table.name)));
+                log.fail(CheckName::Columns, format!("two parts share the file {}", part.file(&table.name)));
             }
             for column in &part.columns {
                 let same = *names.entry(column.attribute).or_insert(&column.name) == &column.name
                     && *attributes.entry(&column.name).or_insert(column.attribute) == column.attribute;
                 if !same || column.name == crate::verifier::read::part::BUCKET_COLUMN_NAME {
                     let name = evidence.name(column.attribute);
-                    findings.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
+                    log.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
                 }
             }
         }
     }
 }
 
-/// Only accounted attributes, each at most once in a table or, where columns share attributes, in a part, in cells that this audit can read.
-fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
+/// Checks the columns of a table.
+///
+/// The attributes may be published, stand once in a table, and have readable cells.
+///
+/// Where columns share attributes, an attribute stands once in a part.
+fn columns(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let mut seen = AttrSet::EMPTY;
     if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
-        findings.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
+        log.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
     }
     let repeats = claim::SlicingClaim::repeats(evidence);
     for part in &table.parts {
@@ -77,30 +81,32 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Check
         }
         let place = format!("table {}, part {}", table.name, part.name);
         if part.columns.is_empty() {
-            findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
+            log.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
-        // those of a decomposition are held against its shape
+        // the check of a decomposition covers its lists
         let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::from_evidence(evidence).is_some();
         if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
-            findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
+            log.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
         if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
-            findings.fail(CheckName::Columns, format!("{place}: only a part of one column has a null marker"));
+            log.fail(CheckName::Columns, format!("{place}: only a part of one column has a null marker"));
         }
         for column in &part.columns {
             let name = evidence.name(column.attribute);
-            if !evidence.accounted.contains(column.attribute) || !readable(evidence, column.attribute) {
-                findings.fail(CheckName::Columns, format!("{place}: {name} is not to be published"));
+            if !evidence.accounted.contains(column.attribute) || !is_readable(evidence, column.attribute) {
+                log.fail(CheckName::Columns, format!("{place}: {name} is not to be published"));
             }
             if seen.contains(column.attribute) {
-                findings.fail(CheckName::Columns, format!("table {}: {name} is there twice", table.name));
+                log.fail(CheckName::Columns, format!("table {}: {name} is there twice", table.name));
             }
             seen = seen.with(column.attribute);
         }
     }
 }
 
-/// Whether a part may hold counterfeits: values of what is protected alone, each at most 1/l of a bucket without them.
+/// Whether a part may hold counterfeits.
+///
+/// It has the protected attribute alone, under a uniform threshold.
 fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
     let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.method_details
     else {
@@ -113,10 +119,10 @@ fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -
     matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && guarding
 }
 
-/// Whether the parts of a table have the shape that its protection needs.
-fn protection(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
+/// Checks that the parts of a table have the shape that its protection needs.
+fn protection(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let name = &table.name;
-    let mut fail = |detail: String| findings.fail(CheckName::Guards, format!("table {name}: {detail}"));
+    let mut fail = |detail: String| log.fail(CheckName::Guards, format!("table {name}: {detail}"));
     if claim::is_boxed(table) {
         if let Err(detail) = claim::boxed(evidence, table) {
             fail(detail);
@@ -139,7 +145,7 @@ fn protection(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Ch
             }
         }
         TableProtection::Exclusive if claim::DecompositionClaim::from_evidence(evidence).is_some() => {}
-        // what it keeps is held against its joins
+        // the check of requirements covers its joins
         TableProtection::Exclusive if details::sequential_details(evidence).is_some() => {}
         TableProtection::Exclusive => fail("an exclusive table cannot be checked".to_owned()),
         TableProtection::Guarding(guards) => {
@@ -165,7 +171,7 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
     let sensitive = guard.protects.attributes();
     let names = evidence.list(sensitive);
     if matches!(guard.protects, Protected::Joint(_)) && sensitive.len() < 2 {
-        return Err("a guarding combination is none".to_owned());
+        return Err("a guarding combination has a single attribute".to_owned());
     }
     let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
     if guard.known.meets(sensitive) {
@@ -176,20 +182,20 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
         let missing = evidence.list(guard.known.minus(attributes));
         return Err(format!("the guard of {names} names {missing}, which the table does not hold"));
     }
-    // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a guard that takes it
-    // as known would need more than buckets
+    // another part with the same buckets may hold attributes that determine the protected one; buckets do not protect
+    // against an adversary who knows these
     let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
     let others =
         gnf::LiteralTable::from_published(table).guards.iter().filter(|other| other.protects != guard.protects);
     let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
     if guard.known.meets(behind) {
-        let told = evidence.list(guard.known.intersection(behind));
-        return Err(format!("the guard of {names} takes {told} as known, which another part of the table protects"));
+        let known = evidence.list(guard.known.intersection(behind));
+        return Err(format!("the guard of {names} takes {known} as known, which another part of the table protects"));
     }
     if guard.guarantees.is_empty() {
         return Err(format!("the guard of {names} guarantees nothing"));
     }
-    // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another guard
+    // the rows decide about known attributes of the same part; an adversary with more knowledge needs another guard
     match table.parts.iter().find(|part| sensitive.is_subset(columns(part))) {
         Some(_) => Ok(()),
         None if sensitive.is_subset(attributes) => Err(format!("{names} do not stand in one part")),
@@ -197,8 +203,8 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
     }
 }
 
-/// The guards promise what the rules that lean on them need.
-fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+/// Checks that guards promise what the rules need that their tables enforce.
+fn needs(evidence: &Evidence<'_>, log: &mut CheckLog) {
     let tables = &evidence.publication.tables;
     for rule in &evidence.publication.rules {
         let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
@@ -216,7 +222,7 @@ fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
                 )
             }
         };
-        // which classes there are is asked of their rows
+        // the rows decide which classes there are
         let by_classes = match rule.protects {
             Protected::Rows => matches!(rule.guarantee, Guarantee::KAnonymity { .. }) && table.is_some(),
             Protected::Attribute(attr) => claim::keeps_alone(evidence, known, attr, rule.guarantee),
@@ -239,23 +245,18 @@ fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
             });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");
-            findings.fail(CheckName::Guards, format!("table {name} does not promise what rule {rule} needs"));
+            log.fail(CheckName::Guards, format!("table {name} does not promise what rule {rule} needs"));
         }
     }
 }
 
-/// What is said of buckets by size: the thresholds are those that were submitted, the setting is the one that the parts show, and
-/// so is the loss.
-pub(in crate::verifier) fn check_thresholds(
-    evidence: &Evidence<'_>,
-    figures: &[TableFigures],
-    findings: &mut CheckLog,
-) {
+/// Checks the details of bucketization: declared thresholds, setting of sizes, and loss.
+pub(in crate::verifier) fn check_thresholds(evidence: &Evidence<'_>, figures: &[TableFigures], log: &mut CheckLog) {
     let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.method_details
     else {
         let known: HashSet<(Attr, Guarantee)> =
-            evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();
-        let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
+            evidence.thresholds.iter().map(|declared| (declared.attribute, declared.thresholds.guarantee())).collect();
+        let is_declared = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
             (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => known.contains(&(attr, guarantee)),
             (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
         };
@@ -265,33 +266,33 @@ pub(in crate::verifier) fn check_thresholds(
             _ => &[],
         });
         let guards = guards.flat_map(|guard| guard.guarantees.iter().map(|guarantee| (guard.protects, *guarantee)));
-        if !rules.chain(guards).all(|(protects, guarantee)| stated(protects, guarantee)) {
-            findings.fail(CheckName::Guarantee, "thresholds are spoken of that are not stated");
+        if !rules.chain(guards).all(|(protects, guarantee)| is_declared(protects, guarantee)) {
+            log.fail(CheckName::Guarantee, "a guarantee names thresholds that are not declared");
         }
         return;
     };
     let [rule] = evidence.submitted else {
-        return findings.fail(CheckName::Gnf, "thresholds belong to one rule");
+        return log.fail(CheckName::Gnf, "thresholds belong to one rule");
     };
-    let meant = match (thresholds, rule.guarantee) {
+    let is_of_rule = match (thresholds, rule.guarantee) {
         (Thresholds::Uniform { l }, Guarantee::LDiversity { l: asked }) => *l == asked,
         (_, Guarantee::Thresholds { stated, .. }) => thresholds.name() == stated,
         _ => false,
     };
-    if !meant {
-        findings.fail(CheckName::Guarantee, "the stated thresholds are not those of the rule");
+    if !is_of_rule {
+        log.fail(CheckName::Guarantee, "the declared thresholds are not those of the rule");
     }
     let [figures] = figures else {
-        return findings.fail(CheckName::Buckets, "buckets by size stand in one table");
+        return log.fail(CheckName::Buckets, "buckets by size stand in one table");
     };
     if !figures.sizes.iter().map(|(size, buckets)| (*size, *buckets)).eq(setting.iter().copied()) {
-        findings.fail(CheckName::Buckets, "the buckets have not the sizes that are stated");
+        log.fail(CheckName::Buckets, "the buckets do not have the declared sizes");
     }
     let lost: u128 = figures.sizes.iter().map(|(&s, &b)| u128::from(b) * u128::from(s - 1) * u128::from(s - 1)).sum();
     if lost != u128::from(*loss) {
-        findings.fail(CheckName::Buckets, "the stated loss is not that of the buckets");
+        log.fail(CheckName::Buckets, "the declared loss is not that of the buckets");
     }
     if lower_bound.is_some_and(|bound| bound > *loss) {
-        findings.fail(CheckName::Buckets, "no buckets are said to lose as little as these do");
+        log.fail(CheckName::Buckets, "the declared lower bound exceeds the loss of the buckets");
     }
 }

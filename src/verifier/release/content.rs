@@ -1,12 +1,13 @@
-//! Parts against the original: each is exactly the projection that the witness states, and the witness itself tells
-//! nothing of the order of rows.
+//! Checks of parts against the original, by the witness.
+//!
+//! Each part is the projection that the witness declares, and labels do not reveal the order of rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::slicing;
 use crate::control::Control;
-use crate::microdata::Codes;
+use crate::microdata::{Codes, Table};
 use crate::publication::TableWitness;
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
@@ -14,60 +15,57 @@ use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
 
-/// Tables with fewer buckets than this are not held against the order of rows: honest labels would now and then be found in
-/// it by chance (12 buckets: less than once in 10^7 tables).
+/// Minimal number of buckets for the check against the order of rows.
+///
+/// With fewer buckets, honest labels follow the order by chance (with 12 buckets: less than once in 10^7 tables).
 const MIN_BUCKETS_FOR_ORDER: usize = 12;
 
-/// Tables with fewer buckets than this are not held against each other.
+/// Minimal number of buckets for the comparison of the labels of two tables.
 const MIN_BUCKETS_FOR_INDEPENDENCE: usize = 9;
 
-/// Holds a part, by its position in the table at `index`, against the original.
+/// Place of a part in a publication.
+pub(in crate::verifier) struct PartPlace<'a> {
+    /// The index of the table.
+    pub(in crate::verifier) table: usize,
+    /// The index of the part in its table.
+    pub(in crate::verifier) position: usize,
+    /// The names of table and part, for details.
+    pub(in crate::verifier) name: &'a str,
+}
+
+/// Compares a part with the original.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
-    (index, position): (usize, usize),
+    place: &PartPlace<'_>,
     part: &ParsedPart,
     mut keys: RowKeys,
-    place: &str,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     let Some(original) = evidence.original else { return };
-    let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
+    let mut fail = |detail: &str| log.fail(CheckName::Content, format!("{}: {detail}", place.name));
     let suppressed = usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX);
     if part.counterfeits > 0 {
-        return with_counterfeits(evidence, index, part, place, findings);
+        return with_counterfeits(evidence, place.table, part, place.name, log);
     }
     if part.rows.checked_add(suppressed) != Some(original.rows()) {
         return fail("it does not have a row for each row of the original that is published");
     }
-    let boxes = match evidence.witness.and_then(|witness| witness.tables.get(index)) {
-        Some(TableWitness::Boxes { boxes, .. }) => boxes.get(position).map(Vec::as_slice),
-        _ => None,
+    let codes = match expected_codes(evidence, original, place, part) {
+        Ok(codes) => codes,
+        Err(detail) => return fail(detail),
     };
-    let boxed = evidence.publication.tables.get(index).is_none_or(claim::is_boxed);
-    let mut codes: Vec<Cow<'_, Codes>> = Vec::with_capacity(part.columns.len());
-    for column in &part.columns {
-        let of = original.column(column.attribute);
-        codes.push(match (&column.cells, boxes) {
-            (Some(_), None) if boxed => return fail("it is not told which rows share a box"),
-            (None, _) | (Some(_), None) => Cow::Borrowed(&of.codes),
-            (Some(_), Some(boxes)) => match slicing::intervals(column, of, boxes) {
-                Some(codes) => Cow::Owned(codes),
-                None => return fail("its intervals are not those of the rows that share a box"),
-            },
-        });
-    }
     let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
     let mut expected = RowKeys::pack(&part.layout(), original.rows(), columns);
     let Some(witness) = evidence.witness else {
         keys.sort();
         expected.sort();
-        // which rows are suppressed is not told
+        // without a witness, any row may be suppressed
         if keys != expected && (suppressed == 0 || !keys.are_within(&expected)) {
             fail("its rows are not the projection of the original");
         }
         return;
     };
-    match (witness.tables.get(index), &part.labels) {
+    match (witness.tables.get(place.table), &part.labels) {
         (Some(TableWitness::Plain), None) => {
             keys.sort();
             expected.sort();
@@ -86,7 +84,7 @@ pub(in crate::verifier) fn check(
             if found != *buckets {
                 return fail("buckets do not have as many rows as were put into them");
             }
-            // rows that stand in order already stand together by bucket
+            // rows in canonical order are already grouped by bucket
             let mut keys = if labels.is_sorted() { keys } else { keys.grouped(labels, buckets) };
             let mut expected = expected.labelled(assigned).grouped(&published, buckets);
             keys.sort_within(buckets);
@@ -102,25 +100,56 @@ pub(in crate::verifier) fn check(
     }
 }
 
-/// A part of one column whose buckets hold values of nobody beside those of the rows that were put into them: so many, and each
-/// with a value that the bucket has not otherwise.
-fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
+/// The codes of the original for each column of a part; for the cells of a box, the codes of its interval.
+///
+/// # Errors
+/// The detail of a fault in boxes.
+fn expected_codes<'o>(
+    evidence: &Evidence<'_>,
+    original: &'o Table,
+    place: &PartPlace<'_>,
+    part: &ParsedPart,
+) -> Result<Vec<Cow<'o, Codes>>, &'static str> {
+    let boxes = match evidence.witness.and_then(|witness| witness.tables.get(place.table)) {
+        Some(TableWitness::Boxes { boxes, .. }) => boxes.get(place.position).map(Vec::as_slice),
+        _ => None,
+    };
+    let is_boxed = evidence.publication.tables.get(place.table).is_none_or(claim::is_boxed);
+    let mut codes = Vec::with_capacity(part.columns.len());
+    for column in &part.columns {
+        let of = original.column(column.attribute);
+        codes.push(match (&column.cells, boxes) {
+            (Some(_), None) if is_boxed => return Err("the assignment does not say which rows share a box"),
+            (None, _) | (Some(_), None) => Cow::Borrowed(&of.codes),
+            (Some(_), Some(boxes)) => match slicing::intervals(column, of, boxes) {
+                Some(codes) => Cow::Owned(codes),
+                None => return Err("its intervals are not those of the rows that share a box"),
+            },
+        });
+    }
+    Ok(codes)
+}
+
+/// Compares a part of one column that has counterfeits with the original.
+///
+/// Each counterfeit is a value that its bucket lacks otherwise.
+fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, place: &str, log: &mut CheckLog) {
     let (Some(original), [column], Some(labels)) = (evidence.original, &part.columns[..], &part.labels) else {
-        return findings.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
+        return log.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
     };
     let real: Vec<u32> = original.column(column.attribute).codes.iter().collect();
     let assigned = match evidence.witness.map(|witness| witness.tables.get(index)) {
         Some(Some(TableWitness::Buckets(assigned))) if assigned.len() == real.len() => Some(assigned),
         Some(_) => {
-            return findings.fail(CheckName::Content, format!("{place}: the assignment is of other rows"));
+            return log.fail(CheckName::Content, format!("{place}: the assignment is of other rows"));
         }
         None => None,
     };
-    // without the assignment the part as a whole is held against the original
-    let place_of = |label: u32| if assigned.is_some() { label } else { 0 };
+    // without the assignment, the part as a whole is compared
+    let bucket_of = |label: u32| if assigned.is_some() { label } else { 0 };
     let mut shown: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for (&label, code) in labels.iter().zip(column.codes.iter()) {
-        *shown.entry((place_of(label), code)).or_default() += 1;
+        *shown.entry((bucket_of(label), code)).or_default() += 1;
     }
     let mut expected: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for (row, &code) in real.iter().enumerate() {
@@ -128,7 +157,7 @@ fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, p
     }
     let lacking = expected.iter().filter(|(key, count)| shown.get(key).is_none_or(|found| found < count)).count();
     if lacking > 0 {
-        return findings
+        return log
             .fail(CheckName::Content, format!("{place}: buckets lack values of the rows that were put into them"));
     }
     if assigned.is_none() {
@@ -141,17 +170,17 @@ fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, p
             Some(real) if *real == count => {}
             _ => {
                 let detail = format!("{place}: a counterfeit has a value that its bucket has otherwise");
-                return findings.fail(CheckName::Content, detail);
+                return log.fail(CheckName::Content, detail);
             }
         }
     }
     let buckets = part.buckets.as_ref().map_or(0, BucketOffsets::len);
     if fakes.len() != buckets || fakes.values().any(|number| *number != part.counterfeits) {
-        findings.fail(CheckName::Content, format!("{place}: buckets have not as many counterfeits as is said"));
+        log.fail(CheckName::Content, format!("{place}: buckets do not have the declared number of counterfeits"));
     }
 }
 
-/// The labels of the rows that are published.
+/// The labels of the published rows.
 fn published(assigned: &[u32]) -> Cow<'_, [u32]> {
     match assigned.contains(&0) {
         true => Cow::Owned(assigned.iter().copied().filter(|&label| label > 0).collect()),
@@ -159,23 +188,23 @@ fn published(assigned: &[u32]) -> Cow<'_, [u32]> {
     }
 }
 
-/// The buckets of a witness that gives each of `rows` rows one.
+/// The buckets of an assignment; `None` unless each of `rows` rows has one.
 fn counted(assigned: &[u32], rows: usize) -> Option<BucketOffsets> {
     (assigned.len() == rows && assigned.iter().all(|&label| label > 0))
         .then(|| BucketOffsets::count(assigned))
         .flatten()
 }
 
-/// Labels are drawn for each table by itself, and not in the order of rows.
+/// Checks that labels are independent between tables, and independent of the order of rows.
 pub(in crate::verifier) fn check_labels(
     evidence: &Evidence<'_>,
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
     let (Some(original), Some(witness)) = (evidence.original, evidence.witness) else { return Ok(()) };
     let tables = &evidence.publication.tables;
     if witness.tables.len() != tables.len() {
-        findings.fail(CheckName::Content, "the assignment of rows is of other tables");
+        log.fail(CheckName::Content, "the assignment of rows is of other tables");
     }
     let rows = original.rows().saturating_sub(usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX));
     let bucketed: Vec<(&str, Cow<'_, [u32]>, BucketOffsets)> = tables
@@ -192,13 +221,13 @@ pub(in crate::verifier) fn check_labels(
     for (position, (name, labels, buckets)) in bucketed.iter().enumerate() {
         control.check()?;
         if buckets.len() >= MIN_BUCKETS_FOR_ORDER && follows_rows(labels, buckets.len()) {
-            findings.fail(CheckName::Buckets, format!("the labels of table {name} follow the order of the rows"));
+            log.fail(CheckName::Buckets, format!("the labels of table {name} follow the order of the rows"));
         }
         for (other, others, _) in &bucketed[..position] {
             let equal = labels.iter().zip(others.iter()).filter(|(a, b)| a == b).count();
             // independent labels agree in about one bucket
             if equal * 8 >= labels.len() * 7 {
-                findings.fail(CheckName::Buckets, format!("tables {other} and {name} share their labels"));
+                log.fail(CheckName::Buckets, format!("tables {other} and {name} share their labels"));
             }
         }
     }

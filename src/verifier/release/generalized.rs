@@ -1,7 +1,7 @@
-//! Generalized parts: what a cell says covers the values of its rows, and no more than these; and what every class keeps.
+//! Checks of generalized parts: cover and tightness of cells, and guarantees of classes.
 //!
-//! A class is the rows of a part whose generalized cells are equal. Whoever knows some quasi-identifiers sees several classes
-//! together, in which what each of them keeps is kept.
+//! A class consists of the rows of a part with equal generalized cells. An adversary who knows some quasi-identifiers
+//! sees the union of several classes, and the guarantee of each class implies that of the union.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,12 @@ pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) 
     part.labels = Some(labels);
 }
 
-/// Every class has as many rows as k-anonymity asks for, by the rules that were submitted or are listed.
+/// Checks that every class has as many rows as the largest k of a submitted or listed k-anonymity rule.
 pub(in crate::verifier) fn anonymity(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     buckets: &BucketOffsets,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     let submitted = evidence.submitted.iter().map(|rule| rule.guarantee);
     let listed = evidence.publication.rules.iter().map(|rule| rule.guarantee);
@@ -41,100 +41,101 @@ pub(in crate::verifier) fn anonymity(
     let Some(k) = asked.max() else { return };
     let small = buckets.ranges().filter(|range| !range.is_empty() && (range.len() as u64) < k).count();
     if small > 0 {
-        findings.fail(CheckName::Guarantee, format!("table {}: {small} classes have fewer than {k} rows", table.name));
+        log.fail(CheckName::Guarantee, format!("table {}: {small} classes have fewer than {k} rows", table.name));
     }
 }
 
-/// Holds a labelled part against the original: every row stands where the witness says, its exact values as they are, the others
-/// covered by their cells, and cells say no more than the values of their class.
+/// Compares a labelled part with the original.
+///
+/// Exact values must equal those of the witnessed rows. Other cells must cover them, and be the narrowest for their
+/// class.
 pub(in crate::verifier) fn content(
     evidence: &Evidence<'_>,
     index: usize,
     part: &ParsedPart,
     claimed: &Part,
     place: &str,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     for column in
         part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
     {
         let (column, name) = (column.0, evidence.name(column.0.attribute));
-        let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
-        let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
-        let unknown = unknown_labels(&stated.tree, cells.iter().map(Option::as_deref));
+        let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+        let (Some(declared), Some(cells)) = (declared, &column.cells) else { continue };
+        let unknown = unknown_labels(&declared.tree, cells.iter().map(Option::as_deref));
         if unknown > 0 {
-            findings.fail(
-                CheckName::Dictionary,
-                format!("{place}: {unknown} cells of {name} are no nodes of its taxonomy"),
-            );
+            log.fail(CheckName::Dictionary, format!("{place}: {unknown} cells of {name} are no nodes of its taxonomy"));
         }
     }
     let Some(original) = evidence.original else { return };
     if part.rows != original.rows() {
         let detail = format!("{place}: it does not have a row for each row of the original");
-        return findings.fail(CheckName::Content, detail);
+        return log.fail(CheckName::Content, detail);
     }
     let mut meanings: Vec<Option<(Vec<CellMeaning>, CellDomain<'_>)>> = Vec::new();
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
-        let says = column.cells.as_ref().map(|cells| {
-            let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
-            let ground = CellDomain::new(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
-            let cells = cells.iter().map(|cell| CellMeaning::read(&ground, cell.as_deref()));
-            Some((cells.collect::<Option<Vec<CellMeaning>>>()?, ground))
+        let of_column = column.cells.as_ref().map(|cells| {
+            let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+            let cell_domain =
+                CellDomain::new(claimed.cells.shape(), declared.map(|declared| declared.tree.as_ref()), domain)?;
+            let cells = cells.iter().map(|cell| CellMeaning::read(&cell_domain, cell.as_deref()));
+            Some((cells.collect::<Option<Vec<CellMeaning>>>()?, cell_domain))
         });
-        if matches!(says, Some(None)) {
+        if matches!(of_column, Some(None)) {
             let name = evidence.name(column.attribute);
             let detail = format!("{place}: cells of {name} are not made of values of the original");
-            findings.fail(CheckName::Dictionary, detail);
-            return findings.fail(CheckName::Content, format!("{place}: its cells could not be told"));
+            log.fail(CheckName::Dictionary, detail);
+            return log.fail(CheckName::Content, format!("{place}: its cells cannot be read"));
         }
-        meanings.push(says.flatten());
+        meanings.push(of_column.flatten());
     }
     let columns: Vec<(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)> = part
         .columns
         .iter()
         .zip(&meanings)
-        .map(|(column, says)| {
-            let meaning = says.as_ref().map(|(says, ground)| (says.as_slice(), ground));
+        .map(|(column, meanings)| {
+            let meaning = meanings.as_ref().map(|(meanings, cell_domain)| (meanings.as_slice(), cell_domain));
             (column, meaning, original.column(column.attribute))
         })
         .collect();
     match evidence.witness.map(|witness| witness.tables.get(index)) {
-        Some(Some(TableWitness::Rows(places))) => linked(evidence, places, part, &columns, place, findings),
-        Some(_) => findings.fail(CheckName::Content, format!("{place}: the assignment of rows is of another kind")),
-        None => unlinked(evidence, part.rows, &columns, place, findings),
+        Some(Some(TableWitness::Rows(places))) => linked(evidence, places, part, &columns, place, log),
+        Some(_) => log.fail(CheckName::Content, format!("{place}: the assignment of rows is of another kind")),
+        None => unlinked(evidence, part.rows, &columns, place, log),
     }
 }
 
+/// Compares the rows with those that the witness assigns to them.
 fn linked(
     evidence: &Evidence<'_>,
     places: &[u32],
     part: &ParsedPart,
     columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
     place: &str,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     let mut taken = vec![false; part.rows];
     let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
     if places.len() != part.rows || !places.iter().all(fresh) {
-        return findings.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
+        return log.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
     }
     let labels = part.labels.as_deref().unwrap_or_default();
-    for (column, says, original) in columns {
+    for (column, meanings, original) in columns {
         let name = evidence.name(column.attribute);
         let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
-        let Some((says, ground)) = says else {
+        let Some((meanings, cell_domain)) = meanings else {
             let wrong = cells().filter(|(cell, code)| cell != code).count();
             if wrong > 0 {
-                findings.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
+                log.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
             }
             continue;
         };
-        let wrong = cells().filter(|(cell, code)| !says[*cell as usize].covers(*code, ground)).count();
+        let wrong = cells().filter(|(cell, code)| !meanings[*cell as usize].covers(*code, cell_domain)).count();
         if wrong > 0 {
             let detail = format!("{place}: {wrong} rows have a value of {name} that their cell does not cover");
-            findings.fail(CheckName::Content, detail);
+            log.fail(CheckName::Content, detail);
         }
         // class, cell and code of every row
         let class = |at: u32| labels.get(at as usize).copied().unwrap_or(0);
@@ -146,29 +147,33 @@ fn linked(
         let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
             codes.clear();
             codes.extend(class.iter().map(|(_, _, code)| *code));
-            !says[class[0].1 as usize].is_tight(&codes, ground)
+            !meanings[class[0].1 as usize].is_tight(&codes, cell_domain)
         });
         let loose = loose.count();
         if loose > 0 {
-            let detail = format!("{place}: in {loose} classes cells of {name} say other than the values of their rows");
-            findings.fail(CheckName::Dictionary, detail);
+            let detail = format!(
+                "{place}: in {loose} classes cells of {name} are not the narrowest for the values of their rows"
+            );
+            log.fail(CheckName::Dictionary, detail);
         }
     }
 }
 
-/// What can be said when it is not told which row stands where: exact values are those of the original, together, and the rows
-/// can be dealt to the cells of each generalized attribute so that every cell covers the value of its row.
+/// Compares the rows without a witness.
+///
+/// Exact values together must be the projection of the original. Some assignment of rows to the cells of each
+/// generalized attribute must cover all values.
 fn unlinked(
     evidence: &Evidence<'_>,
     rows: usize,
     columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
     place: &str,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
     let mut exact: BTreeSet<u32> = BTreeSet::new();
-    for (column, says, original) in columns {
-        let Some((says, ground)) = says else {
+    for (column, meanings, original) in columns {
+        let Some((meanings, cell_domain)) = meanings else {
             let mut pairs: AHashMap<(u32, u32), u32> = AHashMap::new();
             for (numbers, codes) in numbers.iter_mut().zip([&column.codes, &original.codes]) {
                 for (number, code) in numbers.iter_mut().zip(codes.iter()) {
@@ -179,17 +184,17 @@ fn unlinked(
             exact.insert(u32::from(column.attribute.0));
             continue;
         };
-        let mut held = vec![0_u64; says.len()];
-        column.codes.iter().for_each(|cell| held[cell as usize] += 1);
-        let short = uncovered_rows(says, ground, &held, &original.counts());
+        let mut counts = vec![0_u64; meanings.len()];
+        column.codes.iter().for_each(|cell| counts[cell as usize] += 1);
+        let short = uncovered_rows(meanings, cell_domain, &counts, &original.counts());
         if short > 0 {
             let name = evidence.name(column.attribute);
             let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
-            findings.fail(CheckName::Content, detail);
+            log.fail(CheckName::Content, detail);
         }
     }
     numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
     if !exact.is_empty() && numbers[0] != numbers[1] {
-        findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
+        log.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
     }
 }

@@ -13,24 +13,25 @@ pub(in crate::verifier) fn count(column: &ParsedColumn) -> ValueCounts {
     counts
 }
 
-/// Per (count of the most frequent value, size): how many buckets are so.
+/// Number of classes by the count of the most frequent value and the size.
 pub(in crate::verifier) type PosteriorTally = AHashMap<(u64, u64), u64>;
 
-/// The largest share of a value in a class of rows, whose values rise, as a count and of how many: of a value that an insider can
-/// rule out, of all rows; of another, of the rows that are left to whoever rules all of those out.
+/// The largest share of a value in a class of rows with rising values, as a count and a number of rows.
+///
+/// An excluded value is compared with all rows, another one with the rows without excluded values.
 pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> (u64, u64) {
     let size = class.len() as u64;
-    let (mut aside, mut most_excluded, mut most) = (0, 0, 0);
+    let (mut excluded_rows, mut most_excluded, mut most) = (0, 0, 0);
     for run in class.chunk_by(|a, b| a == b) {
         let count = run.len() as u64;
         if excluded.contains(&run[0]) {
-            aside += count;
+            excluded_rows += count;
             most_excluded = count.max(most_excluded);
         } else {
             most = count.max(most);
         }
     }
-    let left = size - aside;
+    let left = size - excluded_rows;
     if u128::from(most) * u128::from(size) >= u128::from(most_excluded) * u128::from(left) && left > 0 {
         (most, left)
     } else {
@@ -38,10 +39,10 @@ pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> (u64, u
     }
 }
 
-/// The posteriors of so many classes of rows, in buckets of which the smallest has `smallest_bucket` rows.
+/// The summary of the classes in `tallies`, where the smallest bucket has `smallest_bucket` rows.
 pub(in crate::verifier) fn posteriors(tallies: PosteriorTally, smallest_bucket: u64) -> Option<PosteriorSummary> {
     let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
-    // by share; of equal shares the smaller bucket is the worse
+    // by share; of equal shares the smaller bucket is the worse one
     rising.sort_unstable_by(|&((a, of_a), _), &((b, of_b), _)| {
         let (left, right) = (u128::from(a) * u128::from(of_b), u128::from(b) * u128::from(of_a));
         left.cmp(&right).then(of_b.cmp(&of_a))

@@ -1,8 +1,9 @@
-//! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
+//! Checks of every submitted rule: it is eligible, holds by the verifier's search, and is listed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::tables::TablesReport;
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{
     EnforcedBy, EnforcedRule, Guarantee, Protected, PublishedTable, RuleDerivation, RuleOrigin, SubmittedRule,
@@ -18,26 +19,21 @@ use crate::verifier::definition::guarantee::{BucketShares, at_least};
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::JointColumn;
 
-/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute, `combined`
-/// of each combination.
-pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
-    (counts, stated): (Vec<Option<ValueCounts>>, Vec<DeclaredValues>),
-    combined: BTreeMap<AttrSet, ValueCounts>,
-    findings: &mut CheckLog,
-) {
+/// Checks the submitted rules and every listed rule.
+pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, log: &mut CheckLog) {
+    let TablesReport { counts, declared, combined, .. } = report;
     let publication = evidence.publication;
     let search = RuleSearch {
         evidence,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
-        stated: stated
+        declared: declared
             .into_iter()
             .enumerate()
             .map(|(index, shown)| match evidence.original {
                 Some(original) if index < original.attributes().len() => {
                     let attr = Attr::from(index);
                     let domain = &original.column(attr).domain;
-                    evidence.stated(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
+                    evidence.declared(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
                 }
                 _ => shown,
             })
@@ -56,13 +52,13 @@ pub(in crate::verifier) fn check(
     };
     for rule in evidence.submitted {
         if let Err(detail) = search.submitted(rule) {
-            findings.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
+            log.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
         }
     }
     for protection in &publication.rules {
         let name = protection.pointer.as_deref().unwrap_or("from a dependency");
         if let Err(detail) = search.listed(protection) {
-            findings.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
+            log.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
         }
     }
 }
@@ -71,14 +67,14 @@ struct RuleSearch<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<LiteralTable<'a>>,
     counts: Vec<Option<ValueCounts>>,
-    /// What is stated of the values behind the counts.
-    stated: Vec<DeclaredValues>,
-    /// Of combinations, as far as they were asked for.
+    /// What the caller declares about the values of the counts.
+    declared: Vec<DeclaredValues>,
+    /// The counts of combinations computed so far.
     combined: RefCell<BTreeMap<AttrSet, ValueCounts>>,
 }
 
 impl RuleSearch<'_> {
-    /// A submitted rule holds and is listed.
+    /// Checks that a submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
         self.insiders(rule.protects.attributes())?;
         if let Guarantee::KAnonymity { .. } = rule.guarantee {
@@ -86,7 +82,7 @@ impl RuleSearch<'_> {
         } else {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
             let followed = self.followed(rule)?;
-            // what sensitive attributes of a decomposition tell of each other, nothing ties to a row
+            // a decomposition does not link dependent sensitive values to rows
             let followed =
                 if claim::DecompositionClaim::from_evidence(self.evidence).is_some() { Vec::new() } else { followed };
             for follows in followed {
@@ -100,31 +96,33 @@ impl RuleSearch<'_> {
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
     }
 
-    /// Whoever rules values of an attribute out rules out what determines it and goes with these alone: that is stated, too. Only with
-    /// an original.
+    /// Checks that excluded values imply declared exclusions of their determinants.
+    ///
+    /// An insider who excludes values of an attribute also excludes each value of a determinant that occurs with
+    /// excluded values alone. Needs the original.
     fn insiders(&self, protected: AttrSet) -> Result<(), String> {
         let single = protected.iter().next().filter(|_| protected.len() == 1);
         let Some((original, attr)) = self.evidence.original.zip(single) else { return Ok(()) };
-        let aside = self.stated.get(attr.index()).map(|stated| &stated.excluded);
-        let Some(aside) = aside.filter(|aside| !aside.is_empty()) else { return Ok(()) };
+        let excluded = self.declared.get(attr.index()).map(|declared| &declared.excluded);
+        let Some(excluded) = excluded.filter(|excluded| !excluded.is_empty()) else { return Ok(()) };
         for (determinant, dependent) in self.evidence.dependencies {
             if !dependent.contains(attr) || !determinant.is_subset(original.attributes()) {
                 continue;
             }
-            let mut informs: BTreeMap<Vec<u32>, bool> = BTreeMap::new();
+            let mut is_informative: BTreeMap<Vec<u32>, bool> = BTreeMap::new();
             for row in 0..original.rows() {
                 let values = determinant.iter().map(|of| original.column(of).codes.get(row)).collect();
-                let told = original.column(attr).codes.get(row);
-                *informs.entry(values).or_default() |= !aside.contains(&told);
+                let value = original.column(attr).codes.get(row);
+                *is_informative.entry(values).or_default() |= !excluded.contains(&value);
             }
-            let stated = |values: &[u32]| match (determinant.iter().next(), values) {
-                (Some(of), [value]) => self.stated[of.index()].excluded.contains(value),
+            let is_declared = |values: &[u32]| match (determinant.iter().next(), values) {
+                (Some(of), [value]) => self.declared[of.index()].excluded.contains(value),
                 _ => false,
             };
-            if informs.iter().any(|(values, informs)| !informs && !stated(values)) {
+            if is_informative.iter().any(|(values, is_informative)| !is_informative && !is_declared(values)) {
                 let (from, to) = (self.evidence.list(*determinant), self.evidence.name(attr));
                 return Err(format!(
-                    "values of {from} go with values of {to} that can be ruled out, and are not stated so"
+                    "values of {from} occur only with excluded values of {to}, and are not declared excludable"
                 ));
             }
         }
@@ -135,8 +133,9 @@ impl RuleSearch<'_> {
         follow_dependencies(rule, self.evidence.dependencies).map_err(str::to_owned)
     }
 
-    /// A rule holds: one of the attributes it protects, or of the combinations, is eligible and not told (versatile publishing,
-    /// Theorem 4.1).
+    /// Checks that a rule holds [Jin et al. 2010, Theorem 4.1].
+    ///
+    /// One protected attribute or combination must be eligible and protected.
     fn holds(&self, known: AttrSet, protects: Protected, guarantee: Guarantee) -> Result<(), String> {
         let sensitive = protects.attributes();
         if sensitive.is_empty() || sensitive.meets(known) {
@@ -184,15 +183,16 @@ impl RuleSearch<'_> {
         }
     }
 
-    /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
-    /// could be read is published nowhere only if no table claims any of it.
+    /// Whether the attribute or combination by itself satisfies the guarantee.
+    ///
+    /// Without counts, it does if no table claims any of the attributes.
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
-        let keeps = |counts: &ValueCounts, stated: &DeclaredValues| {
+        let is_eligible = |counts: &ValueCounts, declared: &DeclaredValues| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-            BucketShares::new(&whole, counts, stated).keep(guarantee)
+            BucketShares::new(&whole, counts, declared).satisfies(guarantee)
         };
         let attributes = sensitive.attributes();
-        // how often values occur is not told of what lacks rows
+        // a joint table that lacks rows does not show the counts of its values
         let claim =
             claim::DecompositionClaim::from_evidence(self.evidence).filter(|_| self.evidence.original.is_none());
         if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
@@ -201,7 +201,7 @@ impl RuleSearch<'_> {
         let found = match sensitive {
             Protected::Attribute(attr) => {
                 let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
-                counts.map(|counts| keeps(counts, &self.stated[attr.index()]))
+                counts.map(|counts| is_eligible(counts, &self.declared[attr.index()]))
             }
             Protected::Joint(attrs) => {
                 let mut combined = self.combined.borrow_mut();
@@ -210,24 +210,24 @@ impl RuleSearch<'_> {
                 {
                     combined.insert(attrs, joint_counts(original, attrs));
                 }
-                combined.get(&attrs).map(|counts| keeps(counts, &DeclaredValues::default()))
+                combined.get(&attrs).map(|counts| is_eligible(counts, &DeclaredValues::default()))
             }
             Protected::Rows => None,
         };
         found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))
     }
 
-    /// Whether the parts told how often the values of an attribute occur.
+    /// Whether the parts show the counts of the attributes.
     fn shown(&self, attributes: AttrSet) -> bool {
         attributes.iter().all(|attr| self.counts.get(attr.index()).is_some_and(Option::is_some))
     }
 
-    /// The rules that were submitted at a pointer.
+    /// The submitted rules with a pointer.
     fn at<'s>(&'s self, pointer: &'s str) -> impl Iterator<Item = &'s SubmittedRule> {
         self.evidence.submitted.iter().filter(move |rule| rule.pointer == pointer)
     }
 
-    /// A listed rule was submitted or says why it was added, and is held by what it says.
+    /// Checks that a listed rule was submitted or follows from one, and holds for the claimed reason.
     fn listed(&self, protection: &EnforcedRule) -> Result<(), String> {
         match (&protection.pointer, protection.origin) {
             (Some(pointer), RuleOrigin::Submitted | RuleOrigin::ImpliedBy) => {
@@ -259,16 +259,18 @@ impl RuleSearch<'_> {
             }
         }
         if let Guarantee::KAnonymity { .. } = protection.guarantee {
-            let held = |table: &PublishedTable| protection.enforced_by == EnforcedBy::Table(table.name.clone());
-            let listed = self.evidence.publication.tables.iter().any(|table| table.is_generalized() && held(table));
-            return if listed { Ok(()) } else { Err("it is not held by what it says".to_owned()) };
+            let is_enforced_by =
+                |table: &PublishedTable| protection.enforced_by == EnforcedBy::Table(table.name.clone());
+            let listed =
+                self.evidence.publication.tables.iter().any(|table| table.is_generalized() && is_enforced_by(table));
+            return if listed { Ok(()) } else { Err("it is not enforced by the claimed table".to_owned()) };
         }
         self.holds(protection.known, protection.protects, protection.guarantee)?;
         let confirmed = protections(self.evidence, protection.protects).any(|part| {
             let status = self.status(protection.known, part, protection.guarantee);
             self.confirms(&status, &protection.enforced_by) && self.eligible(part, protection.guarantee)
         });
-        if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
+        if confirmed { Ok(()) } else { Err("it is not enforced for the claimed reason".to_owned()) }
     }
 
     fn confirms(&self, status: &LiteralStatus, enforced_by: &EnforcedBy) -> bool {
@@ -276,7 +278,7 @@ impl RuleSearch<'_> {
         match (status, enforced_by) {
             (LiteralStatus::Unreachable, EnforcedBy::Unreachable) => true,
             (LiteralStatus::Guarded(guardians), EnforcedBy::Guardian { table, known }) => {
-                guardians.iter().any(|(index, entered)| name(*index) == table && entered == known)
+                guardians.iter().any(|(index, entry)| name(*index) == table && entry == known)
             }
             (LiteralStatus::Guarded(guardians), EnforcedBy::Table(table)) => {
                 guardians.iter().any(|(index, _)| name(*index) == table)
@@ -286,13 +288,13 @@ impl RuleSearch<'_> {
     }
 }
 
-/// How often each combination of values occurs in the original.
+/// Number of rows of the original with each combination of values.
 fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
     let mut codes: Option<Codes> = None;
     for attr in attributes.iter() {
         let column = &original.column(attr).codes;
         codes = Some(
-            codes.map_or_else(|| column.clone(), |before| JointColumn::beside(&before, column).codes.into_owned()),
+            codes.map_or_else(|| column.clone(), |before| JointColumn::joined(&before, column).codes.into_owned()),
         );
     }
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();

@@ -1,11 +1,14 @@
-//! Sliced tables: what they claim to be, and the definition by which a table holds its guarantee over all buckets together
-//! (slicing, section 2), literally.
+//! Checks of sliced tables [Li et al. 2012, sections 2.1 and 3.2].
 //!
-//! For a row q of the original, known in every attribute but the sensitive one, the buckets of the published table that q may
-//! stand in are weighed by `g(q,B) = n_1 ... n_(c-1) / size^c`, with `n_i` the rows of the bucket's column i that are q's; value
-//! s then has the weight `w(q,s)`, the sum of `g(q,B) n(u,s)`, and no value may have more than 1/l of the sum of all weights.
+//! Take a row q of the original without its sensitive value, and the buckets B of the published table that match it.
+//! The weight of a bucket is `g(q,B) = n_1 ... n_(c-1) / size^c`, where `n_i` is the number of rows of column i that
+//! match q. The weight of a value s is `w(q,s)`, the sum of `g(q,B) n(u,s)`. No value may have more than 1/l of the
+//! sum of all weights.
+//!
+//! # Citations
+//! docs/spec/slicing.md#verification
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use num_bigint::BigUint;
 
 use crate::control::Control;
@@ -17,18 +20,20 @@ use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
-/// Every box of a part holds as many rows as is said.
-pub(in crate::verifier) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
+/// Checks that every box of a part holds as many rows as declared.
+pub(in crate::verifier) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
     let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.method_details else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
     let rare = JointColumn::new(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
     if rare > 0 {
-        findings.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
+        log.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
     }
 }
 
-/// The code, among the cells of a part, of the interval that each row of the original has by its box: from the smallest to the largest
-/// value that rows of the box have, open where one has none. `None` where the part does not have these cells.
+/// The code of the cell that each row of the original has in a part, by its box.
+///
+/// The cell is the interval from the smallest to the largest value of the box, open where a value is missing. `None`
+/// where the part lacks such a cell.
 pub(in crate::verifier) fn intervals(column: &ParsedColumn, original: &Column, box_of: &[u32]) -> Option<Codes> {
     let domain = &original.domain;
     let mut ends: AHashMap<u32, (bool, Option<(u32, u32)>)> = AHashMap::new();
@@ -58,23 +63,22 @@ pub(in crate::verifier) fn intervals(column: &ParsedColumn, original: &Column, b
     (codes.len() == original.codes.len()).then_some(Codes::U32(codes))
 }
 
-/// Checks what a publication claims of its columns.
-pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+/// Checks the claims of a sliced publication about its columns.
+pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, log: &mut CheckLog) {
     let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.method_details else { return };
     let [table] = &evidence.publication.tables[..] else {
-        return findings.fail(CheckName::Columns, "a sliced publication has one table");
+        return log.fail(CheckName::Columns, "a sliced publication has one table");
     };
     if !parts(table).eq(columns.iter().copied()) || !table.parts.iter().all(|part| part.bucketed) {
-        findings
-            .fail(CheckName::Columns, format!("table {}: its parts are not the columns that are stated", table.name));
+        log.fail(CheckName::Columns, format!("table {}: its parts are not the declared columns", table.name));
     }
     if column_k.is_some() && !is_boxed(table) {
-        findings.fail(CheckName::Columns, format!("table {}: its columns are not generalized", table.name));
+        log.fail(CheckName::Columns, format!("table {}: its columns are not generalized", table.name));
     }
     let protected = evidence.publication.rules.iter().map(|rule| rule.protects.attributes());
     let protected = protected.fold(AttrSet::EMPTY, AttrSet::union);
     if columns.last().is_none_or(|last| !protected.is_subset(*last)) {
-        findings.fail(
+        log.fail(
             CheckName::Columns,
             format!("table {}: the sensitive attribute is not in the last column", table.name),
         );
@@ -82,25 +86,25 @@ pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, findings: &mut CheckL
     let shares = columns.iter().map(|column| column.len()).sum::<usize>()
         > columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column)).len();
     let contained = |(at, column): (usize, &AttrSet)| {
-        columns.iter().enumerate().any(|(other, whole)| other != at && column.is_subset(*whole))
+        columns.iter().enumerate().any(|(other, outer)| other != at && column.is_subset(*outer))
     };
     if columns.iter().enumerate().any(contained) || (shares && column_k.is_some()) {
-        findings.fail(CheckName::Columns, format!("table {}: its columns are none of slicing", table.name));
+        log.fail(CheckName::Columns, format!("table {}: its columns are not those of slicing", table.name));
     }
     let guarding = matches!(table.protection, TableProtection::Guarding(_));
     let guards = *diversity == SlicedDiversity::Bucket && !shares;
     if guarding != guards || (!guarding && SlicingClaim::from_evidence(evidence).is_none()) {
-        let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
-        findings.fail(CheckName::Guards, detail);
+        let detail = format!("table {}: its protection is not that of the declared diversity", table.name);
+        log.fail(CheckName::Guards, detail);
     }
 }
 
-/// Rows of each column by their values and their bucket, the sensitive attribute apart.
+/// Rows of a column by their values and bucket, without the sensitive attribute.
 struct ColumnRows {
     attributes: Vec<Attr>,
-    /// The number of each tuple that occurs.
+    /// The number of each occurring tuple.
     tuples: AHashMap<Vec<u32>, u32>,
-    /// Per tuple: the buckets that have it, rising, each with how many rows.
+    /// For each tuple its buckets in rising order, each with its number of rows.
     buckets: Vec<Vec<(u32, u64)>>,
 }
 
@@ -128,7 +132,7 @@ impl ColumnRows {
         Some(Self { attributes, tuples, buckets: found.into_iter().map(sorted).collect() })
     }
 
-    /// The tuple of a row of the original.
+    /// The number of the tuple that a row of the original has.
     fn tuple(&self, original: &Table, row: usize) -> Option<u32> {
         let codes = self.attributes.iter().map(|&attr| original.column(attr).codes.get(row));
         self.tuples.get(&codes.collect::<Vec<u32>>()).copied()
@@ -140,105 +144,124 @@ impl ColumnRows {
     }
 }
 
-/// A bucket that a row may stand in: its size, the rows of each column that are the row's, and how often each sensitive value
-/// stands beside what the row has in the last one.
+/// Counts of a bucket that matches a row.
+///
+/// These are its size, the matching rows of each column, and the sensitive values of matching rows in the last
+/// column.
 struct MatchedBucketCounts<'a> {
     size: u64,
     rows: Vec<u64>,
     values: &'a [(u32, u64)],
 }
 
-/// Checks the claim of columns that share no attribute against the rows of the original, in what the parts show; `read` are all parts of the table.
+/// Checks the claim of columns without shared attributes for the rows of the original.
+///
+/// `read` has all parts of the table.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
     let Some(original) = evidence.original else { return Ok(()) };
-    let unread = "a sliced table could not be read whole";
+    let unread = "a sliced table could not be read completely";
     if evidence.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
-        findings.fail(CheckName::Guarantee, unread);
+        log.fail(CheckName::Guarantee, unread);
         return Ok(());
     }
-    let columns: Option<Vec<ColumnRows>> = read.iter().map(|part| ColumnRows::new(part, claim.sensitive)).collect();
-    let (Some(columns), Some((last, before))) = (columns, read.split_last()) else {
-        findings.fail(CheckName::Guarantee, unread);
+    let Some(counts) = BucketCounts::new(read, claim.sensitive) else {
+        log.fail(CheckName::Guarantee, unread);
         return Ok(());
     };
-    let protected = last.columns.iter().find(|column| column.attribute == claim.sensitive);
-    let (Some(protected), Some(labels)) = (protected, &last.labels) else {
-        findings.fail(CheckName::Guarantee, unread);
-        return Ok(());
-    };
-    let mut sizes: AHashMap<u32, u64> = AHashMap::new();
-    labels.iter().for_each(|&label| *sizes.entry(label).or_default() += 1);
-    let beside = &columns[before.len()];
-    let mut values: AHashMap<(u32, u32), Vec<(u32, u64)>> = AHashMap::new();
-    for (row, &label) in labels.iter().enumerate() {
-        let tuple: Vec<u32> = last
-            .columns
-            .iter()
-            .filter(|column| column.attribute != claim.sensitive)
-            .map(|column| column.codes.get(row))
-            .collect();
-        let value = protected.codes.get(row);
-        let counts = values.entry((beside.tuples[&tuple], label)).or_default();
-        match counts.iter_mut().find(|(of, _)| *of == value) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((value, 1)),
-        }
-    }
-    let mut judged: AHashMap<Vec<u32>, bool> = AHashMap::new();
+    let mut examined: AHashSet<Vec<u32>> = AHashSet::new();
     let mut broken = 0_u64;
-    // also with buckets weighed by their size
+    // also with buckets weighted by their size
     let weighted = claim.diversity == SlicedDiversity::MixtureWeighted;
     for row in 0..original.rows() {
         if row % 256 == 0 {
             control.check()?;
         }
-        let identity: Option<Vec<u32>> = columns.iter().map(|column| column.tuple(original, row)).collect();
+        let identity: Option<Vec<u32>> = counts.columns.iter().map(|column| column.tuple(original, row)).collect();
         let Some(identity) = identity else {
-            findings.fail(CheckName::Guarantee, "a row of the original stands in no bucket");
+            log.fail(CheckName::Guarantee, "a row of the original stands in no bucket");
             return Ok(());
         };
-        if judged.contains_key(&identity) {
+        if examined.contains(&identity) {
             continue;
         }
-        let (rarest, tuple) = columns
-            .iter()
-            .zip(&identity)
-            .min_by_key(|(column, tuple)| column.buckets[**tuple as usize].len())
-            .map_or((beside, identity[before.len()]), |(column, tuple)| (column, *tuple));
-        let matching = rarest.buckets[tuple as usize].iter().filter_map(|&(bucket, _)| {
-            let rows: Vec<u64> =
-                columns.iter().zip(&identity).map(|(column, &tuple)| column.rows(tuple, bucket)).collect();
-            let values = values.get(&(identity[before.len()], bucket))?;
-            rows.iter().all(|rows| *rows > 0).then_some(MatchedBucketCounts { size: sizes[&bucket], rows, values })
-        });
-        let matching: Vec<MatchedBucketCounts<'_>> = matching.collect();
-        let kept = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.excluded));
-        broken += u64::from(!kept);
-        judged.insert(identity, kept);
+        let matching = counts.matching(&identity);
+        let satisfied = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, counts.excluded));
+        broken += u64::from(!satisfied);
+        examined.insert(identity);
     }
     if broken > 0 {
-        let detail = format!("{broken} kinds of rows do not keep l over the buckets that they may stand in");
-        findings.fail(CheckName::Guarantee, detail);
+        let detail = format!("{broken} kinds of rows do not keep l over the buckets that match them");
+        log.fail(CheckName::Guarantee, detail);
     }
     Ok(())
 }
 
-/// Sums that are so near to the bound, relatively, are computed without rounding.
+/// Counts of all buckets of a sliced table.
+struct BucketCounts<'a> {
+    columns: Vec<ColumnRows>,
+    /// Number of rows of each bucket.
+    sizes: AHashMap<u32, u64>,
+    /// Sensitive values with their counts, by tuple of the last column and bucket.
+    values: AHashMap<(u32, u32), Vec<(u32, u64)>>,
+    /// The excluded sensitive values.
+    excluded: &'a [u32],
+}
+
+impl<'a> BucketCounts<'a> {
+    /// `None` when a part lacks labels, or the last one lacks the sensitive attribute.
+    fn new(read: &'a [ParsedPart], sensitive: Attr) -> Option<Self> {
+        let columns: Vec<ColumnRows> =
+            read.iter().map(|part| ColumnRows::new(part, sensitive)).collect::<Option<_>>()?;
+        let (last, last_rows) = (read.last()?, columns.last()?);
+        let protected = last.columns.iter().find(|column| column.attribute == sensitive)?;
+        let known: Vec<_> = last.columns.iter().filter(|column| column.attribute != sensitive).collect();
+        let mut sizes: AHashMap<u32, u64> = AHashMap::new();
+        let mut values: AHashMap<(u32, u32), Vec<(u32, u64)>> = AHashMap::new();
+        for (row, &label) in last.labels.as_ref()?.iter().enumerate() {
+            *sizes.entry(label).or_default() += 1;
+            let tuple: Vec<u32> = known.iter().map(|column| column.codes.get(row)).collect();
+            let value = protected.codes.get(row);
+            let counts = values.entry((last_rows.tuples[&tuple], label)).or_default();
+            match counts.iter_mut().find(|(of, _)| *of == value) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((value, 1)),
+            }
+        }
+        Some(Self { columns, sizes, values, excluded: &protected.declared.excluded })
+    }
+
+    /// The buckets that match a row, given by its tuples in the columns.
+    fn matching(&self, identity: &[u32]) -> Vec<MatchedBucketCounts<'_>> {
+        let columns = || self.columns.iter().zip(identity);
+        let rarest = columns().min_by_key(|(column, tuple)| column.buckets[**tuple as usize].len());
+        let (Some((rarest, &tuple)), Some(&last)) = (rarest, identity.last()) else { return Vec::new() };
+        let matched = |&(bucket, _): &(u32, u64)| {
+            let rows: Vec<u64> = columns().map(|(column, &tuple)| column.rows(tuple, bucket)).collect();
+            let values = self.values.get(&(last, bucket))?;
+            rows.iter().all(|rows| *rows > 0).then_some(MatchedBucketCounts { size: self.sizes[&bucket], rows, values })
+        };
+        rarest.buckets[tuple as usize].iter().filter_map(matched).collect()
+    }
+}
+
+/// Relative distance from the bound below which sums are computed without rounding.
 const SUM_EPSILON: f64 = 1e-9;
 
-/// Whether no value has more than 1/l of the weights of a row, buckets weighed once more by their size to this power.
+/// Whether no value has more than 1/l of the weights of a row.
+///
+/// A bucket has the additional weight `size^power`.
 fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
     let mut weights: Vec<(u32, f64)> = Vec::new();
     let mut small = false;
     for bucket in matching {
         let size = bucket.size as f64;
-        // of the last column each value has its own rows
+        // the last column counts the rows of each value
         let columns = &bucket.rows[..bucket.rows.len() - 1];
         let share: f64 = columns.iter().map(|&rows| rows as f64 / size).product::<f64>() / size;
         small |= share < f64::MIN_POSITIVE.sqrt();
@@ -265,7 +288,7 @@ fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &
     kept && left > 0.0
 }
 
-/// The same in integers: all weights times the product of the sizes, to the power of the number of columns.
+/// The same in integers, with all weights multiplied by a power of the product of the sizes.
 fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
     let mut sizes: Vec<u64> = matching.iter().map(|bucket| bucket.size).collect();
     sizes.sort_unstable();

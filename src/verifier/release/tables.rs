@@ -1,20 +1,22 @@
-//! Each published table, part by part: do its buckets agree, and does every bucket keep what the guards promise?
+//! Checks of each published table, part by part: agreement of buckets, and the guarantees of guards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
+use super::content::PartPlace;
 use super::decomposed::BothTables;
 use super::posteriors::{PosteriorTally, count, posterior, posteriors};
+use super::sequential::details::sequential_details;
 use super::{content, decomposed, generalized, overlapping, slicing};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{
-    EnforcedBy, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableProtection,
+    EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::claim::{DecompositionClaim, ValueCounts};
+use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCounts};
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
@@ -23,53 +25,60 @@ use crate::verifier::definition::thresholds;
 use crate::verifier::read::bucket_classes::{BucketClasses, JointColumn};
 use crate::verifier::read::part;
 use crate::verifier::read::part::ParsedPart;
-use crate::verifier::read::row_keys::BucketOffsets;
+use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
 
-/// What the tables show together.
+/// Figures and counts of all tables.
 pub(in crate::verifier) struct TablesReport {
     pub(in crate::verifier) figures: Vec<TableFigures>,
-    /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
+    /// The counts of each attribute, from the part with its most frequent value.
+    ///
+    /// Only without an original.
     pub(in crate::verifier) counts: Vec<Option<ValueCounts>>,
-    /// Per attribute, what is stated of the values behind these counts.
-    pub(in crate::verifier) stated: Vec<DeclaredValues>,
-    /// The same per combination that a rule or guard speaks of and that stands in one part.
+    /// For each attribute, what the caller declares about the values of these counts.
+    pub(in crate::verifier) declared: Vec<DeclaredValues>,
+    /// The counts of each combination that a rule or guard protects and one part holds.
     pub(in crate::verifier) combined: BTreeMap<AttrSet, ValueCounts>,
+    /// The parts of a decomposition.
+    decomposition: BothTables,
 }
 
 /// Reads and checks every table.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<TablesReport, VerifierError> {
-    let mut tables = TablesReport {
+    let mut report = TablesReport {
         figures: Vec::new(),
         counts: vec![None; MAX_ATTRIBUTES],
-        stated: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
+        declared: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
+        decomposition: BothTables::default(),
     };
-    let mut both = BothTables::default();
-    for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, (&mut tables, &mut both), findings)?;
-        tables.figures.push(figures);
+    for (index, table) in evidence.publication.tables.iter().enumerate() {
+        let mut check = TableCheck::new(evidence, control, index);
+        for position in 0..table.parts.len() {
+            check.part(position, &mut report, log)?;
+        }
+        report.figures.push(check.finish(log)?);
     }
     if let Some(claim) = DecompositionClaim::from_evidence(evidence) {
-        decomposed::check(evidence, &claim, &both, control, findings)?;
+        decomposed::check(evidence, &claim, &report.decomposition, control, log)?;
     }
-    lengths(evidence, &tables, findings);
-    Ok(tables)
+    lengths(evidence, &report, log);
+    Ok(report)
 }
 
 impl TablesReport {
-    /// Counts what a part shows.
-    fn note(&mut self, evidence: &Evidence<'_>, part: &ParsedPart) {
+    /// Adds the counts of a part.
+    fn add_counts(&mut self, evidence: &Evidence<'_>, part: &ParsedPart) {
         let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
         for column in &part.columns {
             let shown = count(column);
             let known = &mut self.counts[column.attribute.index()];
             if known.as_ref().is_none_or(|known| more(known, &shown)) {
                 *known = Some(shown);
-                self.stated[column.attribute.index()].clone_from(&column.stated);
+                self.declared[column.attribute.index()].clone_from(&column.declared);
             }
         }
         for attrs in claim::combinations(evidence) {
@@ -81,19 +90,19 @@ impl TablesReport {
     }
 }
 
-/// Every table holds every row that is not suppressed.
-fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, findings: &mut CheckLog) {
+/// Checks that every table holds every row that is not suppressed.
+fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, log: &mut CheckLog) {
     let rows = match evidence.original {
         Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
     let claim = DecompositionClaim::from_evidence(evidence);
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
-        // parts that list values, or joint values of some rows, are held against the others
+        // other checks compare lists of values, and joint values of some rows, with the other parts
         let other = |part: &Part| part.rows == RowMeaning::Values || claim.is_some_and(|claim| claim.is_joint(part));
         if table.parts.iter().all(other) {
             if figures.rows > rows {
-                findings.fail(CheckName::Columns, format!("table {} has more than {rows} rows", table.name));
+                log.fail(CheckName::Columns, format!("table {} has more than {rows} rows", table.name));
             }
             continue;
         }
@@ -101,253 +110,320 @@ fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, findings: &mut CheckL
         if figures.rows != rows
             || table.parts.iter().any(|part| !other(part) && part.len != with_counterfeits(part.rows))
         {
-            findings.fail(CheckName::Columns, format!("table {} does not have {rows} rows", table.name));
+            log.fail(CheckName::Columns, format!("table {} does not have {rows} rows", table.name));
             if table.parts.iter().any(|part| part.bucketed) {
-                findings
-                    .fail(CheckName::Buckets, format!("the buckets of table {} do not hold {rows} rows", table.name));
+                log.fail(CheckName::Buckets, format!("the buckets of table {} do not hold {rows} rows", table.name));
             }
         }
     }
 }
 
-fn table(
-    evidence: &Evidence<'_>,
-    control: &Control,
+/// Check of one table, part by part.
+struct TableCheck<'a> {
+    evidence: &'a Evidence<'a>,
+    control: &'a Control,
     index: usize,
-    (shown, both): (&mut TablesReport, &mut BothTables),
-    findings: &mut CheckLog,
-) -> Result<TableFigures, VerifierError> {
-    let table = &evidence.publication.tables[index];
-    let mut figures = TableFigures::default();
-    let mut kept = BTreeSet::new();
-    let mut first: Option<BucketOffsets> = None;
-    let boxed = claim::is_boxed(table);
-    let generalized = table.is_generalized() && !boxed;
-    let claim = claim::SlicingClaim::from_evidence(evidence);
-    let decomposition = DecompositionClaim::from_evidence(evidence);
-    let promised = match &table.protection {
-        _ if generalized => claim::promised(evidence, table),
-        TableProtection::Guarding(guards) => guards.clone(),
-        TableProtection::Exclusive if let Some(claim) = &decomposition => claim.promised(table),
-        TableProtection::Exclusive => claim.iter().map(claim::SlicingClaim::looked_at).collect(),
-        TableProtection::Plain => Vec::new(),
-    };
-    let mut whole: Vec<ParsedPart> = Vec::new();
-    for (position, claimed) in table.parts.iter().enumerate() {
-        let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
-        // with an original, what is eligible is asked of the original
-        let joint = decomposition.is_some_and(|claim| claim.is_joint(claimed));
-        let listed = claimed.rows == RowMeaning::Values;
-        let lacking = joint && decomposition.is_some_and(|claim| claim.leaves_out());
-        let counted = !(listed || lacking);
-        if evidence.original.is_none() && counted {
-            shown.note(evidence, &part);
+    table: &'a PublishedTable,
+    /// Whether the table has buckets and generalized cells.
+    is_boxed: bool,
+    /// Whether the table has generalized cells and no buckets.
+    is_generalized: bool,
+    is_sequential: bool,
+    slicing: Option<SlicingClaim>,
+    decomposition: Option<DecompositionClaim<'a>>,
+    /// The guards whose guarantees every bucket must satisfy.
+    guards: Vec<TableGuard>,
+    /// The indexes of the guards that some part checked.
+    checked_guards: BTreeSet<usize>,
+    figures: TableFigures,
+    /// The buckets of the first part with labels.
+    buckets: Option<BucketOffsets>,
+    /// The parts, where a check needs all of them.
+    parts: Vec<ParsedPart>,
+}
+
+impl<'a> TableCheck<'a> {
+    fn new(evidence: &'a Evidence<'a>, control: &'a Control, index: usize) -> Self {
+        let table = &evidence.publication.tables[index];
+        let is_boxed = claim::is_boxed(table);
+        let is_generalized = table.is_generalized() && !is_boxed;
+        let slicing = SlicingClaim::from_evidence(evidence);
+        let decomposition = DecompositionClaim::from_evidence(evidence);
+        let guards = match &table.protection {
+            _ if is_generalized => claim::promised(evidence, table),
+            TableProtection::Guarding(guards) => guards.clone(),
+            TableProtection::Exclusive if let Some(claim) = &decomposition => claim.promised(table),
+            TableProtection::Exclusive => slicing.iter().map(SlicingClaim::figures_guard).collect(),
+            TableProtection::Plain => Vec::new(),
+        };
+        Self {
+            evidence,
+            control,
+            index,
+            table,
+            is_boxed,
+            is_generalized,
+            is_sequential: sequential_details(evidence).is_some(),
+            slicing,
+            decomposition,
+            guards,
+            checked_guards: BTreeSet::new(),
+            figures: TableFigures::default(),
+            buckets: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Checks one part, by its position in the table.
+    fn part(&mut self, position: usize, report: &mut TablesReport, log: &mut CheckLog) -> Result<(), VerifierError> {
+        let claimed = &self.table.parts[position];
+        let Some((mut part, keys)) = part::read(self.evidence, self.control, self.table, claimed, log)? else {
+            return Ok(());
+        };
+        let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
+        let is_listed = claimed.rows == RowMeaning::Values;
+        let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
+        // with an original, its counts decide eligibility
+        if self.evidence.original.is_none() && !is_listed && !lacks_rows {
+            report.add_counts(self.evidence, &part);
         }
         if position == 0 {
-            figures.rows = part.rows as u64;
+            self.figures.rows = part.rows as u64;
         }
-        let place = format!("table {}, part {}", table.name, claimed.name);
-        let sequential = super::sequential::details::sequential_details(evidence).is_some();
-        if generalized && !sequential {
-            generalized::label(table, &mut part);
+        let place = format!("table {}, part {}", self.table.name, claimed.name);
+        if self.is_generalized && !self.is_sequential {
+            generalized::label(self.table, &mut part);
         }
         match (&part.labels, &part.buckets) {
             (None, _) => {}
             (Some(_), None) => {
                 for check in [CheckName::Buckets, CheckName::Guarantee] {
-                    findings.fail(check, format!("{place}: there are labels above the number of rows"));
+                    log.fail(check, format!("{place}: there are labels above the number of rows"));
                 }
             }
             (Some(_), Some(buckets)) => {
-                control.check()?;
-                let (table, part) = ((table, &promised[..]), (claimed, &part));
-                promises(evidence, table, part, buckets, (&mut figures, &mut kept), findings, control)?;
-                if generalized {
-                    generalized::anonymity(evidence, table.0, buckets, findings);
+                self.control.check()?;
+                self.guards(claimed, &part, buckets, log)?;
+                if self.is_generalized {
+                    generalized::anonymity(self.evidence, self.table, buckets, log);
                 }
             }
         }
-        if boxed {
-            slicing::frequent(evidence, &part, &place, findings);
+        if self.is_boxed {
+            slicing::frequent(self.evidence, &part, &place, log);
         }
-        if evidence.original.is_some() || generalized {
-            control.check()?;
-            match (generalized || (boxed && evidence.witness.is_none()), &decomposition) {
-                // its rows are held against its cuts
-                _ if sequential => {}
-                (true, _) => generalized::content(evidence, index, &part, claimed, &place, findings),
-                (false, Some(claim)) if listed || joint => {
-                    decomposed::content(evidence, claim, &part, claimed, &place, findings);
-                }
-                (false, _) => content::check(evidence, (index, position), &part, keys, &place, findings),
-            }
+        if self.evidence.original.is_some() || self.is_generalized {
+            self.control.check()?;
+            self.content(position, &part, keys, &place, log);
         }
         if let Some(buckets) = part.buckets.take() {
-            match &first {
-                None => first = Some(buckets),
-                Some(first) if listed => {
-                    // values are as many as they are; that each bucket has some
-                    if first.len() != buckets.len() || buckets.ranges().any(|range| range.is_empty()) {
-                        let detail = format!("the parts of table {} have other buckets", table.name);
-                        findings.fail(CheckName::Buckets, detail);
-                    }
-                }
-                Some(first) if first.and_more(thresholds::counterfeits(claimed.rows), &buckets) => {}
-                Some(_) => {
-                    findings.fail(CheckName::Buckets, format!("the parts of table {} have other buckets", table.name));
-                }
-            }
+            self.compare_buckets(claimed, buckets, log);
         }
-        match (claim.is_some(), decomposition.is_some()) {
-            (true, _) => whole.push(part),
-            (false, true) => both.0.push(part),
+        match (self.slicing.is_some(), self.decomposition.is_some()) {
+            (true, _) => self.parts.push(part),
+            (false, true) => report.decomposition.0.push(part),
             (false, false) => {}
         }
+        Ok(())
     }
-    match claim {
-        Some(claim) if claim.shared => overlapping::check(evidence, &claim, &whole, control, &mut figures, findings)?,
-        Some(claim) => slicing::check(evidence, &claim, &whole, control, findings)?,
-        None => {}
-    }
-    if kept.len() < promised.len() {
-        findings.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", table.name));
-    }
-    if let Some(buckets) = first {
-        for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
-            figures.buckets += 1;
-            *figures.sizes.entry(size).or_default() += 1;
-        }
-    }
-    Ok(figures)
-}
 
-/// The guards whose protected attributes stand in this part: every bucket keeps each guarantee (versatile publishing, section 2),
-/// also for whoever knows what the guard takes as known and the part shows beside them; and what the rules that lean on this
-/// table ask for is measured.
-fn promises(
-    evidence: &Evidence<'_>,
-    (table, guards): (&PublishedTable, &[TableGuard]),
-    (claimed, part): (&Part, &ParsedPart),
-    buckets: &BucketOffsets,
-    (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
-    findings: &mut CheckLog,
-    control: &Control,
-) -> Result<(), VerifierError> {
-    for (number, guard) in guards.iter().enumerate() {
-        // a combination of one is no claim that is understood
-        if matches!(guard.protects, Protected::Joint(attrs) if attrs.len() < 2) {
-            continue;
+    /// Compares a part with the original.
+    fn content(&self, position: usize, part: &ParsedPart, keys: RowKeys, place: &str, log: &mut CheckLog) {
+        let claimed = &self.table.parts[position];
+        if self.is_sequential {
+            // the sequential check compares the rows with the cuts
+            return;
         }
-        let Some(classes) = BucketClasses::new(part, buckets, guard) else { continue };
-        let leaning = |enforced_by: &EnforcedBy| matches!(enforced_by, EnforcedBy::Guardian { table: t, .. } | EnforcedBy::Table(t) if *t == table.name);
-        let rules = evidence.publication.rules.iter().enumerate();
-        let sensitive = guard.protects.attributes();
-        let rules =
-            rules.filter(|(_, rule)| leaning(&rule.enforced_by) && sensitive.is_subset(rule.protects.attributes()));
-        let measured: Vec<(usize, Guarantee)> =
-            rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| BucketMeasure::is_of(*g)).collect();
-        kept.insert(number);
-        // it is stated of single attributes
-        let column = part.columns.iter().find(|column| guard.protects == Protected::Attribute(column.attribute));
-        let nothing = DeclaredValues::default();
-        let stated = column.map_or(&nothing, |column| &column.stated);
-        let kept_by = BucketRequirements { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
-        let seen = ObservedBuckets::read(&classes, &kept_by, &guard.guarantees, &measured, control)?;
-        for (guarantee, broken) in guard.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
-            let (names, word) = (evidence.list(sensitive), guarantee.as_str());
-            let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
-            findings.fail(CheckName::Guarantee, detail);
+        if self.is_generalized || (self.is_boxed && self.evidence.witness.is_none()) {
+            return generalized::content(self.evidence, self.index, part, claimed, place, log);
         }
-        figures.measures.extend(seen.measures);
-        let smallest = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0).min().unwrap_or(0);
-        let smallest = smallest.saturating_sub(kept_by.counterfeits);
-        let Some(posteriors) = posteriors(seen.tallies, smallest) else { continue };
-        match guard.protects {
-            Protected::Attribute(attr) => figures.posteriors.insert(attr, posteriors),
-            Protected::Joint(attrs) => figures.combined.insert(attrs, posteriors),
-            Protected::Rows => None,
+        match &self.decomposition {
+            Some(claim) if claimed.rows == RowMeaning::Values || claim.is_joint(claimed) => {
+                decomposed::content(self.evidence, claim, part, claimed, place, log);
+            }
+            _ => {
+                let place = PartPlace { table: self.index, position, name: place };
+                content::check(self.evidence, &place, part, keys, log);
+            }
+        }
+    }
+
+    /// Compares the buckets of a part with those of the first part.
+    fn compare_buckets(&mut self, claimed: &Part, buckets: BucketOffsets, log: &mut CheckLog) {
+        let Some(first) = &self.buckets else {
+            self.buckets = Some(buckets);
+            return;
         };
+        let agree = match claimed.rows {
+            // a list of values has at least one value for each bucket
+            RowMeaning::Values => first.len() == buckets.len() && buckets.ranges().all(|range| !range.is_empty()),
+            _ => first.equals_with_more(thresholds::counterfeits(claimed.rows), &buckets),
+        };
+        if !agree {
+            log.fail(CheckName::Buckets, format!("the parts of table {} have other buckets", self.table.name));
+        }
     }
-    Ok(())
+
+    /// Checks what needs all parts, and completes the figures.
+    fn finish(mut self, log: &mut CheckLog) -> Result<TableFigures, VerifierError> {
+        match self.slicing {
+            Some(claim) if claim.shared => {
+                overlapping::check(self.evidence, &claim, &self.parts, self.control, &mut self.figures, log)?;
+            }
+            Some(claim) => slicing::check(self.evidence, &claim, &self.parts, self.control, log)?,
+            None => {}
+        }
+        if self.checked_guards.len() < self.guards.len() {
+            log.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", self.table.name));
+        }
+        if let Some(buckets) = self.buckets {
+            for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
+                self.figures.buckets += 1;
+                *self.figures.sizes.entry(size).or_default() += 1;
+            }
+        }
+        Ok(self.figures)
+    }
+
+    /// Checks the guards of this part, and measures the rules that the table enforces.
+    ///
+    /// Every bucket satisfies each guarantee of a guard [Jin et al. 2010, section 2], also for each value of the
+    /// known attributes that the part shows.
+    fn guards(
+        &mut self,
+        claimed: &Part,
+        part: &ParsedPart,
+        buckets: &BucketOffsets,
+        log: &mut CheckLog,
+    ) -> Result<(), VerifierError> {
+        for (number, guard) in self.guards.iter().enumerate() {
+            // a combination of one attribute is no valid claim
+            if matches!(guard.protects, Protected::Joint(attrs) if attrs.len() < 2) {
+                continue;
+            }
+            let Some(classes) = BucketClasses::new(part, buckets, guard) else { continue };
+            let sensitive = guard.protects.attributes();
+            let measured = self.measured_rules(sensitive);
+            self.checked_guards.insert(number);
+            // declarations are about single attributes
+            let column = part.columns.iter().find(|column| guard.protects == Protected::Attribute(column.attribute));
+            let default = DeclaredValues::default();
+            let declared = column.map_or(&default, |column| &column.declared);
+            let requirements = BucketRequirements { declared, counterfeits: thresholds::counterfeits(claimed.rows) };
+            let observed = ObservedBuckets::read(&classes, &requirements, &guard.guarantees, &measured, self.control)?;
+            for (guarantee, broken) in guard.guarantees.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0)
+            {
+                let (names, word) = (self.evidence.list(sensitive), guarantee.as_str());
+                let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", self.table.name);
+                log.fail(CheckName::Guarantee, detail);
+            }
+            self.figures.measures.extend(observed.measures);
+            let sizes = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0);
+            let smallest = sizes.min().unwrap_or(0).saturating_sub(requirements.counterfeits);
+            let Some(posteriors) = posteriors(observed.tallies, smallest) else { continue };
+            match guard.protects {
+                Protected::Attribute(attr) => self.figures.posteriors.insert(attr, posteriors),
+                Protected::Joint(attrs) => self.figures.combined.insert(attrs, posteriors),
+                Protected::Rows => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// The rules that this table enforces on a protected side and whose guarantees have measures.
+    fn measured_rules(&self, sensitive: AttrSet) -> Vec<(usize, Guarantee)> {
+        let enforces = |rule: &EnforcedRule| match &rule.enforced_by {
+            EnforcedBy::Guardian { table, .. } | EnforcedBy::Table(table) => *table == self.table.name,
+            EnforcedBy::Unreachable => false,
+        };
+        let rules = self.evidence.publication.rules.iter().enumerate();
+        rules
+            .filter(|(_, rule)| enforces(rule) && sensitive.is_subset(rule.protects.attributes()))
+            .map(|(index, rule)| (index, rule.guarantee))
+            .filter(|(_, guarantee)| BucketMeasure::is_of(*guarantee))
+            .collect()
+    }
 }
 
-/// What buckets are held against beside guarantees.
+/// Properties of the protected values of a part, other than guarantees.
 struct BucketRequirements<'a> {
-    /// What is stated of the values.
-    stated: &'a DeclaredValues,
-    /// So many rows of each bucket are of nobody.
+    /// What the caller declares about the values.
+    declared: &'a DeclaredValues,
+    /// Number of counterfeits in each bucket.
     counterfeits: u64,
 }
 
 impl BucketRequirements<'_> {
-    /// The largest share that whoever knows how many counterfeits there are can be sure of: a value that occurs more often than once
-    /// is real, and one that occurs once may not be.
+    /// The largest posterior for an adversary who knows the number of counterfeits.
+    ///
+    /// A value that occurs more than once is real; one that occurs once may be a counterfeit.
     fn posterior(&self, most: u64, size: u64) -> (u64, u64) {
         if most > 1 { (most, size.saturating_sub(self.counterfeits)) } else { (most, size) }
     }
 }
 
-/// What the buckets of a part show of its sensitive attribute.
+/// Figures of the buckets of a part for one guard.
 struct ObservedBuckets {
     tallies: PosteriorTally,
-    /// Per guarantee, how many buckets break it.
+    /// For each guarantee, the number of buckets that violate it.
     broken: Vec<u64>,
-    /// Per rule, its worst bucket.
+    /// For each measured rule, the measure of its worst bucket.
     measures: Vec<(usize, BucketMeasure)>,
 }
 
 impl ObservedBuckets {
     fn read(
         classes: &BucketClasses<'_>,
-        kept_by: &BucketRequirements<'_>,
+        requirements: &BucketRequirements<'_>,
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, VerifierError> {
-        let BucketRequirements { stated, counterfeits } = *kept_by;
+        let BucketRequirements { declared, counterfeits } = *requirements;
         let overall = classes.protected.counts();
-        let mut seen = Self { tallies: PosteriorTally::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
+        let mut observed =
+            Self { tallies: PosteriorTally::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<BucketMeasure>> = vec![None; measured.len()];
-        // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
+        // l-diversity needs the most frequent value alone; other guarantees compare all values, once for each kind of bucket
         let plain =
-            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.excluded.is_empty();
+            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && declared.excluded.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
-        let mut shown = PosteriorTally::new();
+        let mut classes_by_share = PosteriorTally::new();
         classes.each(|class| {
             let runs = class.chunk_by(|a, b| a == b);
-            *shown.entry(posterior(class, &stated.excluded)).or_default() += 1;
+            *classes_by_share.entry(posterior(class, &declared.excluded)).or_default() += 1;
             if compared {
                 *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
             }
         });
-        for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees) {
+        for (broken, guarantee) in observed.broken.iter_mut().zip(guarantees) {
             if let Guarantee::LDiversity { l } = *guarantee
                 && plain(guarantee)
             {
-                // counterfeits protect, but they are no part of what is promised
+                // the guarantee holds for the real rows of a bucket
                 let breaks = |(count, size): (u64, u64)| {
                     u128::from(count) * u128::from(l) > u128::from(size.saturating_sub(counterfeits))
                 };
-                *broken = shown.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
+                *broken = classes_by_share.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
             }
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = BucketShares::new(&kind, &overall, stated);
-            for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
-                *broken += if shares.keep(*guarantee) { 0 } else { number };
+            let shares = BucketShares::new(&kind, &overall, declared);
+            for (broken, guarantee) in observed.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
+                *broken += if shares.satisfies(*guarantee) { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
                 let here = BucketMeasure::new(*guarantee, &shares);
                 *worst = if first { here } else { BucketMeasure::worse(*worst, here) };
             }
         }
-        for ((most, size), buckets) in shown {
-            *seen.tallies.entry(kept_by.posterior(most, size)).or_default() += buckets;
+        for ((most, size), buckets) in classes_by_share {
+            *observed.tallies.entry(requirements.posterior(most, size)).or_default() += buckets;
         }
-        seen.measures = measured.iter().zip(worst).filter_map(|((rule, _), worst)| Some((*rule, worst?))).collect();
-        Ok(seen)
+        observed.measures = measured.iter().zip(worst).filter_map(|((rule, _), worst)| Some((*rule, worst?))).collect();
+        Ok(observed)
     }
 }
 
@@ -357,9 +433,9 @@ mod tests {
     use crate::verifier::contract::checks::PosteriorSummary;
 
     #[test]
-    fn what_can_be_ruled_out_is_counted_aside() {
+    fn posterior_excluded_values_count_among_all_rows() {
         assert_eq!(posterior(&[0, 1, 1, 2], &[]), (2, 4));
-        // two of three that are left, against one of four
+        // two of the three remaining rows exceed one of four
         assert_eq!(posterior(&[0, 1, 1, 2], &[0]), (2, 3));
         assert_eq!(posterior(&[0, 0, 1, 2], &[0]), (1, 2));
         assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), (3, 5));
@@ -367,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn posteriors_are_ordered_by_share_then_by_size() {
+    fn posteriors_equal_shares_takes_the_smaller_bucket() {
         let tallies = |list: &[((u64, u64), u64)]| posteriors(list.iter().copied().collect(), 2);
         let all = tallies(&[((1, 3), 2), ((2, 4), 1), ((1, 2), 1)]);
         assert_eq!(all, Some(PosteriorSummary { worst: (1, 2), median: (2, 4), smallest_bucket: 2 }));

@@ -1,19 +1,19 @@
-//! Faults planted in tables whose values have thresholds of their own, and in tables with counterfeits: each must be caught, and by the
-//! check that is about it.
+//! Faults planted in tables with thresholds by value, and in tables with counterfeits: the check about each fault
+//! catches it.
 
 use std::collections::BTreeMap;
 
-use super::fixture::{Cell, World, failed, rule};
+use super::fixture::{Cell, VerifierFixture, failed, rule};
 use crate::publication::{
     EnforcedBy, Guarantee, MethodDetails, Ratio, RowMeaning, SubmittedRule, TableName, TableProtection, Thresholds,
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
 
-/// What stands in each bucket, and its label.
+/// The values of each bucket, with its label.
 type Filled = [(u32, &'static [&'static str])];
 
-/// Three buckets of four rows and two of six: v0 is once in each, which is a quarter or less.
+/// Three buckets of four rows and two of six: v0 occurs once in each, a share of at most a quarter.
 const BY_VALUE: &Filled = &[
     (3, &["v0", "v1", "v2", "v3"]),
     (1, &["v0", "v1", "v1", "v2", "v3", "v4"]),
@@ -30,21 +30,21 @@ fn ratio(text: &str) -> Ratio {
     text.parse().expect("a fraction")
 }
 
-/// A quarter of v0, half of all others.
+/// A threshold of a quarter for v0, and of half for other values.
 fn by_value() -> Thresholds {
     let values = BTreeMap::from([("v0".to_owned(), ratio("1/4"))]);
     Thresholds::Explicit { values, otherwise: Some(ratio("1/2")) }
 }
 
-fn guard(world: &mut World) -> &mut Guarantee {
-    match &mut world.publication.tables[0].protection {
+fn guard(fixture: &mut VerifierFixture) -> &mut Guarantee {
+    match &mut fixture.publication.tables[0].protection {
         TableProtection::Guarding(guards) => &mut guards[0].guarantees[0],
         _ => panic!("the table is guarding"),
     }
 }
 
-/// One table of two known attributes and a sensitive one, filled as said.
-fn world(filled: &Filled, thresholds: Thresholds) -> World {
+/// One table of two known attributes and a sensitive one.
+fn fixture(filled: &Filled, thresholds: Thresholds) -> VerifierFixture {
     let cells = filled.iter().flat_map(|(label, values)| values.iter().map(move |value| (*label, *value)));
     let mut rows: Vec<(u32, Vec<Cell>)> = cells
         .enumerate()
@@ -52,89 +52,92 @@ fn world(filled: &Filled, thresholds: Thresholds) -> World {
             (label, vec![Some((row % 7).to_string()), Some(format!("b{}", row % 3)), Some(value.to_owned())])
         })
         .collect();
-    // rows of a bucket do not stand together
+    // the rows of a bucket are apart
     rows.sort_by_key(|(_, cells)| cells[0].clone());
     let (labels, rows): (Vec<u32>, Vec<Vec<Cell>>) = rows.into_iter().unzip();
-    let mut world = World::new(&["a", "b", "s"], rows);
-    world.guarding(&[0, 1], 2, 2, labels);
+    let mut fixture = VerifierFixture::new(&["a", "b", "s"], rows);
+    fixture.guarding(&[0, 1], 2, 2, labels);
     let guarantee = thresholds.guarantee();
-    *guard(&mut world) = guarantee;
+    *guard(&mut fixture) = guarantee;
     let submitted = SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, &[0, 1], 2, 2) };
-    world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
+    fixture.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     filled.iter().for_each(|(_, values)| *sizes.entry(values.len() as u64).or_default() += 1);
     let loss = sizes.iter().map(|(size, buckets)| buckets * (size - 1) * (size - 1)).sum();
     let setting = sizes.into_iter().collect();
-    world.publication.method_details = MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
-    world
+    fixture.publication.method_details =
+        MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
+    fixture
 }
 
-/// The same, each bucket with a counterfeit.
-fn counterfeited() -> World {
-    let mut world = world(DISTINCT, Thresholds::Uniform { l: 2 });
-    let part = &mut world.publication.tables[0].parts[1];
+/// The same, with a counterfeit in each bucket.
+fn counterfeited() -> VerifierFixture {
+    let mut fixture = fixture(DISTINCT, Thresholds::Uniform { l: 2 });
+    let part = &mut fixture.publication.tables[0].parts[1];
     part.rows = RowMeaning::TuplesAndCounterfeits { per_bucket: 1 };
     part.len += DISTINCT.len() as u64;
     for (label, values) in DISTINCT {
         let fake = (0..5).map(|value| format!("v{value}")).find(|value| !values.contains(&value.as_str()));
-        world.files.get_mut("t1.sa.csv").expect("a part").rows.push((label.to_string(), vec![fake]));
+        fixture.files.get_mut("t1.sa.csv").expect("a part").rows.push((label.to_string(), vec![fake]));
     }
-    world.settle("t1.sa.csv", &[2]);
-    world
+    fixture.settle("t1.sa.csv", &[2]);
+    fixture
 }
 
-fn method_details(world: &mut World) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
-    match &mut world.publication.method_details {
+fn method_details(
+    fixture: &mut VerifierFixture,
+) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
+    match &mut fixture.publication.method_details {
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => (thresholds, setting, loss, lower_bound),
         _ => panic!("buckets by size"),
     }
 }
 
-/// Gives a value of one bucket to another, and the other's to it.
-fn swap(world: &mut World, one: (&str, &str), other: (&str, &str)) {
-    let rows = &mut world.files.get_mut("t1.sa.csv").expect("a part").rows;
+/// Swaps a value of two buckets.
+fn swap(fixture: &mut VerifierFixture, one: (&str, &str), other: (&str, &str)) {
+    let rows = &mut fixture.files.get_mut("t1.sa.csv").expect("a part").rows;
     let find = |rows: &[(String, Vec<Cell>)], (label, value): (&str, &str)| {
         rows.iter().position(|row| row.0 == label && row.1[0].as_deref() == Some(value)).expect("a row")
     };
     let (left, right) = (find(rows, one), find(rows, other));
     rows[left].1 = vec![Some(other.1.to_owned())];
     rows[right].1 = vec![Some(one.1.to_owned())];
-    world.settle("t1.sa.csv", &[2]);
+    fixture.settle("t1.sa.csv", &[2]);
 }
 
 /// Replaces a value of a bucket.
-fn replace(world: &mut World, (label, value): (&str, &str), by: &str) {
-    let rows = &mut world.files.get_mut("t1.sa.csv").expect("a part").rows;
+fn replace(fixture: &mut VerifierFixture, (label, value): (&str, &str), by: &str) {
+    let rows = &mut fixture.files.get_mut("t1.sa.csv").expect("a part").rows;
     let row = rows.iter_mut().find(|row| row.0 == label && row.1[0].as_deref() == Some(value)).expect("a row");
     row.1 = vec![Some(by.to_owned())];
-    world.settle("t1.sa.csv", &[2]);
+    fixture.settle("t1.sa.csv", &[2]);
 }
 
-/// Lets all that is stated be of other thresholds.
-fn state(world: &mut World, thresholds: Thresholds) {
+/// Replaces all declared thresholds.
+fn state(fixture: &mut VerifierFixture, thresholds: Thresholds) {
     let guarantee = thresholds.guarantee();
-    *guard(world) = guarantee;
-    world.submitted[0].guarantee = guarantee;
-    world.publication.rules[0].guarantee = guarantee;
-    *method_details(world).0 = thresholds;
+    *guard(fixture) = guarantee;
+    fixture.submitted[0].guarantee = guarantee;
+    fixture.publication.rules[0].guarantee = guarantee;
+    *method_details(fixture).0 = thresholds;
 }
 
-/// Moves a row of a bucket to another, in both parts and the witness: to what was not decided.
-fn move_row(world: &mut World) {
-    let witness = world.witness[0].as_mut().expect("buckets");
+/// Moves a row to another bucket, in both parts and the witness.
+fn move_row(fixture: &mut VerifierFixture) {
+    let witness = fixture.witness[0].as_mut().expect("buckets");
     let row = witness.iter().position(|label| *label == 1).expect("a row");
-    let cells = world.original[row].clone();
+    let cells = fixture.original[row].clone();
     witness[row] = 5;
     for (file, attrs) in [("t1.qi.csv", &[0_u8, 1][..]), ("t1.sa.csv", &[2])] {
-        let rows = &mut world.files.get_mut(file).expect("a part").rows;
+        let rows = &mut fixture.files.get_mut(file).expect("a part").rows;
         let wanted: Vec<Cell> = attrs.iter().map(|attr| cells[*attr as usize].clone()).collect();
         let at = rows.iter().position(|found| found.0 == "1" && found.1 == wanted).expect("the row");
         rows[at].0 = "5".to_owned();
-        world.settle(file, attrs);
+        fixture.settle(file, attrs);
     }
 }
 
-type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
+type Fault = (&'static str, fn(&mut VerifierFixture), &'static [CheckName]);
 
 const BY_THRESHOLDS: &[Fault] = &[
     ("a rare value twice in a bucket", |w| swap(w, ("3", "v1"), ("5", "v0")), &[Kept, Content]),
@@ -220,7 +223,7 @@ const WITH_COUNTERFEITS: &[Fault] = &[
         &[Buckets, Content],
     ),
     (
-        "counterfeits that nobody tells of",
+        "undeclared counterfeits",
         |w| w.publication.tables[0].parts[1].rows = RowMeaning::Tuples,
         &[Columns, Buckets, Content],
     ),
@@ -242,15 +245,15 @@ const WITH_COUNTERFEITS: &[Fault] = &[
     ),
 ];
 
-fn every_fault_is_caught(sound: fn() -> World, faults: &[Fault]) {
-    let audit = sound().audit();
-    assert!(audit.verified(), "{:?}", audit.checks);
+fn every_fault_is_caught(sound: fn() -> VerifierFixture, faults: &[Fault]) {
+    let report = sound().verify();
+    assert!(report.verified(), "{:?}", report.checks);
     assert!(sound().audit_with(false, false).verified(), "{:?}", sound().audit_with(false, false).checks);
     for (name, plant, checks) in faults {
-        let mut world = sound();
-        plant(&mut world);
-        let audit = world.audit();
-        let failed = failed(&audit);
+        let mut fixture = sound();
+        plant(&mut fixture);
+        let report = fixture.verify();
+        let failed = failed(&report);
         for check in *checks {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
@@ -258,23 +261,23 @@ fn every_fault_is_caught(sound: fn() -> World, faults: &[Fault]) {
 }
 
 #[test]
-fn faults_in_buckets_by_thresholds_are_caught() {
+fn verify_faults_in_threshold_buckets_fails() {
     assert!(BY_THRESHOLDS.len() >= 8);
-    every_fault_is_caught(|| world(BY_VALUE, by_value()), BY_THRESHOLDS);
+    every_fault_is_caught(|| fixture(BY_VALUE, by_value()), BY_THRESHOLDS);
 }
 
 #[test]
-fn faults_in_counterfeits_are_caught() {
+fn verify_faults_in_counterfeits_fails() {
     every_fault_is_caught(counterfeited, WITH_COUNTERFEITS);
 }
 
 #[test]
-fn thresholds_by_frequency_are_those_of_the_table() {
+fn thresholds_by_frequency_use_counts_of_the_table() {
     let linear = |c: &str| Thresholds::Linear { theta: ratio("1"), c: ratio(c), overrides: BTreeMap::new() };
-    let mut world = world(BY_VALUE, by_value());
-    // v4 is half of a bucket, and six of 24 rows: a quarter, and a quarter beside
-    state(&mut world, linear("1/4"));
-    assert!(world.audit().verified(), "{:?}", world.audit().checks);
-    state(&mut world, linear("0.249999999"));
-    assert!(failed(&world.audit()).contains(&Kept));
+    let mut fixture = fixture(BY_VALUE, by_value());
+    // v4 is half of a bucket, and a quarter of 24 rows: the bound is two quarters
+    state(&mut fixture, linear("1/4"));
+    assert!(fixture.verify().verified(), "{:?}", fixture.verify().checks);
+    state(&mut fixture, linear("0.249999999"));
+    assert!(failed(&fixture.verify()).contains(&Kept));
 }

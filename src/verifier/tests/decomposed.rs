@@ -1,11 +1,11 @@
-//! Faults planted in decompositions, with noise and without: each must be caught, and by the check that is about it.
+//! Faults planted in decompositions, with and without noise: the check about each fault catches it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use BreachKind::{Chain, Forced};
 use proptest::prelude::*;
 
-use super::fixture::{Cell, World, failed, rule};
+use super::fixture::{Cell, VerifierFixture, failed, rule};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
@@ -14,13 +14,13 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards, Order};
-use crate::verifier::definition::feasible_worlds::{InferenceError, ObservedDecomposition};
+use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferenceError, ObservedDecomposition};
 
 const OCC: Attr = Attr(2);
 
 const SALARY: Attr = Attr(3);
 
-/// The poster's table.
+/// The example table of the poster.
 fn rows() -> Vec<Vec<Cell>> {
     [
         ["F", "10078", "nurse", "1"],
@@ -37,21 +37,21 @@ fn rows() -> Vec<Vec<Cell>> {
     .collect()
 }
 
-fn world(labels: &[u32], noise: &[(u8, u32, &str)], said: DecompositionDetails) -> World {
-    let mut world = World::new(&["sex", "zip", "occ", "salary"], rows());
-    world.decomposed(&[0, 1], &[2, 3], noise, labels.to_vec());
+fn fixture(labels: &[u32], noise: &[(u8, u32, &str)], said: DecompositionDetails) -> VerifierFixture {
+    let mut fixture = VerifierFixture::new(&["sex", "zip", "occ", "salary"], rows());
+    fixture.decomposed(&[0, 1], &[2, 3], noise, labels.to_vec());
     for (place, attr) in [2, 3].into_iter().enumerate() {
         let submitted = SubmittedRule { pointer: format!("/method/sensitive/{place}"), ..rule(0, &[0, 1], attr, 4) };
-        world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
+        fixture.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     }
-    world.publication.method_details = MethodDetails::Decompose(said);
-    world
+    fixture.publication.method_details = MethodDetails::Decompose(said);
+    fixture
 }
 
 fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]) -> DecompositionDetails {
     let first: Vec<InferableBucket> =
         first.iter().map(|&(bucket, kind)| InferableBucket { bucket, attribute: SALARY, kind }).collect();
-    let count = |kind| first.iter().filter(|told| told.kind == kind).count() as u64;
+    let count = |kind| first.iter().filter(|inferred| inferred.kind == kind).count() as u64;
     DecompositionDetails {
         primary: OCC,
         l: BTreeMap::from([(OCC, 4), (SALARY, 4)]),
@@ -63,63 +63,63 @@ fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]
     }
 }
 
-/// Nurse 1, actor 7, clerk 2, police 8, and nurse 4, actor 2, cook 9, clerk 8: nothing repeats.
-fn exact() -> World {
-    world(&[2, 1, 2, 1, 1, 2, 1, 2], &[], said(&[], &[OCC, SALARY], 2, &[(1, Chain), (2, Chain)]))
+/// Nurse 1, actor 7, clerk 2, police 8, and nurse 4, actor 2, cook 9, clerk 8: no value repeats in a bucket.
+fn exact() -> VerifierFixture {
+    fixture(&[2, 1, 2, 1, 1, 2, 1, 2], &[], said(&[], &[OCC, SALARY], 2, &[(1, Chain), (2, Chain)]))
 }
 
-/// The poster's own buckets: in the one 8 stands twice, and 7 is added.
-fn noisy() -> World {
+/// The buckets of the poster: 8 occurs twice in one of them, and 7 is added.
+fn noisy() -> VerifierFixture {
     let first = [(1, Chain), (2, Chain), (2, Forced)];
-    world(&[2, 1, 2, 1, 2, 1, 2, 1], &[(3, 2, "7")], said(&[SALARY], &[OCC], 0, &first))
+    fixture(&[2, 1, 2, 1, 2, 1, 2, 1], &[(3, 2, "7")], said(&[SALARY], &[OCC], 0, &first))
 }
 
-fn method_details(world: &mut World) -> &mut DecompositionDetails {
-    match &mut world.publication.method_details {
+fn method_details(fixture: &mut VerifierFixture) -> &mut DecompositionDetails {
+    match &mut fixture.publication.method_details {
         MethodDetails::Decompose(said) => said,
         _ => panic!("a decomposition"),
     }
 }
 
-fn values(world: &mut World) -> &mut Vec<(String, Vec<Cell>)> {
-    &mut world.files.get_mut("t1.values1.csv").expect("a part").rows
+fn values(fixture: &mut VerifierFixture) -> &mut Vec<(String, Vec<Cell>)> {
+    &mut fixture.files.get_mut("t1.values1.csv").expect("a part").rows
 }
 
-/// Puts a value of a bucket in the place of another.
-fn replace(world: &mut World, file: &str, attr: u8, (label, value): (&str, &str), by: &str) {
-    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+/// Replaces a value of a bucket.
+fn replace(fixture: &mut VerifierFixture, file: &str, attr: u8, (label, value): (&str, &str), by: &str) {
+    let rows = &mut fixture.files.get_mut(file).expect("a part").rows;
     let row = rows.iter_mut().find(|row| row.0 == label && row.1[0].as_deref() == Some(value)).expect("a row");
     row.1 = vec![Some(by.to_owned())];
-    world.settle(file, &[attr]);
+    fixture.settle(file, &[attr]);
 }
 
-fn add(world: &mut World, label: &str, value: &str) {
-    values(world).push((label.to_owned(), vec![Some(value.to_owned())]));
-    world.settle("t1.values1.csv", &[3]);
-    world.publication.tables[0].parts[2].len += 1;
+fn add(fixture: &mut VerifierFixture, label: &str, value: &str) {
+    values(fixture).push((label.to_owned(), vec![Some(value.to_owned())]));
+    fixture.settle("t1.values1.csv", &[3]);
+    fixture.publication.tables[0].parts[2].len += 1;
 }
 
-fn drop_value(world: &mut World, label: &str, value: &str) {
-    values(world).retain(|row| !(row.0 == label && row.1[0].as_deref() == Some(value)));
-    world.publication.tables[0].parts[2].len -= 1;
+fn drop_value(fixture: &mut VerifierFixture, label: &str, value: &str) {
+    values(fixture).retain(|row| !(row.0 == label && row.1[0].as_deref() == Some(value)));
+    fixture.publication.tables[0].parts[2].len -= 1;
 }
 
-/// Leaves a row of the joint table out.
-fn drop_joint(world: &mut World, occ: &str) {
-    let rows = &mut world.files.get_mut("t2.rows.csv").expect("a part").rows;
+/// Removes a row of the joint table.
+fn drop_joint(fixture: &mut VerifierFixture, occ: &str) {
+    let rows = &mut fixture.files.get_mut("t2.rows.csv").expect("a part").rows;
     let at = rows.iter().position(|row| row.1[0].as_deref() == Some(occ)).expect("a row");
     rows.remove(at);
-    world.publication.tables[1].parts[0].len -= 1;
+    fixture.publication.tables[1].parts[0].len -= 1;
 }
 
-type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
+type Fault = (&'static str, fn(&mut VerifierFixture), &'static [CheckName]);
 
 const EXACT: &[Fault] = &[
     ("a listed value that is not the bucket's", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "9"), &[Content]),
     ("a value that the original does not have", |w| replace(w, "t1.values1.csv", 3, ("2", "1"), "5"), &[Content, Kept]),
     ("a value left out", |w| drop_value(w, "2", "7"), &[Content, Kept]),
     ("a value twice", |w| add(w, "2", "7"), &[Buckets]),
-    ("noise that is not told of", |w| add(w, "1", "7"), &[Content, Kept]),
+    ("undeclared noise", |w| add(w, "1", "7"), &[Content, Kept]),
     (
         "a primary value in another bucket",
         |w| {
@@ -147,7 +147,7 @@ const EXACT: &[Fault] = &[
         &[Content],
     ),
     (
-        "joint values of nobody",
+        "joint values of no row",
         |w| {
             let row = &mut w.files.get_mut("t2.rows.csv").expect("a part").rows[0];
             row.1[1] = Some("9".to_owned());
@@ -232,7 +232,7 @@ const EXACT: &[Fault] = &[
         &[Gnf],
     ),
     (
-        "a dependency that tells a value",
+        "a dependency that determines a value",
         |w| {
             w.dependencies.push((AttrSet::one(Attr(1)), AttrSet::one(SALARY)));
         },
@@ -241,7 +241,7 @@ const EXACT: &[Fault] = &[
 ];
 
 const NOISY: &[Fault] = &[
-    // 4 is a nurse's, and the other nurse's bucket does not list 1
+    // 4 belongs to a nurse, and the bucket of the other nurse does not list 1
     ("noise that the joint values rule out", |w| replace(w, "t1.values1.csv", 3, ("2", "7"), "4"), &[Kept]),
     (
         "noise that no primary value of the bucket goes with",
@@ -268,67 +268,67 @@ const NOISY: &[Fault] = &[
     ),
 ];
 
-fn every_fault_is_caught(sound: fn() -> World, faults: &[Fault]) {
+fn every_fault_is_caught(sound: fn() -> VerifierFixture, faults: &[Fault]) {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let audit = sound().audit_with(original, witness);
-        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+        let report = sound().audit_with(original, witness);
+        assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
     }
     for (name, plant, checks) in faults {
-        let mut world = sound();
-        plant(&mut world);
-        let failed = failed(&world.audit());
+        let mut fixture = sound();
+        plant(&mut fixture);
+        let failed = failed(&fixture.verify());
         for check in *checks {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
-        // what the parts say by themselves is seen by whoever has nothing else
+        // the parts alone show the inferences
         if checks.iter().all(|check| *check == Kept) {
-            assert!(!world.audit_with(false, false).verified(), "{name}");
+            assert!(!fixture.audit_with(false, false).verified(), "{name}");
         }
     }
 }
 
 #[test]
-fn faults_in_decompositions_are_caught() {
+fn verify_faults_in_decompositions_fails() {
     every_fault_is_caught(exact, EXACT);
 }
 
 #[test]
-fn faults_in_noise_are_caught() {
+fn verify_faults_in_noise_fails() {
     every_fault_is_caught(noisy, NOISY);
 }
 
 #[test]
-fn all_rows_of_a_primary_value_may_be_left_out() {
-    let mut world = exact();
-    // nurses, actors, police and cooks tell their salaries; clerks do not
+fn joint_table_without_a_primary_value_passes() {
+    let mut fixture = exact();
+    // the joint table determines the salaries of nurses, actors, police and cooks, but not of clerks
     for occ in ["nurse", "nurse", "actor", "actor", "police", "cook"] {
-        drop_joint(&mut world, occ);
+        drop_joint(&mut fixture, occ);
     }
-    let said = method_details(&mut world);
-    (said.first, said.breach_counts) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
+    let details = method_details(&mut fixture);
+    (details.first, details.tellable) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let audit = world.audit_with(original, witness);
-        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+        let report = fixture.audit_with(original, witness);
+        assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
     }
-    drop_joint(&mut world, "clerk");
-    assert!(failed(&world.audit()).contains(&Content));
-    assert!(failed(&world.audit_with(false, false)).contains(&Kept));
+    drop_joint(&mut fixture, "clerk");
+    assert!(failed(&fixture.verify()).contains(&Content));
+    assert!(failed(&fixture.audit_with(false, false)).contains(&Kept));
 }
 
-/// Every world, one by one: `seen` is told of each whole assignment of joint rows to places.
+/// Enumerates every possible world: calls `seen` with each complete assignment of joint rows to slots.
 fn worlds(
     shown: &ObservedDecomposition,
     places: &[(usize, u32)],
-    world: &mut Vec<usize>,
+    fixture: &mut Vec<usize>,
     seen: &mut dyn FnMut(&[usize]),
 ) {
-    let Some(&(bucket, primary)) = places.get(world.len()) else { return seen(world) };
+    let Some(&(bucket, primary)) = places.get(fixture.len()) else { return seen(fixture) };
     for (row, (value, others)) in shown.joint.iter().enumerate() {
         let fits = others.iter().zip(&shown.sets[bucket]).all(|(value, set)| set.contains(value));
-        if *value == primary && fits && !world.contains(&row) {
-            world.push(row);
-            worlds(shown, places, world, seen);
-            world.pop();
+        if *value == primary && fits && !fixture.contains(&row) {
+            fixture.push(row);
+            worlds(shown, places, fixture, seen);
+            fixture.pop();
         }
     }
 }
@@ -347,7 +347,7 @@ proptest! {
         let mut shown = ObservedDecomposition {
             primary: buckets.iter().map(|of| of.iter().map(|row| row.0).collect()).collect(),
             sets: buckets.iter().map(|of| set(of)).collect::<Vec<Vec<BTreeSet<u32>>>>(),
-            // also of tables that contradict each other
+ // also of tables that contradict each other
             joint: if same { &rows } else { &joint }.iter().map(|row| (row.0, vec![row.1, row.2])).collect(),
             exact: vec![false; 2],
         };
@@ -357,37 +357,37 @@ proptest! {
         let mut at_place = vec![vec![BTreeSet::new(); 2]; places.len()];
         let mut any = false;
         let mut alike = [[0_u64; 2]; 2];
-        worlds(&shown, &places, &mut Vec::new(), &mut |world| {
+        worlds(&shown, &places, &mut Vec::new(), &mut |fixture| {
             any = true;
             for (bucket, of) in alike.iter_mut().enumerate() {
                 for (at, most) in of.iter_mut().enumerate() {
                     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-                    let here = places.iter().zip(world).filter(|((of, _), _)| *of == bucket);
+                    let here = places.iter().zip(fixture).filter(|((of, _), _)| *of == bucket);
                     here.for_each(|(_, &row)| *counts.entry(shown.joint[row].1[at]).or_default() += 1);
                     *most = counts.into_values().max().unwrap_or(0).max(*most);
                 }
             }
-            for (of, &row) in at_place.iter_mut().zip(world) {
+            for (of, &row) in at_place.iter_mut().zip(fixture) {
                 (0..2).for_each(|at| { of[at].insert(shown.joint[row].1[at]); });
             }
         });
-        let told: BTreeSet<u32> = shown.joint.iter().map(|row| row.0).collect();
+        let known: BTreeSet<u32> = shown.joint.iter().map(|row| row.0).collect();
         let possible = shown.possible(&Control::default());
-        // of primary values that the joint table lacks all is possible; these worlds do not know them
-        prop_assume!(places.iter().all(|(_, value)| told.contains(value)));
+ // the enumeration does not know the rows of primary values that the joint table lacks
+        prop_assume!(places.iter().all(|(_, value)| known.contains(value)));
         if !any {
             prop_assert!(matches!(possible, Err(InferenceError::Contradiction)));
             return Ok(());
         }
         let Ok(possible) = possible else { return Err(TestCaseError::fail("worlds are possible")) };
-        // no row is likelier to have a value than that, and so the bounds that are verified hold
+ // the largest probability of a value in a row proves the verified bounds
         for (bucket, of) in alike.iter().enumerate() {
             for (at, most) in of.iter().enumerate() {
                 prop_assert!(*most <= shown.alike(&possible, bucket, at));
             }
         }
         let chains = possible.chains(2, 2);
-        let exclusions = possible.exclusions((2, 2), 2, u64::MAX, &Control::default()).expect("an answer").expect("few choices");
+        let exclusions = possible.exclusions(ExclusionLimits { attributes: 2, fewest: 2, excluded: 2, work: u64::MAX }, &Control::default()).expect("an answer").expect("few choices");
         let forced = possible.forced(&[2, 2]);
         for bucket in 0..2 {
             for at in 0..2 {

@@ -1,4 +1,5 @@
-//! Tables of anybody whose parts share attributes, against all worlds and all combinations of their rows.
+//! External tables whose parts share attributes, compared with all possible worlds and all combinations of their
+//! rows.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::verifier::external::evaluate::evaluate;
 use crate::verifier::external::submission::{EvaluationReport, ExternalEnforcement, Submission, ViolatingClass};
 use crate::verifier::external::table::{ExternalPart, ExternalTable};
 
-/// Columns of attributes a, b, c and the sensitive s that form a tree.
+/// Columns of attributes a, b, c and the sensitive s that form a join tree.
 pub(in crate::verifier) const COVERS: [&[&[u8]]; 8] = [
     &[&[0, 1], &[1, 3]],
     &[&[0, 3], &[1, 3]],
@@ -36,7 +37,7 @@ pub(in crate::verifier) fn buckets(rows: &[Row]) -> (Vec<[u32; 4]>, Vec<Vec<usiz
     (codes, (0..2).map(bucket).filter(|bucket| !bucket.is_empty()).collect())
 }
 
-/// The persons of a bucket who are expected to have each combination of values, from all worlds.
+/// The expected number of rows of a bucket with each combination of values, over all possible worlds.
 pub(in crate::verifier) fn seen_of(
     rows: &[[u32; 4]],
     bucket: &[usize],
@@ -51,7 +52,9 @@ pub(in crate::verifier) fn seen_of(
         known.iter().copied().zip(values.iter().copied()).chain([(3, s)]).collect()
     };
     seen.iter()
-        .flat_map(|(values, of)| of.iter().map(|(s, ways)| (person(values, *s), *ways as f64 / all as f64)))
+        .flat_map(|(values, of)| {
+            of.iter().map(|(s, multiplicity)| (person(values, *s), *multiplicity as f64 / all as f64))
+        })
         .collect()
 }
 
@@ -59,7 +62,7 @@ fn cells(codes: &[[u32; 4]], attr: u8) -> Vec<Text> {
     codes.iter().map(|row| Some(row[usize::from(attr)].to_string())).collect()
 }
 
-/// The table in columns, its rows as they stand.
+/// The table in columns, with its rows in the given order.
 pub(in crate::verifier) fn given(codes: &[[u32; 4]], columns: &[&[u8]], rows: &[Row]) -> ExternalTable {
     let labels: Vec<Text> = rows.iter().map(|row| Some((row.4 + 1).to_string())).collect();
     let part = |attrs: &&[u8]| ExternalPart {
@@ -111,7 +114,7 @@ fn judged(
     evaluate(&submission, &Control::default()).unwrap()
 }
 
-/// No value has more than the bound, or there are so many values, of what is known of persons with these weights.
+/// Whether the guarantee holds for each combination of known values, given the weights of rows.
 fn kept(weights: &BTreeMap<Vec<u32>, BTreeMap<u32, f64>>, guarantee: Guarantee) -> bool {
     weights.values().all(|of| {
         let all: f64 = of.values().sum();
@@ -126,8 +129,8 @@ fn kept(weights: &BTreeMap<Vec<u32>, BTreeMap<u32, f64>>, guarantee: Guarantee) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A rule holds when no choice of the columns with s tells who knows some attributes more: of all worlds, and of all combinations where
-    /// all of the chosen columns is known.
+    /// Compares the outcome of a rule with all possible worlds and all combinations, for each choice of the columns
+    /// with s.
     #[test]
     fn parts_that_share_attributes_are_judged_by_their_worlds(
         rows in prop::collection::vec((0u32..2, 0u32..2, 0u32..2, 0u32..3, 0usize..2), 1..6),
@@ -164,7 +167,7 @@ proptest! {
                 if chosen.concat().iter().all(|attr| *attr == 3 || known.contains(attr)) {
                     let (combined, _) = seen(&codes, bucket, &chosen, false);
                     let combined = combined.into_iter().map(|(class, of)| {
-                        (class, of.into_iter().map(|(value, ways)| (value, ways as f64)).collect::<BTreeMap<_, _>>())
+                        (class, of.into_iter().map(|(value, multiplicity)| (value, multiplicity as f64)).collect::<BTreeMap<_, _>>())
                     });
                     let combined: BTreeMap<Vec<u32>, BTreeMap<u32, f64>> = combined.collect();
                     holds &= kept(&combined, guarantee);
@@ -207,10 +210,10 @@ fn check(verdict: &EvaluationReport, name: CheckName) -> &Check {
 }
 
 #[test]
-fn classes_that_break_a_rule_are_named() {
+fn violating_classes_are_reported_with_their_values() {
     let mut rows = even();
     assert!(judged(&[table(&rows, &TREE)], &[0, 1, 2], TWO, &[]).verified());
-    // b = 0, c = 0 of the second bucket has s = 1 alone then
+    // then s = 1 is the only value for b = 0, c = 0 in the second bucket
     rows[8].3 = 1;
     rows[9].3 = 1;
     let verdict = judged(&[table(&rows, &TREE)], &[1, 2], TWO, &[]);
@@ -222,16 +225,16 @@ fn classes_that_break_a_rule_are_named() {
         found.class.iter().map(|(attr, cell)| (*attr, cell.value.clone().unwrap())).collect()
     };
     let classes: Vec<Vec<(Attr, Vec<u8>)>> = judged.breaks.first.iter().map(class).collect();
-    // of who knows c alone, and of who knows b and c
+    // an adversary who knows c alone, and one who knows b and c
     assert_eq!(classes[0], [(Attr(2), b"0".to_vec())]);
     assert!(classes.contains(&vec![(Attr(1), b"0".to_vec()), (Attr(2), b"0".to_vec())]), "{classes:?}");
     assert!(judged.detail.as_ref().unwrap().contains("not keep l_diversity"), "{judged:?}");
     assert!(verdict.remarks.iter().any(|(name, _)| *name == NoticeKind::ColumnsShareAttributes));
 }
 
-/// What cannot be judged does not hold, and it is said why.
+/// Rules that the verifier cannot decide do not hold, with a reason.
 #[test]
-fn what_is_not_known_of_parts_that_share_attributes_does_not_hold() {
+fn rule_undecided_for_overlapping_parts_does_not_hold() {
     let rows = even();
     let set = |attrs: &[u8]| attrs.iter().map(|&attr| Attr(attr)).collect::<AttrSet>();
     let detail = |tables: &[ExternalTable], known: &[u8], guarantee, dependencies: &[(AttrSet, AttrSet)]| {
@@ -240,34 +243,34 @@ fn what_is_not_known_of_parts_that_share_attributes_does_not_hold() {
         (verdict.rules[0].detail.clone().unwrap(), check(&verdict, CheckName::Buckets).passed)
     };
     let tree = || table(&rows, &TREE);
-    // rows of one bucket that agree no more
+    // the rows of one bucket no longer agree
     let mut unlike = rows.clone();
     unlike[0].1 = 1;
     let mut parts = tree();
     parts.parts[0] = table(&unlike, &TREE).parts.swap_remove(0);
     let (why, agree) = detail(&[parts], &[0, 1, 2], TWO, &[]);
     assert!(why.contains("do not agree") && !agree, "{why}");
-    // cells of several values, or lists of them
+    // cells of several values, or lists of values
     let mut parts = tree();
     parts.parts[1].cells.insert(Attr(1), CellShape::Interval);
     assert!(detail(&[parts], &[0, 1, 2], TWO, &[]).0.contains("cannot be compared"));
     let mut parts = tree();
     parts.parts[2].meaning = RowMeaning::Values;
     assert!(detail(&[parts], &[0, 1, 2], TWO, &[]).0.contains("cannot be compared"));
-    // parts that are not tied
+    // parts without a common bucket
     let mut parts = tree();
     parts.parts[2].bucket = None;
     assert!(detail(&[parts], &[0, 1, 2], TWO, &[]).0.contains("not tied by bucket"));
-    // a circle, a table beside, a dependency
+    // a cycle, another table, a dependency
     let circle: [&[u8]; 3] = [&[0, 1, 2], &[0, 3], &[1, 3]];
     assert!(detail(&[table(&rows, &circle)], &[0, 1, 2], TWO, &[]).0.contains("in a circle"));
-    let beside = || ExternalTable {
+    let another = || ExternalTable {
         name: "u".to_owned(),
         parts: vec![ExternalPart { bucket: None, ..table(&rows, &[&[0, 2]]).parts.remove(0) }],
     };
-    assert!(detail(&[tree(), beside()], &[0, 1, 2], TWO, &[]).0.contains("ties their rows"));
+    assert!(detail(&[tree(), another()], &[0, 1, 2], TWO, &[]).0.contains("ties their rows"));
     assert!(detail(&[tree()], &[0, 1, 2], TWO, &[(set(&[1]), set(&[2]))]).0.contains("ties their rows"));
-    // what only numbers of rows tell
+    // a guarantee that shares do not decide
     let anonymous = Guarantee::AlphaK { alpha: Ratio::ONE, k: 2 };
     assert!(detail(&[tree()], &[0, 1, 2], anonymous, &[]).0.contains("cannot be read"));
     assert!(
@@ -275,9 +278,9 @@ fn what_is_not_known_of_parts_that_share_attributes_does_not_hold() {
             .0
             .contains("cannot be read")
     );
-    // with one column that has s the rows of that column can be exchanged, whatever ties others
+    // the rows of a single column with s are exchangeable, even if another table links other rows
     let one: [&[u8]; 2] = [&[0, 1], &[1, 2, 3]];
-    assert!(judged(&[table(&rows, &one), beside()], &[0, 1, 2], TWO, &[]).verified());
+    assert!(judged(&[table(&rows, &one), another()], &[0, 1, 2], TWO, &[]).verified());
     assert!(judged(&[table(&rows, &one)], &[0], TWO, &[(set(&[0]), set(&[2]))]).verified());
     let entropy = Guarantee::EntropyLDiversity { l: Ratio::new(3, 2).unwrap() };
     assert!(judged(&[table(&rows, &one)], &[1, 2], entropy, &[]).verified());

@@ -1,4 +1,4 @@
-//! Publications made by hand for the tests of this room: their claims, cells that can be tampered with, and their witness.
+//! Fixtures: publications with their claims, modifiable cells, and witness.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,15 +17,15 @@ use crate::verifier::verify::verify;
 
 pub(in crate::verifier) type Cell = Option<String>;
 
-/// The cells of a part: a header, and rows with their label.
+/// The cells of a part: a header, and labelled rows.
 #[derive(Clone)]
 pub(in crate::verifier) struct Grid {
     pub(in crate::verifier) header: Vec<String>,
     pub(in crate::verifier) rows: Vec<(String, Vec<Cell>)>,
 }
 
-/// A publication and all that an audit needs of it.
-pub(in crate::verifier) struct World {
+/// A publication with the evidence that verifies it.
+pub(in crate::verifier) struct VerifierFixture {
     pub(in crate::verifier) names: Vec<String>,
     pub(in crate::verifier) original: Vec<Vec<Cell>>,
     pub(in crate::verifier) publication: Publication,
@@ -36,11 +36,11 @@ pub(in crate::verifier) struct World {
     pub(in crate::verifier) accounted: AttrSet,
     pub(in crate::verifier) excludable: Vec<ExcludedValues>,
     pub(in crate::verifier) taxonomies: Vec<DeclaredTaxonomy>,
-    /// Per part, the box of each row, where the one table is of generalized columns.
+    /// For each part of a table of generalized columns, the box of each row.
     pub(in crate::verifier) boxes: Option<Vec<Vec<u32>>>,
 }
 
-/// Serves files from memory.
+/// Files in memory.
 pub(in crate::verifier) struct Memory(pub(in crate::verifier) BTreeMap<String, Vec<u8>>);
 
 impl PublishedBytes for Memory {
@@ -50,7 +50,7 @@ impl PublishedBytes for Memory {
     }
 }
 
-/// A column of cells, its type inferred from them.
+/// A column of cells with the inferred type.
 pub(in crate::verifier) fn column(cells: &[Cell]) -> Column {
     let mut values = Arena::default();
     let mut seen = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(in crate::verifier) fn column(cells: &[Cell]) -> Column {
     Column { codes: Codes::collect(domain.len(), codes), domain }
 }
 
-/// A table of these rows.
+/// A table of rows.
 pub(in crate::verifier) fn table(names: &[String], rows: &[Vec<Cell>]) -> Table {
     let columns = (0..names.len()).map(|c| column(&rows.iter().map(|row| row[c].clone()).collect::<Vec<_>>()));
     Table::new(names.to_vec(), columns.collect())
@@ -81,7 +81,7 @@ pub(in crate::verifier) fn rule(number: usize, known: &[u8], sensitive: u8, l: u
     }
 }
 
-/// The protection of a rule as its submission has it.
+/// The enforced rule of a submitted one.
 pub(in crate::verifier) fn protection(rule: &SubmittedRule, enforced_by: EnforcedBy) -> EnforcedRule {
     EnforcedRule {
         pointer: Some(rule.pointer.clone()),
@@ -94,12 +94,12 @@ pub(in crate::verifier) fn protection(rule: &SubmittedRule, enforced_by: Enforce
     }
 }
 
-/// The guardian with the attributes `W`.
+/// The guardian table with the entry attributes `known`.
 pub(in crate::verifier) fn guardian(table: &str, known: &[u8]) -> EnforcedBy {
     EnforcedBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
 }
 
-/// The guard of l-diversity from whoever knows `known`.
+/// The guard of l-diversity against an adversary who knows `known`.
 pub(in crate::verifier) fn guard(known: &[u8], protects: Protected, l: u64) -> TableGuard {
     TableGuard {
         known: known.iter().map(|&a| Attr(a)).collect(),
@@ -108,7 +108,7 @@ pub(in crate::verifier) fn guard(known: &[u8], protects: Protected, l: u64) -> T
     }
 }
 
-impl World {
+impl VerifierFixture {
     pub(in crate::verifier) fn new(names: &[&str], original: Vec<Vec<Cell>>) -> Self {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let method_details = MethodDetails::None;
@@ -133,7 +133,7 @@ impl World {
         self.submitted.push(rule);
     }
 
-    /// Publishes exact tuples.
+    /// Publishes a plain table.
     pub(in crate::verifier) fn plain(&mut self, attrs: &[u8]) {
         let part = self.part("rows", attrs, None);
         self.push(vec![part], TableProtection::Plain, None);
@@ -150,15 +150,15 @@ impl World {
         self.push(parts, TableProtection::Guarding(vec![guard]), Some(labels));
     }
 
-    /// Publishes two sensitive attributes tied by the same buckets.
+    /// Publishes two sensitive attributes with the same buckets.
     pub(in crate::verifier) fn together(&mut self, known: &[u8], sensitive: [u8; 2], l: u64, labels: Vec<u32>) {
         let [first, second] = sensitive;
         let guards = [first, second].map(|attr| guard(known, Protected::Attribute(Attr(attr)), l));
-        self.tied(known, &[("sa1", &[first]), ("sa2", &[second])], guards.to_vec(), labels);
+        self.bucketized(known, &[("sa1", &[first]), ("sa2", &[second])], guards.to_vec(), labels);
     }
 
-    /// Publishes a bucketized table of any shape: `known` in one part, others as named.
-    pub(in crate::verifier) fn tied(
+    /// Publishes a bucketized table of any shape: `known` in one part, the others as named.
+    pub(in crate::verifier) fn bucketized(
         &mut self,
         known: &[u8],
         sensitive: &[(&str, &[u8])],
@@ -173,8 +173,8 @@ impl World {
         self.push(parts, TableProtection::Guarding(guards), Some(labels));
     }
 
-    /// Publishes a decomposition: `known` and the first of `sensitive` by bucket, of the others the values of each bucket and those
-    /// of `noise`, and the joint values of all.
+    /// Publishes a decomposition: `known` and the first sensitive attribute by bucket, lists of the others with
+    /// `noise`, and joint values.
     pub(in crate::verifier) fn decomposed(
         &mut self,
         known: &[u8],
@@ -212,7 +212,7 @@ impl World {
 
     fn part(&mut self, name: &str, attrs: &[u8], labels: Option<&[u32]>) -> Part {
         let columns = attrs.iter().map(|&a| self.published(a)).collect();
-        // label 0: in no part
+        // label 0: the row is in no part
         let shown = |row: usize| labels.is_none_or(|labels| labels[row] > 0);
         let rows = self.original.iter().enumerate().filter(|(row, _)| shown(*row)).map(|(row, cells)| {
             let label = labels.map_or_else(String::new, |labels| labels[row].to_string());
@@ -230,12 +230,12 @@ impl World {
         Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed: labels.is_some(), len, null }
     }
 
-    /// What a column of the attribute claims.
+    /// The claimed column of an attribute.
     pub(in crate::verifier) fn published(&self, attr: u8) -> PublishedColumn {
         PublishedColumn { attribute: Attr(attr), name: self.names[attr as usize].clone(), cells: CellContent::Exact }
     }
 
-    /// Brings the rows of a file, whose columns are `attrs`, into canonical order.
+    /// Sorts the rows of a file with the columns `attrs` canonically.
     pub(in crate::verifier) fn settle(&mut self, file: &str, attrs: &[u8]) {
         let original = table(&self.names, &self.original);
         let grid = self.files.get_mut(file).expect("a file");
@@ -279,12 +279,12 @@ impl World {
         Memory(self.files.iter().map(file).collect())
     }
 
-    /// The verifier with all evidence.
-    pub(in crate::verifier) fn audit(&self) -> VerifierReport {
+    /// Verifies with all evidence.
+    pub(in crate::verifier) fn verify(&self) -> VerifierReport {
         self.audit_with(true, true)
     }
 
-    /// The verifier with or without the original and the witness.
+    /// Verifies with or without the original and the witness.
     pub(in crate::verifier) fn audit_with(&self, original: bool, witness: bool) -> VerifierReport {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
@@ -308,27 +308,27 @@ impl World {
             accounted: self.accounted,
             excludable: &self.excludable,
             taxonomies: &self.taxonomies,
-            beside: None,
+            earlier_releases: None,
             thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }
 }
 
-/// The names of the checks that failed.
-pub(in crate::verifier) fn failed(audit: &VerifierReport) -> Vec<CheckName> {
-    audit.checks.iter().filter(|check| !check.passed).map(|check| check.check).collect()
+/// The names of the failed checks.
+pub(in crate::verifier) fn failed(report: &VerifierReport) -> Vec<CheckName> {
+    report.checks.iter().filter(|check| !check.passed).map(|check| check.check).collect()
 }
 
-/// What a check says.
-pub(in crate::verifier) fn detail(audit: &VerifierReport, name: CheckName) -> &str {
-    let found: Option<&Check> = audit.checks.iter().find(|check| check.check == name);
+/// The detail of a check.
+pub(in crate::verifier) fn detail(report: &VerifierReport, name: CheckName) -> &str {
+    let found: Option<&Check> = report.checks.iter().find(|check| check.check == name);
     found.and_then(|check| check.detail.as_deref()).unwrap_or("")
 }
 
-/// Table 1 of versatile publishing with the schema that UAD gives it (l = 2): `gender, hospital, race | zipcode` and
-/// `age, icd9`.
-pub(in crate::verifier) fn hospital() -> World {
+/// The hospital table with the schema of UAD for l = 2: `gender, hospital, race | zipcode` and `age, icd9` [Jin et
+/// al. 2010, Table 1].
+pub(in crate::verifier) fn hospital() -> VerifierFixture {
     let names = ["hospital", "age", "gender", "zipcode", "race", "icd9"];
     let rows = [
         ["111111", "37", "F", "71000", "asian", "HIV"],
@@ -339,12 +339,12 @@ pub(in crate::verifier) fn hospital() -> World {
         ["333333", "37", "M", "72000", "white", "HIV"],
     ];
     let rows = rows.iter().map(|row| row.iter().map(|&cell| Some(cell.to_owned())).collect()).collect();
-    let mut world = World::new(&names, rows);
+    let mut fixture = VerifierFixture::new(&names, rows);
     // buckets {asian, white}, {white, white}, {black, black}, as in Table 3
-    world.guarding(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
-    world.plain(&[1, 5]);
-    world.hold(rule(0, &[1, 5], 4, 2), EnforcedBy::Unreachable);
-    world.hold(rule(1, &[2, 5], 3, 2), guardian("t1", &[2]));
-    world.hold(rule(2, &[0, 4], 3, 2), guardian("t1", &[0, 4]));
-    world
+    fixture.guarding(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
+    fixture.plain(&[1, 5]);
+    fixture.hold(rule(0, &[1, 5], 4, 2), EnforcedBy::Unreachable);
+    fixture.hold(rule(1, &[2, 5], 3, 2), guardian("t1", &[2]));
+    fixture.hold(rule(2, &[0, 4], 3, 2), guardian("t1", &[0, 4]));
+    fixture
 }

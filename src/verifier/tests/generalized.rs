@@ -1,8 +1,8 @@
-//! A correct generalized table, and one fault after the other planted in it: each is caught by the check that is about it.
+//! Faults planted in a correct generalized table: the check about each fault catches it.
 
 use std::sync::Arc;
 
-use super::fixture::{Cell, Grid, World, failed, guard, protection, rule, table as table_of};
+use super::fixture::{Cell, Grid, VerifierFixture, failed, guard, protection, rule, table as table_of};
 use crate::control::Control;
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
@@ -31,7 +31,7 @@ const ROWS: [[&str; 3]; 8] = [
     ["45", "b", "y"],
 ];
 
-/// What is published of them, and where each of them stands.
+/// The published cells, and the position of each row.
 const CELLS: [[&str; 3]; 8] = [
     ["..31", "[\"c\",\"d\"]", "x"],
     ["..31", "[\"c\",\"d\"]", "y"],
@@ -46,7 +46,7 @@ const CELLS: [[&str; 3]; 8] = [
 const PLACES: [u32; 8] = [3, 4, 5, 0, 1, 2, 6, 7];
 
 struct Case {
-    world: World,
+    fixture: VerifierFixture,
     places: Vec<u32>,
 }
 
@@ -60,10 +60,10 @@ fn anonymity(k: u64) -> SubmittedRule {
 }
 
 fn case(guarding: bool) -> Case {
-    let mut world = World::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
+    let mut fixture = VerifierFixture::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
     let columns = (0..3).map(|attr| {
         let cells = [CellContent::Interval, CellContent::Set, CellContent::Exact][usize::from(attr)].clone();
-        crate::publication::PublishedColumn { cells, ..world.published(attr) }
+        crate::publication::PublishedColumn { cells, ..fixture.published(attr) }
     });
     let part = Part {
         name: "rows".into(),
@@ -76,18 +76,18 @@ fn case(guarding: bool) -> Case {
     let guards = vec![guard(&[0, 1], Protected::Attribute(Attr(2)), 2)];
     let protection_of = if guarding { TableProtection::Guarding(guards) } else { TableProtection::Exclusive };
     let name = TableName::at(0);
-    world.publication.tables =
+    fixture.publication.tables =
         vec![PublishedTable { name: name.clone(), parts: vec![part], protection: protection_of }];
     let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
-    world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
+    fixture.files.insert(FILE.into(), Grid { header: fixture.names.clone(), rows });
     for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
-        world.publication.rules.push(protection(&rule, EnforcedBy::Table(name.clone())));
-        world.submitted.push(rule);
+        fixture.publication.rules.push(protection(&rule, EnforcedBy::Table(name.clone())));
+        fixture.submitted.push(rule);
     }
-    Case { world, places: PLACES.to_vec() }
+    Case { fixture, places: PLACES.to_vec() }
 }
 
-/// A tree of nodes with their leaves, and of leaves right below its root.
+/// A taxonomy of nodes with their leaves, and of leaves directly below its root.
 fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
     let mut tree = TaxonomyBuilder::from_root("any");
     for (node, below) in nodes {
@@ -102,11 +102,11 @@ fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
     Arc::new(tree.finish().expect("a tree"))
 }
 
-/// The same with nodes of a taxonomy in place of sets; one of its leaves does not occur.
+/// The same with taxonomy nodes in place of sets; one leaf does not occur.
 fn nodes() -> Case {
     let mut case = case(true);
     let tree = tree(&[("u", &["a", "b"]), ("v", &["c", "d"])], &["e"]);
-    case.world.taxonomies.push(DeclaredTaxonomy { attribute: Attr(1), tree });
+    case.fixture.taxonomies.push(DeclaredTaxonomy { attribute: Attr(1), tree });
     case.part().columns[1].cells = CellContent::Node { taxonomy: "job".into(), cut: None };
     case.set(0..3, 1, "v");
     case.set(3..8, 1, "u");
@@ -114,45 +114,45 @@ fn nodes() -> Case {
 }
 
 impl Case {
-    fn audit(&self, original: bool, witness: bool) -> VerifierReport {
-        let of = table_of(&self.world.names, &self.world.original);
+    fn verify(&self, original: bool, witness: bool) -> VerifierReport {
+        let of = table_of(&self.fixture.names, &self.fixture.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
-        let parts = self.world.bytes();
+        let parts = self.fixture.bytes();
         let evidence = Evidence {
-            publication: &self.world.publication,
-            submitted: &self.world.submitted,
+            publication: &self.fixture.publication,
+            submitted: &self.fixture.submitted,
             dependencies: &[],
             parts: &parts,
             original: original.then_some(&of),
             witness: witness.then_some(&assigned),
-            names: &self.world.names,
+            names: &self.fixture.names,
             kinds: &[],
-            accounted: self.world.accounted,
+            accounted: self.fixture.accounted,
             excludable: &[],
-            taxonomies: &self.world.taxonomies,
+            taxonomies: &self.fixture.taxonomies,
             thresholds: &[],
-            beside: None,
+            earlier_releases: None,
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }
 
     fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {
-        let grid = self.world.files.get_mut(FILE).expect("the part");
+        let grid = self.fixture.files.get_mut(FILE).expect("the part");
         grid.rows[rows].iter_mut().for_each(|(_, cells)| cells[column] = Some(cell.to_owned()));
     }
 
     fn part(&mut self) -> &mut Part {
-        &mut self.world.publication.tables[0].parts[0]
+        &mut self.fixture.publication.tables[0].parts[0]
     }
 }
 
 #[test]
-fn what_is_right_passes() {
+fn verify_generalized_table_passes() {
     for guarding in [true, false] {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let audit = case(guarding).audit(original, witness);
-            assert!(audit.verified(), "guarding {guarding}, original {original}: {:?}", audit.checks);
-            let figures = &audit.tables[0];
+            let report = case(guarding).verify(original, witness);
+            assert!(report.verified(), "guarding {guarding}, original {original}: {:?}", report.checks);
+            let figures = &report.tables[0];
             assert_eq!((figures.rows, figures.buckets), (8, 3));
             assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
             let posteriors = figures.posteriors[&Attr(2)];
@@ -178,37 +178,37 @@ const FAULTS: [Fault; 20] = [
     ("rows that changed places", Content, |case| case.places.swap(0, 6)),
     ("two rows in one place", Content, |case| case.places[0] = 4),
     ("a class below k", Kept, |case| {
-        case.world.submitted[0] = anonymity(3);
-        case.world.publication.rules[0].guarantee = Guarantee::KAnonymity { k: 3 };
+        case.fixture.submitted[0] = anonymity(3);
+        case.fixture.publication.rules[0].guarantee = Guarantee::KAnonymity { k: 3 };
     }),
-    ("a k that is not listed", Gnf, |case| case.world.submitted[0] = anonymity(1)),
+    ("a k that is not listed", Gnf, |case| case.fixture.submitted[0] = anonymity(1)),
     ("a class that breaks a guarantee", Kept, |case| {
-        case.world.original[7][2] = Some("x".into());
+        case.fixture.original[7][2] = Some("x".into());
         case.set(7..8, 2, "x");
     }),
     ("rows out of order", Order, |case| {
-        case.world.files.get_mut(FILE).expect("the part").rows.swap(0, 7);
+        case.fixture.files.get_mut(FILE).expect("the part").rows.swap(0, 7);
         case.places.swap(3, 7);
     }),
-    ("exact values beside a guard", Guards, |case| {
+    ("exact values next to a guard", Guards, |case| {
         let jobs = ["c", "c", "d", "a", "b", "a", "a", "b"];
         (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
         case.part().columns[1].cells = CellContent::Exact;
     }),
-    ("a plain standing", Guards, |case| case.world.publication.tables[0].protection = TableProtection::Plain),
+    ("a plain standing", Guards, |case| case.fixture.publication.tables[0].protection = TableProtection::Plain),
     ("a row that is left out", Columns, |case| {
-        case.world.files.get_mut(FILE).expect("the part").rows.pop();
+        case.fixture.files.get_mut(FILE).expect("the part").rows.pop();
         case.part().len = 7;
     }),
 ];
 
 #[test]
-fn every_planted_fault_is_caught() {
+fn verify_faults_in_generalized_table_fails() {
     for (name, check, plant) in FAULTS {
         let mut faulty = case(true);
         plant(&mut faulty);
-        let audit = faulty.audit(true, true);
-        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+        let report = faulty.verify(true, true);
+        assert!(failed(&report).contains(&check), "{name}: {:?}", report.checks);
     }
 }
 
@@ -219,61 +219,61 @@ const FAULTS_OF_NODES: [Fault; 9] = [
     ("a leaf that does not occur", Content, |case| case.set(6..8, 1, "e")),
     ("a label that is no node", Dictionary, |case| case.set(6..8, 1, "w")),
     ("a narrower cell of one row", Kept, |case| case.set(3..4, 1, "a")),
-    ("no tree", Guards, |case| case.world.taxonomies.clear()),
-    ("another tree", Dictionary, |case| case.world.taxonomies[0].tree = tree(&[("u", &["a", "b", "c"])], &["d"])),
+    ("no tree", Guards, |case| case.fixture.taxonomies.clear()),
+    ("another tree", Dictionary, |case| case.fixture.taxonomies[0].tree = tree(&[("u", &["a", "b", "c"])], &["d"])),
     ("a tree without a value", Dictionary, |case| {
-        case.world.taxonomies[0].tree = tree(&[("u", &["a", "b"]), ("v", &["c"])], &[]);
+        case.fixture.taxonomies[0].tree = tree(&[("u", &["a", "b"]), ("v", &["c"])], &[]);
     }),
 ];
 
 #[test]
-fn every_fault_planted_in_nodes_is_caught() {
+fn verify_faults_in_nodes_fails() {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let audit = nodes().audit(original, witness);
-        assert!(audit.verified(), "original {original}: {:?}", audit.checks);
-        assert_eq!(audit.tables[0].buckets, 3);
+        let report = nodes().verify(original, witness);
+        assert!(report.verified(), "original {original}: {:?}", report.checks);
+        assert_eq!(report.tables[0].buckets, 3);
     }
     for (name, check, plant) in FAULTS_OF_NODES {
         let mut faulty = nodes();
         plant(&mut faulty);
-        let audit = faulty.audit(true, true);
-        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+        let report = faulty.verify(true, true);
+        assert!(failed(&report).contains(&check), "{name}: {:?}", report.checks);
     }
-    // without a witness: more rows below v than there are, and one with a value that only the leaf a has
+    // without a witness: more rows below v than exist, and one with a value that only the leaf a has
     let few: [fn(&mut Case); 2] = [|case| case.set(6..8, 1, "v"), |case| case.set(3..8, 1, "a")];
     for plant in few {
         let mut faulty = nodes();
         plant(&mut faulty);
-        assert!(failed(&faulty.audit(true, false)).contains(&Content));
+        assert!(failed(&faulty.verify(true, false)).contains(&Content));
     }
     let mut wide = nodes();
     wide.set(0..8, 1, "any");
-    assert!(!failed(&wide.audit(true, false)).contains(&Content));
+    assert!(!failed(&wide.verify(true, false)).contains(&Content));
 }
 
 #[test]
-fn an_unsealed_table_is_held_to_its_rules() {
+fn exclusive_table_violating_its_rules_fails() {
     let mut broken = case(false);
-    broken.world.original[7][2] = Some("x".into());
+    broken.fixture.original[7][2] = Some("x".into());
     broken.set(7..8, 2, "x");
-    assert!(failed(&broken.audit(true, true)).contains(&Kept));
-    assert!(failed(&broken.audit(false, false)).contains(&Kept));
-    // nothing lists what was submitted
+    assert!(failed(&broken.verify(true, true)).contains(&Kept));
+    assert!(failed(&broken.verify(false, false)).contains(&Kept));
+    // the submitted rule is not listed
     let mut unlisted = case(false);
-    unlisted.world.publication.rules.pop();
-    assert!(failed(&unlisted.audit(true, true)).contains(&Gnf));
-    // what is known stands there as it is
+    unlisted.fixture.publication.rules.pop();
+    assert!(failed(&unlisted.verify(true, true)).contains(&Gnf));
+    // the known attribute is published exactly
     let mut known = case(false);
-    known.world.submitted[0].known = AttrSet::first(3);
-    assert!(failed(&known.audit(true, true)).contains(&Gnf));
+    known.fixture.submitted[0].known = AttrSet::first(3);
+    assert!(failed(&known.verify(true, true)).contains(&Gnf));
 }
 
 #[test]
-fn without_a_witness_values_that_no_cell_has_are_found() {
+fn content_without_witness_finds_uncovered_values() {
     let mut narrow = case(true);
     narrow.set(3..6, 0, "20..22");
-    assert!(failed(&narrow.audit(true, false)).contains(&Content));
+    assert!(failed(&narrow.verify(true, false)).contains(&Content));
     let mut other = case(true);
     other.set(5..6, 2, "y");
-    assert!(failed(&other.audit(true, false)).contains(&Content));
+    assert!(failed(&other.verify(true, false)).contains(&Content));
 }

@@ -1,4 +1,5 @@
-//! Members of the table of the paper, and of tables whose parts share attributes against all combinations of their rows.
+//! The membership attack on the table of [Li et al. 2012], and on random tables, compared with all combinations of
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,14 @@ use super::fixture::{Cell, column};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::RowMeaning;
-use crate::verifier::attack::membership::joined::{MembershipError, PartJoin, PartTuples, drawn, in_turn};
-use crate::verifier::attack::membership::{members, repeated};
+use crate::verifier::attack::membership::join::PartJoin;
+use crate::verifier::attack::membership::members::members;
+use crate::verifier::attack::membership::part_tuples::{PartTuples, in_turn};
+use crate::verifier::attack::membership::report::MembershipError;
+use crate::verifier::attack::membership::sampling::drawn;
 use crate::verifier::external::table::{ExternalPart, ExternalTable};
 
-/// Table 1 of slicing.
+/// The table of [Li et al. 2012, Table 1].
 const ROWS: [[&str; 4]; 8] = [
     ["22", "M", "47906", "dyspepsia"],
     ["22", "F", "47906", "flu"],
@@ -55,14 +59,14 @@ fn fakes(parts: &[&[usize]]) -> (f64, f64) {
 }
 
 #[test]
-fn the_tables_of_the_paper_have_so_many_fakes() {
+fn members_tables_of_the_paper_matches_its_fakes() {
     assert_eq!(fakes(&[&[0, 1], &[2, 3]]), (20.0, 6.0));
     assert_eq!(fakes(&[&[0], &[1], &[2], &[3]]), (64.0, 16.0));
     assert_eq!(fakes(&[&[0, 1, 2], &[3]]), (16.0, 0.0));
 }
 
 #[test]
-fn what_is_drawn_is_near_what_is_counted() {
+fn drawn_estimate_is_near_the_exact_count() {
     let (table, original) = table(&[&[0], &[1], &[2], &[3]]);
     let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
     let labels: AHashMap<Option<&[u8]>, u32> =
@@ -79,7 +83,7 @@ fn what_is_drawn_is_near_what_is_counted() {
 }
 
 #[test]
-fn tables_of_other_rows_are_told() {
+fn members_table_of_other_rows_is_none() {
     let (mut table, original) = table(&[&[0, 1], &[2, 3]]);
     let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
     let mut other = cells(0);
@@ -88,8 +92,8 @@ fn tables_of_other_rows_are_told() {
     assert_eq!(members(&table, &original, AttrSet::one(Attr(3)), &Control::default()).expect("done"), None);
 }
 
-/// Of the columns of a table, the tuples of all attributes that each bucket might hold: of all combinations of a row per column those that
-/// agree.
+/// For each bucket, the tuples of all attributes that it might hold: the agreeing combinations of one row of each
+/// column.
 fn held(codes: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]]) -> BTreeSet<BTreeMap<u8, u32>> {
     let mut held: BTreeSet<BTreeMap<u8, u32>> = BTreeSet::from([BTreeMap::new()]);
     for column in columns {
@@ -144,10 +148,10 @@ proptest! {
         prop_assert_eq!(found.fake_qi.value as usize, known.len() - of_originals.len());
         prop_assert_eq!((found.rows[0] as usize, found.originals[0] as usize), (codes.len(), originals.len()));
 
-        // and the same, drawn
+ // the same by sampling
         for (shown, hidden, wanted) in [
             (present, AttrSet::EMPTY, all.len()),
-            (present.minus(protected), protected.intersection(repeated(&table)), known.len()),
+            (present.minus(protected), protected.intersection(table.repeated()), known.len()),
         ] {
             let labels: AHashMap<Option<&[u8]>, u32> =
                 table.parts[0].bucket.as_ref().unwrap().domain.iter().zip(0..).collect();
@@ -165,9 +169,9 @@ proptest! {
     }
 }
 
-/// A row of a part in another bucket is told by how many buckets match.
+/// The number of matching buckets reveals a row in another bucket.
 #[test]
-fn what_columns_share_keeps_tuples_apart() {
+fn members_shared_attribute_reduces_matches() {
     let rows: Vec<(u32, u32, u32, u32, usize)> = (0..8).map(|row| (row % 4, row % 2, 0, row / 4, 0)).collect();
     let (codes, _) = buckets(&rows);
     let original = rows_of(&codes);
@@ -176,7 +180,7 @@ fn what_columns_share_keeps_tuples_apart() {
         let found = members(&given(&codes, columns, &rows), &read, AttrSet::one(Attr(3)), &Control::default());
         found.unwrap().unwrap().fake_full.value
     };
-    // a tells b; where b stands in both columns, the joins are the rows
+    // a determines b; where both columns hold b, the joins are the rows
     assert_eq!((fakes(&[&[0, 1], &[1, 2, 3]]), fakes(&[&[0, 1], &[2, 3]])), (0.0, 0.0));
     assert_eq!((fakes(&[&[0], &[1, 2, 3]]), fakes(&[&[0, 1, 2], &[3]])), (8.0, 0.0));
 }

@@ -1,4 +1,4 @@
-//! Each check on the hospital example of versatile publishing.
+//! Each check on the hospital example of [Jin et al. 2010].
 
 #[cfg(test)]
 pub(super) mod bucketized;
@@ -26,7 +26,7 @@ pub(super) mod sliced;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fixture::{World, detail, failed, guardian, hospital, protection, rule};
+use fixture::{VerifierFixture, detail, failed, guardian, hospital, protection, rule};
 
 use super::contract::checks::{CheckName, Linkage, PosteriorSummary};
 use super::contract::evidence::{Evidence, VerifierError};
@@ -42,71 +42,70 @@ use crate::publication::{
     RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
 };
 
-fn guards(world: &mut World) -> &mut Vec<crate::publication::TableGuard> {
-    match &mut world.publication.tables[0].protection {
+fn guards(fixture: &mut VerifierFixture) -> &mut Vec<crate::publication::TableGuard> {
+    match &mut fixture.publication.tables[0].protection {
         TableProtection::Guarding(guards) => guards,
         _ => panic!("the first table is guarding"),
     }
 }
 
-/// What fails after a change of the hospital example.
-fn after(change: impl FnOnce(&mut World)) -> Vec<CheckName> {
-    let mut world = hospital();
-    change(&mut world);
-    failed(&world.audit())
+/// The failed checks after a change of the hospital example.
+fn after(change: impl FnOnce(&mut VerifierFixture)) -> Vec<CheckName> {
+    let mut fixture = hospital();
+    change(&mut fixture);
+    failed(&fixture.verify())
 }
 
 #[test]
-fn the_hospital_example_verifies() {
-    let world = hospital();
-    let audit = world.audit();
-    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
-    assert!(audit.verified());
-    assert_eq!(audit.linkage, Linkage::Checked);
-    // requirements are those of sequential releases
-    let checks: Vec<CheckName> =
-        CheckName::OF_VERIFIER.into_iter().filter(|check| *check != CheckName::Requirements).collect();
-    assert_eq!(audit.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
-    let t1 = &audit.tables[0];
+fn verify_hospital_example_passes() {
+    let fixture = hospital();
+    let report = fixture.verify();
+    assert_eq!(failed(&report), [], "{:?}", report.checks);
+    assert!(report.verified());
+    assert_eq!(report.linkage, Linkage::Checked);
+    // only sequential releases have requirements
+    let checks: Vec<CheckName> = CheckName::ALL.into_iter().filter(|check| *check != CheckName::Requirements).collect();
+    assert_eq!(report.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
+    let t1 = &report.tables[0];
     assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
     let posteriors = PosteriorSummary { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
     assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
-    let t2 = &audit.tables[1];
+    let t2 = &report.tables[1];
     assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
 }
 
 #[test]
-fn without_a_witness_the_whole_parts_are_compared() {
-    let mut world = hospital();
-    let audit = world.audit_with(true, false);
-    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 8));
-    let qi = world.files.get_mut("t1.qi.csv").expect("a part");
+fn verify_without_witness_compares_parts_as_a_whole() {
+    let mut fixture = hospital();
+    let report = fixture.audit_with(true, false);
+    assert_eq!((failed(&report), report.linkage, report.checks.len()), (vec![], Linkage::NotChecked, 8));
+    let qi = fixture.files.get_mut("t1.qi.csv").expect("a part");
     qi.rows[0].1[1] = Some("M".to_owned());
-    world.settle("t1.qi.csv", &[0, 2, 4]);
-    assert_eq!(failed(&world.audit_with(true, false)), [CheckName::Content]);
+    fixture.settle("t1.qi.csv", &[0, 2, 4]);
+    assert_eq!(failed(&fixture.audit_with(true, false)), [CheckName::Content]);
 }
 
 #[test]
-fn without_an_original_content_is_no_check() {
-    let mut world = hospital();
-    let audit = world.audit_with(false, false);
-    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 7));
-    assert_eq!(audit.tables, world.audit().tables);
-    // types are inferred: 9 comes before 10, and eligibility is that of the parts
-    world.submitted[2].guarantee = Guarantee::LDiversity { l: 4 };
-    world.publication.rules[2].guarantee = Guarantee::LDiversity { l: 4 };
-    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Guards]);
+fn verify_without_original_omits_content() {
+    let mut fixture = hospital();
+    let report = fixture.audit_with(false, false);
+    assert_eq!((failed(&report), report.linkage, report.checks.len()), (vec![], Linkage::NotChecked, 7));
+    assert_eq!(report.tables, fixture.verify().tables);
+    // inferred types order 9 before 10, and the parts decide eligibility
+    fixture.submitted[2].guarantee = Guarantee::LDiversity { l: 4 };
+    fixture.publication.rules[2].guarantee = Guarantee::LDiversity { l: 4 };
+    assert_eq!(failed(&fixture.audit_with(false, false)), [CheckName::Gnf, CheckName::Guards]);
     let alone = rule(0, &[], 4, 3);
-    let mut world = hospital();
-    world.hold(alone, EnforcedBy::Unreachable);
-    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf]);
-    assert_eq!(failed(&world.audit()), [CheckName::Gnf]);
+    let mut fixture = hospital();
+    fixture.hold(alone, EnforcedBy::Unreachable);
+    assert_eq!(failed(&fixture.audit_with(false, false)), [CheckName::Gnf]);
+    assert_eq!(failed(&fixture.verify()), [CheckName::Gnf]);
 }
 
 #[test]
-fn only_what_is_claimed_and_accounted_is_published() {
+fn columns_unclaimed_or_unaccounted_fails() {
     assert_eq!(after(|w| w.accounted = w.accounted.without(Attr(1))), [CheckName::Columns]);
-    // exact values that are said to be intervals are none, and a plain table has none
+    // exact values are no intervals, and a plain table has no intervals
     assert_eq!(
         after(|w| w.publication.tables[1].parts[0].columns[0].cells = CellContent::Interval),
         [CheckName::Content, CheckName::Dictionary, CheckName::Guards]
@@ -125,7 +124,7 @@ fn only_what_is_claimed_and_accounted_is_published() {
 }
 
 #[test]
-fn order_is_by_value_and_labels_are_canonical() {
+fn order_by_text_or_with_odd_labels_fails() {
     let relabel = |from: &'static str, to: &'static str| {
         after(move |w| {
             for file in ["t1.qi.csv", "t1.sa.csv"] {
@@ -141,35 +140,35 @@ fn order_is_by_value_and_labels_are_canonical() {
     assert!(relabel("3", "4000000000").contains(&CheckName::Order));
     let swapped = after(|w| w.files.get_mut("t2.rows.csv").expect("a part").rows.swap(0, 5));
     assert_eq!(swapped, [CheckName::Order]);
-    // the order of numbers is not that of their digits
-    let mut world = World::new(&["n"], [9, 10, 100].map(|n| vec![Some(n.to_string())]).to_vec());
-    world.plain(&[0]);
-    assert_eq!(failed(&world.audit()), []);
-    assert_eq!(failed(&world.audit_with(false, false)), []);
-    world.files.get_mut("t1.rows.csv").expect("a part").rows.rotate_right(2);
-    assert_eq!(failed(&world.audit()), [CheckName::Order]);
-    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Order]);
+    // the order of numbers differs from that of their digits
+    let mut fixture = VerifierFixture::new(&["n"], [9, 10, 100].map(|n| vec![Some(n.to_string())]).to_vec());
+    fixture.plain(&[0]);
+    assert_eq!(failed(&fixture.verify()), []);
+    assert_eq!(failed(&fixture.audit_with(false, false)), []);
+    fixture.files.get_mut("t1.rows.csv").expect("a part").rows.rotate_right(2);
+    assert_eq!(failed(&fixture.verify()), [CheckName::Order]);
+    assert_eq!(failed(&fixture.audit_with(false, false)), [CheckName::Order]);
 }
 
 #[test]
-fn a_missing_value_is_no_empty_string() {
+fn dictionary_empty_string_for_missing_value_fails() {
     let cells = [None, Some(""), Some("NULL"), Some("a,\"b\"\n")];
     let rows: Vec<_> = cells.iter().map(|cell| vec![cell.map(str::to_owned), Some("x".to_owned())]).collect();
-    let mut world = World::new(&["a", "b"], rows);
-    world.plain(&[0]);
-    world.plain(&[0, 1]);
-    assert_eq!(failed(&world.audit()), []);
-    assert_eq!(failed(&world.audit_with(false, false)), []);
-    // a marker that is a value cannot be told from it
-    world.publication.tables[0].parts[0].null = Some("NULL".to_owned());
-    assert_eq!(failed(&world.audit()), [CheckName::Dictionary]);
+    let mut fixture = VerifierFixture::new(&["a", "b"], rows);
+    fixture.plain(&[0]);
+    fixture.plain(&[0, 1]);
+    assert_eq!(failed(&fixture.verify()), []);
+    assert_eq!(failed(&fixture.audit_with(false, false)), []);
+    // a marker that is also a value is ambiguous
+    fixture.publication.tables[0].parts[0].null = Some("NULL".to_owned());
+    assert_eq!(failed(&fixture.verify()), [CheckName::Dictionary]);
     // without a marker the line is empty
-    world.publication.tables[0].parts[0].null = None;
-    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+    fixture.publication.tables[0].parts[0].null = None;
+    assert!(failed(&fixture.verify()).contains(&CheckName::Columns));
 }
 
 #[test]
-fn seals_need_their_shape() {
+fn guards_without_their_shape_fail() {
     use CheckName::{Gnf, Guarantee as Kept, Guards};
     assert_eq!(after(|w| w.publication.tables[0].protection = TableProtection::Plain), [Gnf, Guards]);
     assert_eq!(after(|w| w.publication.tables[0].protection = TableProtection::Exclusive), [Gnf, Guards]);
@@ -188,7 +187,7 @@ fn seals_need_their_shape() {
 }
 
 #[test]
-fn every_submitted_rule_is_held_and_listed() {
+fn gnf_submitted_rule_unlisted_or_violated_fails() {
     let gnf = [CheckName::Gnf];
     assert_eq!(after(|w| w.publication.rules.truncate(2)), gnf);
     assert_eq!(after(|w| w.submitted.truncate(2)), gnf);
@@ -207,18 +206,18 @@ fn every_submitted_rule_is_held_and_listed() {
         after(|w| w.publication.rules[0].enforced_by = EnforcedBy::Table(TableName::at(0))),
         [CheckName::Gnf, CheckName::Guards]
     );
-    // age and icd9 stand side by side
-    let mut world = hospital();
-    world.hold(rule(3, &[1], 5, 2), EnforcedBy::Unreachable);
-    assert_eq!(failed(&world.audit()), gnf);
+    // one part holds age and icd9
+    let mut fixture = hospital();
+    fixture.hold(rule(3, &[1], 5, 2), EnforcedBy::Unreachable);
+    assert_eq!(failed(&fixture.verify()), gnf);
     assert_eq!(
-        detail(&world.audit(), CheckName::Gnf),
+        detail(&fixture.verify(), CheckName::Gnf),
         "rule /method/rules/3: \"age\" reach \"icd9\" and no table guards it"
     );
 }
 
 #[test]
-fn implied_and_derived_rules_say_why() {
+fn gnf_implied_rule_without_its_reason_fails() {
     let imply = |known: &'static [u8], by: &'static str, l| {
         after(move |w| {
             let rule = rule(3, known, 3, l);
@@ -232,7 +231,7 @@ fn implied_and_derived_rules_say_why() {
     assert_eq!(imply(&[0], "/method/rules/2", 2), []);
     assert_eq!(imply(&[0], "/method/rules/1", 2), [CheckName::Gnf]);
     assert_eq!(imply(&[0, 2], "/method/rules/2", 2), [CheckName::Gnf]);
-    // hospital determines race: whoever knows age and icd9 must not learn the hospital either
+    // hospital determines race: an adversary who knows age and icd9 must not infer the hospital either
     let derive = |determinant: &'static [u8], known: &'static [u8], sensitive| {
         after(move |w| {
             w.dependencies.push((determinant.iter().map(|&a| Attr(a)).collect(), AttrSet::one(Attr(4))));
@@ -245,24 +244,24 @@ fn implied_and_derived_rules_say_why() {
     assert_eq!(derive(&[0], &[1, 5], 0), []);
     assert_eq!(derive(&[1, 0], &[1, 5], 0), [], "age is known");
     assert_eq!(derive(&[0], &[1], 0), [CheckName::Gnf], "it follows for age and icd9 together");
-    assert_eq!(derive(&[0], &[1, 5], 2), [CheckName::Gnf], "gender tells nothing");
-    assert_eq!(derive(&[5], &[1, 5], 0), [CheckName::Gnf], "icd9 tells race");
+    assert_eq!(derive(&[0], &[1, 5], 2), [CheckName::Gnf], "gender determines nothing");
+    assert_eq!(derive(&[5], &[1, 5], 0), [CheckName::Gnf], "icd9 determines race");
 }
 
 #[test]
-fn what_follows_from_a_dependency_is_asked_for_unlisted_too() {
+fn gnf_unlisted_consequence_of_dependency_is_checked() {
     let with = |determinant: u8, dependent: u8| {
         after(move |w| w.dependencies.push((AttrSet::one(Attr(determinant)), AttrSet::one(Attr(dependent)))))
     };
     assert_eq!(with(0, 4), []);
-    // gender and icd9 must not tell the zip code, and so not the hospital, which stands beside gender
+    // gender and icd9 must not reveal the zip code, and so not the hospital, which shares a part with gender
     assert_eq!(with(0, 3), [CheckName::Gnf]);
-    // an attribute that is not published tells nobody
+    // an attribute without a table reveals nothing
     assert_eq!(with(9, 3), []);
 }
 
 #[test]
-fn a_combination_is_held_by_any_of_its_attributes() {
+fn gnf_combination_holds_by_any_of_its_attributes() {
     let combine = |attrs: &'static [u8], enforced_by: EnforcedBy| {
         after(move |w| {
             let mut rule = rule(3, &[2], 3, 2);
@@ -277,56 +276,56 @@ fn a_combination_is_held_by_any_of_its_attributes() {
 }
 
 #[test]
-fn a_cancelled_or_unreadable_audit_has_no_answer() {
-    let world = hospital();
-    let parts = world.bytes();
+fn verify_cancelled_or_unreadable_is_an_error() {
+    let fixture = hospital();
+    let parts = fixture.bytes();
     let control = Control::default();
     let evidence = |parts| Evidence {
-        publication: &world.publication,
-        submitted: &world.submitted,
+        publication: &fixture.publication,
+        submitted: &fixture.submitted,
         dependencies: &[],
         parts,
         original: None,
         witness: None,
-        names: &world.names,
+        names: &fixture.names,
         kinds: &[],
-        accounted: world.accounted,
+        accounted: fixture.accounted,
         excludable: &[],
         taxonomies: &[],
-        beside: None,
+        earlier_releases: None,
         thresholds: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
     assert!(matches!(verify(&evidence(&parts), &control), Err(VerifierError::Cancelled(_))));
-    let mut without = world.bytes();
+    let mut without = fixture.bytes();
     without.0.remove("t1.sa.csv");
     assert!(matches!(verify(&evidence(&without), &Control::default()), Err(VerifierError::Io(_))));
 }
 
 #[test]
-fn bytes_that_are_no_part_fail_every_check_of_rows() {
+fn verify_malformed_part_fails_every_check_of_rows() {
     for text in ["", "age\n37\n", "age,icd9\n\"37,HIV\n", "age,icd9\n37\n", "age,icd9\n\n"] {
-        let world = hospital();
-        let mut parts = world.bytes();
+        let fixture = hospital();
+        let mut parts = fixture.bytes();
         parts.0.insert("t2.rows.csv".to_owned(), text.as_bytes().to_vec());
         let evidence = Evidence {
-            publication: &world.publication,
-            submitted: &world.submitted,
+            publication: &fixture.publication,
+            submitted: &fixture.submitted,
             dependencies: &[],
             parts: &parts,
             original: None,
             witness: None,
-            names: &world.names,
+            names: &fixture.names,
             kinds: &[],
-            accounted: world.accounted,
+            accounted: fixture.accounted,
             excludable: &[],
             taxonomies: &[],
-            beside: None,
+            earlier_releases: None,
             thresholds: &[],
         };
-        let audit = verify(&evidence, &Control::default()).expect("an answer");
-        let failed = failed(&audit);
+        let report = verify(&evidence, &Control::default()).expect("an answer");
+        let failed = failed(&report);
         for check in [CheckName::Columns, CheckName::Order, CheckName::Dictionary] {
             assert!(failed.contains(&check), "{text:?} {failed:?}");
         }
@@ -334,27 +333,27 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
 }
 
 #[test]
-fn two_sensitive_attributes_in_one_table_have_a_seal_each() {
+fn guards_two_sensitive_attributes_have_one_each() {
     let rows = (0..48_u32).map(|row| [row % 5, row % 4, row % 3].map(|value| Some(value.to_string())).to_vec());
-    let mut world = World::new(&["q", "s", "t"], rows.collect());
-    // twelve rows in a row hold every pair of values once
+    let mut fixture = VerifierFixture::new(&["q", "s", "t"], rows.collect());
+    // twelve consecutive rows have every pair of values once
     let labels = (0..48_u32).map(|row| [3, 1, 4, 2][row as usize / 12]).collect();
-    world.together(&[0], [1, 2], 3, labels);
-    world.hold(rule(0, &[0], 1, 3), guardian("t1", &[0]));
-    world.hold(rule(1, &[0], 2, 3), guardian("t1", &[0]));
-    let audit = world.audit();
-    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
-    let posteriors = &audit.tables[0].posteriors;
+    fixture.together(&[0], [1, 2], 3, labels);
+    fixture.hold(rule(0, &[0], 1, 3), guardian("t1", &[0]));
+    fixture.hold(rule(1, &[0], 2, 3), guardian("t1", &[0]));
+    let report = fixture.verify();
+    assert_eq!(failed(&report), [], "{:?}", report.checks);
+    let posteriors = &report.tables[0].posteriors;
     assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
-    // knowing one of them is no part of the other's guard
-    world.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
-    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Guards]);
-    world.publication.tables[0].parts[2].name = "sa1".to_owned();
-    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+    // a guard does not take the other sensitive attribute as known
+    fixture.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+    assert_eq!(failed(&fixture.verify()), [CheckName::Gnf, CheckName::Guards]);
+    fixture.publication.tables[0].parts[2].name = "sa1".to_owned();
+    assert!(failed(&fixture.verify()).contains(&CheckName::Columns));
 }
 
 #[test]
-fn large_domains_and_many_rows_are_read_in_strides() {
+fn verify_large_domains_reads_rows_in_strides() {
     let count = 2 * Control::STRIDE + 5;
     let rows: Vec<_> = (0..count)
         .map(|row| {
@@ -366,21 +365,21 @@ fn large_domains_and_many_rows_are_read_in_strides() {
             ]
         })
         .collect();
-    let mut world = World::new(&["n", "v", "w"], rows);
-    world.plain(&[0, 1, 2]);
+    let mut fixture = VerifierFixture::new(&["n", "v", "w"], rows);
+    fixture.plain(&[0, 1, 2]);
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let audit = world.audit_with(original, witness);
-        assert_eq!(failed(&audit), [], "{:?}", audit.checks);
-        assert_eq!(audit.tables[0].rows, count as u64);
+        let report = fixture.audit_with(original, witness);
+        assert_eq!(failed(&report), [], "{:?}", report.checks);
+        assert_eq!(report.tables[0].rows, count as u64);
     }
-    world.files.get_mut("t1.rows.csv").expect("a part").rows.swap(Control::STRIDE - 1, Control::STRIDE);
-    assert_eq!(failed(&world.audit()), [CheckName::Order]);
-    assert_eq!(detail(&world.audit(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
+    fixture.files.get_mut("t1.rows.csv").expect("a part").rows.swap(Control::STRIDE - 1, Control::STRIDE);
+    assert_eq!(failed(&fixture.verify()), [CheckName::Order]);
+    assert_eq!(detail(&fixture.verify(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
     let control = Control::default();
     control.begin(crate::control::Phase::Verify, count as u64).expect("not cancelled");
-    let (parts, names) = (world.bytes(), &world.names);
+    let (parts, names) = (fixture.bytes(), &fixture.names);
     let evidence = Evidence {
-        publication: &world.publication,
+        publication: &fixture.publication,
         submitted: &[],
         dependencies: &[],
         parts: &parts,
@@ -388,10 +387,10 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         witness: None,
         names,
         kinds: &[],
-        accounted: world.accounted,
+        accounted: fixture.accounted,
         excludable: &[],
         taxonomies: &[],
-        beside: None,
+        earlier_releases: None,
         thresholds: &[],
     };
     assert!(verify(&evidence, &control).is_ok());
@@ -399,40 +398,42 @@ fn large_domains_and_many_rows_are_read_in_strides() {
 }
 
 #[test]
-fn a_tuple_of_many_attributes_is_compared_whole() {
+fn content_tuple_of_many_attributes_compares_all_cells() {
     let names: Vec<String> = (0..20).map(|i| format!("a{i}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let rows: Vec<Vec<_>> =
         (0..400_usize).map(|row| (0..20).map(|c| Some((row * (c + 3) % 331).to_string())).collect()).collect();
     let attrs: Vec<u8> = (0..20).collect();
-    let mut world = World::new(&names, rows);
-    world.plain(&attrs);
-    assert_eq!(failed(&world.audit()), []);
-    // the last cells of two rows change places
-    let rows = &mut world.files.get_mut("t1.rows.csv").expect("a part").rows;
+    let mut fixture = VerifierFixture::new(&names, rows);
+    fixture.plain(&attrs);
+    assert_eq!(failed(&fixture.verify()), []);
+    // the last cells of two rows swap places
+    let rows = &mut fixture.files.get_mut("t1.rows.csv").expect("a part").rows;
     let (last, other) = (rows[0].1[19].clone(), rows[399].1[19].clone());
     assert_ne!(last, other);
     (rows[0].1[19], rows[399].1[19]) = (other, last);
-    world.settle("t1.rows.csv", &attrs);
-    assert_eq!(failed(&world.audit()), [CheckName::Content]);
+    fixture.settle("t1.rows.csv", &attrs);
+    assert_eq!(failed(&fixture.verify()), [CheckName::Content]);
 }
 
-/// Two buckets of three rows: whoever rules a value out is left with two others, or with one.
+/// Two buckets of three rows: an insider is left with two values, or with one.
 #[test]
-fn what_can_be_ruled_out_is_ruled_out() {
+fn guarantee_excluded_values_strengthen_the_adversary() {
     let cell = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let world = |sensitive: [&str; 6], guarantee: Guarantee, values: &[Option<&str>]| {
+    let fixture = |sensitive: [&str; 6], guarantee: Guarantee, values: &[Option<&str>]| {
         let rows =
             sensitive.iter().enumerate().map(|(row, value)| vec![Some(format!("p{row}")), cell(value)]).collect();
-        let mut world = World::new(&["p", "s"], rows);
-        world.guarding(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
-        let TableProtection::Guarding(guards) = &mut world.publication.tables[0].protection else { panic!("no guard") };
+        let mut fixture = VerifierFixture::new(&["p", "s"], rows);
+        fixture.guarding(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
+        let TableProtection::Guarding(guards) = &mut fixture.publication.tables[0].protection else {
+            panic!("no guard")
+        };
         guards[0].guarantees = vec![guarantee];
         let asked = SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) };
-        world.hold(asked, guardian("t1", &[0]));
+        fixture.hold(asked, guardian("t1", &[0]));
         let values = values.iter().map(|value| value.map(str::to_owned)).collect();
-        world.excludable.push(ExcludedValues { attribute: Attr(1), values });
-        world
+        fixture.excludable.push(ExcludedValues { attribute: Attr(1), values });
+        fixture
     };
     let two = Ratio::new(2, 1).expect("a number");
     let (half, t) = (Ratio::new(1, 2).expect("a share"), Ratio::new(9, 10).expect("a distance"));
@@ -445,37 +446,37 @@ fn what_can_be_ruled_out_is_ruled_out() {
     ] {
         for original in [true, false] {
             let fails = |sensitive, values: &[Option<&str>]| {
-                failed(&world(sensitive, guarantee, values).audit_with(original, original))
+                failed(&fixture(sensitive, guarantee, values).audit_with(original, original))
             };
             assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[Some("none")]), [], "{guarantee:?}");
             assert_eq!(fails(["", "a", "b", "", "a", "c"], &[None]), [], "{guarantee:?}");
             assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[]), [], "{guarantee:?}");
-            // one is left of the second bucket; two of the three rows are ruled out in it
+            // one row of the second bucket remains; two of three have excluded values
             let uneven = ["none", "a", "b", "none", "", "c"];
             assert_eq!(fails(uneven, &[Some("none"), None]), [CheckName::Guarantee], "{guarantee:?}");
-            // too many of one value that can be ruled out
+            // one excluded value is too frequent
             let crowded = ["d", "a", "b", "none", "none", "c"];
             assert!(fails(crowded, &[Some("none")]).contains(&CheckName::Guarantee), "{guarantee:?}");
         }
     }
     let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
-    assert_eq!(failed(&world(["none", "a", "b", "none", "a", "c"], close, &[]).audit()), []);
-    let failed = failed(&world(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).audit());
+    assert_eq!(failed(&fixture(["none", "a", "b", "none", "a", "c"], close, &[]).verify()), []);
+    let failed = failed(&fixture(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).verify());
     assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
 }
 
 /// Office workers and field workers, in buckets of two.
-fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> World {
+fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> VerifierFixture {
     let jobs = ["banker", "clerk", "driver", "engineer"];
     let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
-    let mut world = World::new(&["p", "s"], rows);
-    world.guarding(&[0], 1, 2, labels);
+    let mut fixture = VerifierFixture::new(&["p", "s"], rows);
+    fixture.guarding(&[0], 1, 2, labels);
     let guarantee =
         Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: ValueDistance::Hierarchical };
-    guards(&mut world)[0].guarantees = vec![guarantee];
-    world.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
-    world.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
-    world
+    guards(&mut fixture)[0].guarantees = vec![guarantee];
+    fixture.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
+    fixture.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
+    fixture
 }
 
 fn branches(of: [&[&str]; 2]) -> Taxonomy {
@@ -490,18 +491,18 @@ fn branches(of: [&[&str]; 2]) -> Taxonomy {
 }
 
 #[test]
-fn distances_go_by_the_stated_taxonomy() {
+fn guarantee_hierarchical_distance_uses_declared_taxonomy() {
     let tree = || Some(branches([&["clerk", "banker", "baker"], &["driver", "engineer"]]));
     let across = || vec![1, 2, 1, 2, 3, 4, 3, 4];
     for (original, witness) in [(true, true), (true, false), (false, false)] {
         let fails = |labels, tree| failed(&workers(labels, tree).audit_with(original, witness));
-        // one of each branch: a quarter goes one step in each, of two steps
+        // one of each branch: a quarter moves one step in each, of two steps
         assert_eq!(fails(across(), tree()), []);
-        let world = workers(across(), tree()).audit_with(original, witness);
-        assert_eq!(world.tables[0].measures[&0], super::definition::measure::BucketMeasure::Distance(0.25));
-        // two of one branch: half goes through the root
+        let fixture = workers(across(), tree()).audit_with(original, witness);
+        assert_eq!(fixture.tables[0].measures[&0], super::definition::measure::BucketMeasure::Distance(0.25));
+        // two of one branch: half moves through the root
         assert_eq!(fails(vec![1, 1, 2, 2, 3, 3, 4, 4], tree()), [CheckName::Guarantee]);
-        // the same buckets under other trees, or none
+        // the same buckets under other taxonomies, or none
         let crossed = branches([&["banker", "driver"], &["clerk", "engineer"]]);
         assert_eq!(fails(across(), Some(crossed)), [CheckName::Guarantee]);
         let hole = branches([&["banker", "clerk"], &["driver"]]);
@@ -510,16 +511,16 @@ fn distances_go_by_the_stated_taxonomy() {
             assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
         }
     }
-    // a guard by another ground promises nothing of this one
-    let mut world = workers(across(), tree());
+    // a guard with another distance does not imply this one
+    let mut fixture = workers(across(), tree());
     let t = Ratio::new(1, 4).expect("a distance");
-    guards(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
-    assert!(failed(&world.audit()).contains(&CheckName::Guards));
+    guards(&mut fixture)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
+    assert!(failed(&fixture.verify()).contains(&CheckName::Guards));
 }
 
 proptest::proptest! {
-    /// What goes up each edge of a tree is what carrying costs: the fast form of `privacy`, which a test there holds against least
-    /// costs, bounds by the very same number.
+    /// The mass over each edge of the tree equals the transport cost: `privacy` computes the same bound by a faster
+    /// formula, which its tests compare with minimal costs.
     #[test]
     fn both_forms_of_the_distance_are_one(
         parents in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 2..12),
@@ -539,8 +540,8 @@ proptest::proptest! {
         let bucket = (0..).zip(&counts[..leaves.len()]).map(|(code, (count, _))| (code, *count));
         let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
         proptest::prop_assume!(!bucket.is_empty());
-        let ways = TaxonomyPaths::new(&tree, None, domain.iter()).map(Arc::new);
-        let shares = BucketShares::new(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
+        let paths = TaxonomyPaths::new(&tree, None, domain.iter()).map(Arc::new);
+        let shares = BucketShares::new(&bucket, &overall, &DeclaredValues { paths, ..DeclaredValues::default() });
         let (work, unit) = shares.distance(ValueDistance::Hierarchical).expect("a distance");
         let annotations = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
         let population = Population::new(overall).on(annotations);

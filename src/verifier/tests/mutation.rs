@@ -1,10 +1,9 @@
-//! A correct publication of a random table, and one fault after the other planted in it: each must be caught, and by the
-//! check that is about it.
+//! Faults planted in a correct publication of a random table: the check about each fault catches it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::fixture::{Cell, World, failed, guardian, rule};
+use super::fixture::{Cell, VerifierFixture, failed, guardian, rule};
 use crate::microdata::Attr;
 use crate::publication::{EnforcedBy, ExcludedValues, Guarantee, TableName, TableProtection};
 use crate::verifier::contract::checks::CheckName;
@@ -14,7 +13,7 @@ use crate::verifier::contract::checks::CheckName::{
 
 const ROWS: usize = 60;
 
-/// A generator of its own (SplitMix64): the tests of this room use nothing of the rest of the house.
+/// A generator of its own (SplitMix64), so that the tests share no code with the publisher.
 struct Seeded(u64);
 
 impl Seeded {
@@ -33,7 +32,9 @@ impl Seeded {
     }
 }
 
-/// Buckets of two different values each, the two most frequent first; labels are shuffled. Empty when that leaves rows over.
+/// Buckets of two different values each, the two most frequent first, with shuffled labels.
+///
+/// Empty when rows remain.
 fn pairs(random: &mut Seeded, values: &[Cell]) -> Vec<u32> {
     let mut rows: Vec<usize> = (0..values.len()).collect();
     random.shuffle(&mut rows);
@@ -53,9 +54,8 @@ fn pairs(random: &mut Seeded, values: &[Cell]) -> Vec<u32> {
     labels
 }
 
-/// Attributes 0 to 4 and the sensitive ones 3 and 4: `t1` = 0, 1 | 3, `t2` = 2 | 4 and the plain `t3` = 5, which misses some.
-/// Sixty rows, buckets of two.
-fn world(seed: u64) -> World {
+/// Sixty rows in buckets of two: `t1` = 0, 1 | 3, `t2` = 2 | 4, and the plain `t3` = 5, which has missing values.
+fn fixture(seed: u64) -> VerifierFixture {
     let mut random = Seeded(seed);
     loop {
         let rows: Vec<Vec<Cell>> = (0..ROWS)
@@ -75,171 +75,172 @@ fn world(seed: u64) -> World {
         if first.is_empty() || second.is_empty() {
             continue;
         }
-        let mut world = World::new(&["a", "b", "c", "s", "t", "o"], rows);
-        world.guarding(&[0, 1], 3, 2, first);
-        world.guarding(&[2], 4, 2, second);
-        world.plain(&[5]);
-        world.plain(&[2, 5]);
-        world.hold(rule(0, &[0, 1], 3, 2), guardian("t1", &[0, 1]));
-        world.hold(rule(1, &[0, 2], 4, 2), guardian("t2", &[2]));
-        world.hold(rule(2, &[2, 5], 3, 2), EnforcedBy::Unreachable);
-        return world;
+        let mut fixture = VerifierFixture::new(&["a", "b", "c", "s", "t", "o"], rows);
+        fixture.guarding(&[0, 1], 3, 2, first);
+        fixture.guarding(&[2], 4, 2, second);
+        fixture.plain(&[5]);
+        fixture.plain(&[2, 5]);
+        fixture.hold(rule(0, &[0, 1], 3, 2), guardian("t1", &[0, 1]));
+        fixture.hold(rule(1, &[0, 2], 4, 2), guardian("t2", &[2]));
+        fixture.hold(rule(2, &[2, 5], 3, 2), EnforcedBy::Unreachable);
+        return fixture;
     }
 }
 
-fn shift(world: &mut World, file: &str, attrs: &[u8]) {
+fn shift(fixture: &mut VerifierFixture, file: &str, attrs: &[u8]) {
     let buckets = ROWS as u32 / 2;
-    for row in &mut world.files.get_mut(file).expect("a part").rows {
+    for row in &mut fixture.files.get_mut(file).expect("a part").rows {
         let label: u32 = row.0.parse().expect("a label");
         row.0 = (label % buckets + 1).to_string();
     }
-    world.settle(file, attrs);
+    fixture.settle(file, attrs);
 }
 
 /// Moves the first row of a part to the last bucket.
-fn move_row(world: &mut World, file: &str, attrs: &[u8]) {
-    world.files.get_mut(file).expect("a part").rows[0].0 = (ROWS / 2).to_string();
-    world.settle(file, attrs);
+fn move_row(fixture: &mut VerifierFixture, file: &str, attrs: &[u8]) {
+    fixture.files.get_mut(file).expect("a part").rows[0].0 = (ROWS / 2).to_string();
+    fixture.settle(file, attrs);
 }
 
-/// Publishes the buckets of a table anew, in parts and witness, under labels that `name` gives.
-fn relabel(world: &mut World, table: usize, name: impl Fn(u32) -> u32) {
+/// Relabels the buckets of a table by `name`, in parts and witness.
+fn relabel(fixture: &mut VerifierFixture, table: usize, name: impl Fn(u32) -> u32) {
     let parts: [(&str, &[u8]); 2] = if table == 0 {
         [("t1.qi.csv", &[0, 1]), ("t1.sa.csv", &[3])]
     } else {
         [("t2.qi.csv", &[2]), ("t2.sa.csv", &[4])]
     };
-    world.witness[table].as_mut().expect("buckets").iter_mut().for_each(|label| *label = name(*label));
+    fixture.witness[table].as_mut().expect("buckets").iter_mut().for_each(|label| *label = name(*label));
     for (file, attrs) in parts {
-        for row in &mut world.files.get_mut(file).expect("a part").rows {
+        for row in &mut fixture.files.get_mut(file).expect("a part").rows {
             row.0 = name(row.0.parse().expect("a label")).to_string();
         }
-        world.settle(file, attrs);
+        fixture.settle(file, attrs);
     }
 }
 
-/// Swaps the sensitive values of two buckets that do not hold the same ones.
-fn swap_buckets(world: &mut World) {
-    let rows = &mut world.files.get_mut("t1.sa.csv").expect("a part").rows;
+/// Swaps the sensitive values of two buckets with different values.
+fn swap_buckets(fixture: &mut VerifierFixture) {
+    let rows = &mut fixture.files.get_mut("t1.sa.csv").expect("a part").rows;
     let differs = |rows: &[(String, Vec<Cell>)], b: usize| rows[2 * b].1 != rows[0].1 || rows[2 * b + 1].1 != rows[1].1;
     let other = (1..ROWS / 2).find(|&b| differs(rows, b)).expect("another bucket");
     for place in 0..2 {
         let first = rows[place].1.clone();
         rows[place].1 = std::mem::replace(&mut rows[2 * other + place].1, first);
     }
-    world.settle("t1.sa.csv", &[3]);
+    fixture.settle("t1.sa.csv", &[3]);
 }
 
-/// Publishes a further column, cell by cell that of the row behind it, in the first part of `t1`.
-fn raw_column(world: &mut World) {
-    let column = world.published(2);
-    world.publication.tables[0].parts[0].columns.push(column);
-    tie_column(world);
+/// Publishes an additional column in the first part of `t1`, with the cells of the rows.
+fn raw_column(fixture: &mut VerifierFixture) {
+    let column = fixture.published(2);
+    fixture.publication.tables[0].parts[0].columns.push(column);
+    tie_column(fixture);
 }
 
 /// The same in the bytes alone.
-fn tie_column(world: &mut World) {
-    let labels = world.witness[0].clone().expect("buckets");
-    let grid = world.files.get_mut("t1.qi.csv").expect("a part");
+fn tie_column(fixture: &mut VerifierFixture) {
+    let labels = fixture.witness[0].clone().expect("buckets");
+    let grid = fixture.files.get_mut("t1.qi.csv").expect("a part");
     grid.header.push("c".to_owned());
-    grid.rows = labels.iter().zip(&world.original).map(|(label, row)| (label.to_string(), row[..3].to_vec())).collect();
-    world.settle("t1.qi.csv", &[0, 1, 2]);
+    grid.rows =
+        labels.iter().zip(&fixture.original).map(|(label, row)| (label.to_string(), row[..3].to_vec())).collect();
+    fixture.settle("t1.qi.csv", &[0, 1, 2]);
 }
 
-fn rows_follow_labels(world: &mut World) {
+fn rows_follow_labels(fixture: &mut VerifierFixture) {
     let mut names: Vec<u32> = Vec::new();
-    for &label in world.witness[0].as_ref().expect("buckets") {
+    for &label in fixture.witness[0].as_ref().expect("buckets") {
         if !names.contains(&label) {
             names.push(label);
         }
     }
-    relabel(world, 0, |label| names.iter().position(|&name| name == label).expect("a label") as u32 + 1);
+    relabel(fixture, 0, |label| names.iter().position(|&name| name == label).expect("a label") as u32 + 1);
 }
 
-fn share_labels(world: &mut World) {
-    // both tables by the buckets of the first; the second then happens to be wrong as well, which another check sees
-    let labels = world.witness[0].clone().expect("buckets");
+fn share_labels(fixture: &mut VerifierFixture) {
+    // both tables have the buckets of the first; the second is then wrong too, which another check finds
+    let labels = fixture.witness[0].clone().expect("buckets");
     for (file, attr) in [("t2.qi.csv", 2), ("t2.sa.csv", 4)] {
-        let rows = labels.iter().zip(&world.original);
+        let rows = labels.iter().zip(&fixture.original);
         let rows = rows.map(|(label, row)| (label.to_string(), vec![row[attr as usize].clone()])).collect();
-        world.files.get_mut(file).expect("a part").rows = rows;
-        world.settle(file, &[attr]);
+        fixture.files.get_mut(file).expect("a part").rows = rows;
+        fixture.settle(file, &[attr]);
     }
-    world.witness[1] = Some(labels);
+    fixture.witness[1] = Some(labels);
 }
 
-fn drop_row(world: &mut World) {
-    world.files.get_mut("t4.rows.csv").expect("a part").rows.remove(3);
-    world.publication.tables[3].parts[0].len -= 1;
+fn drop_row(fixture: &mut VerifierFixture) {
+    fixture.files.get_mut("t4.rows.csv").expect("a part").rows.remove(3);
+    fixture.publication.tables[3].parts[0].len -= 1;
 }
 
-fn double_row(world: &mut World) {
-    let rows = &mut world.files.get_mut("t4.rows.csv").expect("a part").rows;
+fn double_row(fixture: &mut VerifierFixture) {
+    let rows = &mut fixture.files.get_mut("t4.rows.csv").expect("a part").rows;
     let again = rows[3].clone();
     rows.insert(3, again);
-    world.publication.tables[3].parts[0].len += 1;
+    fixture.publication.tables[3].parts[0].len += 1;
 }
 
 /// One row twice and another not at all: the length is right.
-fn replace_row(world: &mut World) {
-    let rows = &mut world.files.get_mut("t4.rows.csv").expect("a part").rows;
+fn replace_row(fixture: &mut VerifierFixture) {
+    let rows = &mut fixture.files.get_mut("t4.rows.csv").expect("a part").rows;
     let place = (1..ROWS).find(|&row| rows[row].1 != rows[row - 1].1).expect("another row");
     rows[place] = rows[place - 1].clone();
 }
 
-fn gap(world: &mut World) {
-    // no bucket 7, and one label more
-    relabel(world, 0, |label| if label >= 7 { label + 1 } else { label });
+fn gap(fixture: &mut VerifierFixture) {
+    // no bucket 7, and an additional label
+    relabel(fixture, 0, |label| if label >= 7 { label + 1 } else { label });
 }
 
-fn merge_labels(world: &mut World) {
-    relabel(world, 0, |label| if label == 8 { 7 } else { label });
+fn merge_labels(fixture: &mut VerifierFixture) {
+    relabel(fixture, 0, |label| if label == 8 { 7 } else { label });
 }
 
-fn publish_raw(world: &mut World) {
-    let column = world.published(3);
-    world.publication.tables[3].parts[0].columns.insert(1, column);
-    let rows = world.original.iter().map(|row| (String::new(), vec![row[2].clone(), row[3].clone(), row[5].clone()]));
+fn publish_raw(fixture: &mut VerifierFixture) {
+    let column = fixture.published(3);
+    fixture.publication.tables[3].parts[0].columns.insert(1, column);
+    let rows = fixture.original.iter().map(|row| (String::new(), vec![row[2].clone(), row[3].clone(), row[5].clone()]));
     let rows = rows.collect();
-    let grid = world.files.get_mut("t4.rows.csv").expect("a part");
+    let grid = fixture.files.get_mut("t4.rows.csv").expect("a part");
     grid.rows = rows;
     grid.header = ["c", "s", "o"].map(str::to_owned).to_vec();
-    world.settle("t4.rows.csv", &[2, 3, 5]);
+    fixture.settle("t4.rows.csv", &[2, 3, 5]);
 }
 
 /// A value that an attribute of `t4` does not have, in place of one that stays.
-fn surplus_value(world: &mut World) {
-    let rows = &mut world.files.get_mut("t4.rows.csv").expect("a part").rows;
+fn surplus_value(fixture: &mut VerifierFixture) {
+    let rows = &mut fixture.files.get_mut("t4.rows.csv").expect("a part").rows;
     rows[0].1[0] = Some("c00".to_owned());
-    world.settle("t4.rows.csv", &[2, 5]);
+    fixture.settle("t4.rows.csv", &[2, 5]);
 }
 
-fn missing_to_empty(world: &mut World) {
-    let rows = &mut world.files.get_mut("t4.rows.csv").expect("a part").rows;
+fn missing_to_empty(fixture: &mut VerifierFixture) {
+    let rows = &mut fixture.files.get_mut("t4.rows.csv").expect("a part").rows;
     let cell = rows.iter_mut().map(|row| &mut row.1[1]).find(|cell| cell.is_none()).expect("a missing value");
     *cell = Some(String::new());
-    world.settle("t4.rows.csv", &[2, 5]);
+    fixture.settle("t4.rows.csv", &[2, 5]);
 }
 
-/// In the part of one column the marker becomes a value: the bytes stay.
-fn marker_to_value(world: &mut World) {
-    world.publication.tables[2].parts[0].null = None;
-    for row in &mut world.files.get_mut("t3.rows.csv").expect("a part").rows {
+/// The null marker of the part of one column becomes a value; the bytes stay.
+fn marker_to_value(fixture: &mut VerifierFixture) {
+    fixture.publication.tables[2].parts[0].null = None;
+    for row in &mut fixture.files.get_mut("t3.rows.csv").expect("a part").rows {
         row.1[0].get_or_insert_with(|| "NA".to_owned());
     }
-    world.settle("t3.rows.csv", &[5]);
+    fixture.settle("t3.rows.csv", &[5]);
 }
 
-fn guard(world: &mut World, table: usize) -> &mut crate::publication::TableGuard {
-    match &mut world.publication.tables[table].protection {
+fn guard(fixture: &mut VerifierFixture, table: usize) -> &mut crate::publication::TableGuard {
+    match &mut fixture.publication.tables[table].protection {
         TableProtection::Guarding(guards) => &mut guards[0],
         _ => panic!("the table is guarding"),
     }
 }
 
-type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
+type Fault = (&'static str, fn(&mut VerifierFixture), &'static [CheckName]);
 
-/// The faults, and the checks that must each see them.
+/// The faults, each with the checks that must fail.
 const FAULTS: &[Fault] = &[
     ("the sensitive part shifted by one bucket", |w| shift(w, "t1.sa.csv", &[3]), &[Content]),
     ("one row moved to another bucket in the first part", |w| move_row(w, "t1.qi.csv", &[0, 1]), &[Content, Buckets]),
@@ -351,7 +352,7 @@ const FAULTS: &[Fault] = &[
     ),
     ("rows that are suppressed", |w| w.publication.suppressed = 1, &[Dictionary]),
     (
-        "buckets in which nobody thought of what can be ruled out",
+        "buckets made without excluded values",
         |w| {
             w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
         },
@@ -367,38 +368,38 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[test]
-fn every_planted_fault_is_caught() {
+fn verify_planted_faults_fails() {
     assert!(FAULTS.len() >= 14);
     for seed in 0..8 {
-        let sound = world(seed).audit();
+        let sound = fixture(seed).verify();
         assert!(sound.verified(), "seed {seed}: {:?}", sound.checks);
         for (name, plant, checks) in FAULTS {
-            let mut world = world(seed);
-            plant(&mut world);
-            let audit = world.audit();
-            let failed = failed(&audit);
+            let mut fixture = fixture(seed);
+            plant(&mut fixture);
+            let report = fixture.verify();
+            let failed = failed(&report);
             for check in *checks {
                 assert!(failed.contains(check), "seed {seed}: {name}: {check:?} not among {failed:?}");
             }
-            let details = audit.checks.iter().filter_map(|check| check.detail.as_deref());
+            let details = report.checks.iter().filter_map(|check| check.detail.as_deref());
             assert!(details.clone().all(|detail| !detail.is_empty()), "{name}");
         }
     }
 }
 
-/// What is wrong in the parts alone is seen without a witness and without an original.
+/// The parts alone reveal their faults, without a witness and without an original.
 #[test]
-fn faults_of_the_parts_are_seen_without_the_original() {
+fn verify_faults_of_parts_without_original_fails() {
     let faults =
         ["a guard of more", "two rows out of", "a label left out", "a forgotten rule", "a sensitive attribute raw"];
     for fault in faults {
         let (name, plant, checks) =
             FAULTS.iter().find(|(name, _, _)| name.starts_with(fault)).expect("a fault of this name");
-        let mut world = world(1);
-        assert!(world.audit_with(false, false).verified() && world.audit_with(true, false).verified());
-        plant(&mut world);
+        let mut fixture = fixture(1);
+        assert!(fixture.audit_with(false, false).verified() && fixture.audit_with(true, false).verified());
+        plant(&mut fixture);
         for original in [false, true] {
-            let failed = failed(&world.audit_with(original, false));
+            let failed = failed(&fixture.audit_with(original, false));
             assert!(checks.iter().all(|check| failed.contains(check)), "{name}: {failed:?}");
         }
     }

@@ -1,10 +1,11 @@
-//! Tables in columns that share attributes, faults planted in them, and the check against all combinations and all worlds.
+//! Tables in columns that share attributes: planted faults, and the check against all combinations and all possible
+//! worlds.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::fixture::{Cell, World, failed, guard, rule};
+use super::fixture::{Cell, VerifierFixture, failed, guard, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity, SubmittedRule, TableName,
@@ -13,23 +14,29 @@ use crate::publication::{
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
 
-/// A table of attributes a, b, c and the sensitive s, in columns of these.
-fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, diversity: SlicedDiversity) -> World {
+/// A table of attributes a, b, c and the sensitive s, in the given columns.
+fn covered(
+    rows: &[[u32; 4]],
+    columns: &[&[u8]],
+    labels: &[u32],
+    l: &str,
+    diversity: SlicedDiversity,
+) -> VerifierFixture {
     let cells = |row: &[u32; 4]| row.iter().map(|cell| Some(cell.to_string())).collect::<Vec<Cell>>();
-    let mut world = World::new(&["a", "b", "c", "s"], rows.iter().map(cells).collect());
+    let mut fixture = VerifierFixture::new(&["a", "b", "c", "s"], rows.iter().map(cells).collect());
     let names = ["c2", "c3", "c4", "c5"];
     let others: Vec<(&str, &[u8])> = names.into_iter().zip(columns[1..].iter().copied()).collect();
-    world.tied(columns[0], &others, Vec::new(), labels.to_vec());
-    world.publication.tables[0].protection = TableProtection::Exclusive;
-    world.publication.method_details = method_details(columns, diversity);
+    fixture.bucketized(columns[0], &others, Vec::new(), labels.to_vec());
+    fixture.publication.tables[0].protection = TableProtection::Exclusive;
+    fixture.publication.method_details = method_details(columns, diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
         1 => Guarantee::LDiversity { l: l.numerator() },
         _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).expect("a share"), k: 1 },
     };
     let asked = SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, &[0, 1, 2], 3, 2) };
-    world.hold(asked, EnforcedBy::Table(TableName::at(0)));
-    world
+    fixture.hold(asked, EnforcedBy::Table(TableName::at(0)));
+    fixture
 }
 
 fn method_details(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
@@ -40,22 +47,22 @@ fn method_details(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetail
 const TREE: [&[u8]; 3] = [&[0, 1], &[1, 3], &[2, 3]];
 
 /// Twice all combinations of b, c and s, in two buckets.
-fn even(diversity: SlicedDiversity) -> World {
+fn even(diversity: SlicedDiversity) -> VerifierFixture {
     let rows: Vec<[u32; 4]> = (0..16).map(|row| [row % 3, row % 2, row / 2 % 2, row / 4 % 2]).collect();
     let labels: Vec<u32> = (0..16).map(|row| 2 - row / 8).collect();
     covered(&rows, &TREE, &labels, "2", diversity)
 }
 
-fn sound() -> World {
+fn sound() -> VerifierFixture {
     even(SlicedDiversity::Bucket)
 }
 
-fn cell(world: &mut World, file: &str, attrs: &[u8], (row, at): (usize, usize), text: &str) {
-    world.files.get_mut(file).expect("a part").rows[row].1[at] = Some(text.to_owned());
-    world.settle(file, attrs);
+fn cell(fixture: &mut VerifierFixture, file: &str, attrs: &[u8], (row, at): (usize, usize), text: &str) {
+    fixture.files.get_mut(file).expect("a part").rows[row].1[at] = Some(text.to_owned());
+    fixture.settle(file, attrs);
 }
 
-type Fault = (&'static str, fn(&mut World), &'static [CheckName]);
+type Fault = (&'static str, fn(&mut VerifierFixture), &'static [CheckName]);
 
 const FAULTS: &[Fault] = &[
     (
@@ -69,7 +76,7 @@ const FAULTS: &[Fault] = &[
     (
         "values of a column put together otherwise",
         |w| {
-            // of b = 0 three of four have s = 1 then
+            // then three of four rows with b = 0 have s = 1
             cell(w, "t1.c2.csv", &[1, 3], (0, 1), "1");
             cell(w, "t1.c2.csv", &[1, 3], (7, 1), "0");
         },
@@ -103,7 +110,7 @@ const FAULTS: &[Fault] = &[
         &[Columns],
     ),
     ("nothing said of columns", |w| w.publication.method_details = MethodDetails::None, &[Columns, Guards]),
-    ("a table beside it", |w| w.plain(&[0]), &[Columns, Guards]),
+    ("another table", |w| w.plain(&[0]), &[Columns, Guards]),
     (
         "more than it holds",
         |w| {
@@ -129,36 +136,36 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[test]
-fn every_fault_planted_in_columns_that_share_attributes_is_caught() {
+fn verify_faults_in_overlapping_columns_fails() {
     for diversity in SlicedDiversity::ALL {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let audit = even(diversity).audit_with(original, witness);
-            assert!(audit.verified(), "{diversity:?} {original} {witness}: {:?}", audit.checks);
-            let checked = audit.checks.iter().any(|check| check.check == Kept);
+            let report = even(diversity).audit_with(original, witness);
+            assert!(report.verified(), "{diversity:?} {original} {witness}: {:?}", report.checks);
+            let checked = report.checks.iter().any(|check| check.check == Kept);
             assert_eq!(checked, original || diversity == SlicedDiversity::Bucket, "what speaks of rows needs them");
-            let posteriors = audit.tables[0].posteriors[&Attr(3)];
+            let posteriors = report.tables[0].posteriors[&Attr(3)];
             assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((1, 2), 8));
         }
     }
     for (name, plant, checks) in FAULTS {
-        let mut world = sound();
-        plant(&mut world);
-        let failed = failed(&world.audit());
+        let mut fixture = sound();
+        plant(&mut fixture);
+        let failed = failed(&fixture.verify());
         for check in *checks {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
     }
-    // from the parts alone: what is put together otherwise, and what does not agree
+    // from the parts alone: columns that do not agree
     for (fault, check) in [(1, Kept), (2, Buckets), (3, Buckets)] {
-        let mut world = sound();
-        FAULTS[fault].1(&mut world);
-        assert!(failed(&world.audit_with(false, false)).contains(&check), "{}", FAULTS[fault].0);
+        let mut fixture = sound();
+        FAULTS[fault].1(&mut fixture);
+        assert!(failed(&fixture.audit_with(false, false)).contains(&check), "{}", FAULTS[fault].0);
     }
 }
 
-/// All combinations of columns a, s and b, s are as likely, but of the persons with both known values most have the rare one.
+/// Combinations of columns a, s and b, s are equally likely, but most rows with both known values have the rare one.
 #[test]
-fn combinations_do_not_stand_for_persons() {
+fn mixture_combinations_hide_a_frequent_value_of_rows() {
     let mut rows = vec![[0, 0, 0, 0]; 5];
     rows.push([1, 1, 0, 0]);
     for value in [1, 2] {
@@ -170,17 +177,17 @@ fn combinations_do_not_stand_for_persons() {
     for (diversity, kept) in
         [(SlicedDiversity::Bucket, false), (SlicedDiversity::MixtureWeighted, false), (SlicedDiversity::Mixture, true)]
     {
-        let audit = covered(&rows, &[&[2], &[0, 3], &[1, 3]], &labels, "2", diversity).audit();
-        assert_eq!(failed(&audit).contains(&Kept), !kept, "{diversity:?}");
-        assert_eq!(audit.tables[0].posteriors[&Attr(3)].worst, (10, 13));
+        let report = covered(&rows, &[&[2], &[0, 3], &[1, 3]], &labels, "2", diversity).verify();
+        assert_eq!(failed(&report).contains(&Kept), !kept, "{diversity:?}");
+        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, (10, 13));
     }
 }
 
 #[test]
-fn columns_of_which_nothing_is_known_are_not_verified() {
+fn verify_columns_without_join_tree_fails() {
     let rows: Vec<[u32; 4]> = (0..16).map(|row| [row % 2, row / 2 % 2, row / 4 % 2, row / 8 % 2]).collect();
     let labels = vec![1; 16];
-    let failed = |columns: &[&[u8]], diversity| failed(&covered(&rows, columns, &labels, "2", diversity).audit());
+    let failed = |columns: &[&[u8]], diversity| failed(&covered(&rows, columns, &labels, "2", diversity).verify());
     let circle: [&[u8]; 3] = [&[0, 1, 2], &[0, 3], &[1, 3]];
     assert_eq!(failed(&circle, SlicedDiversity::Bucket), [Kept]);
     assert_eq!(failed(&circle, SlicedDiversity::MixtureWeighted), [Kept]);
@@ -188,13 +195,13 @@ fn columns_of_which_nothing_is_known_are_not_verified() {
     assert!(failed(&[&[0, 1, 2], &[0, 3], &[3]], SlicedDiversity::Bucket).contains(&Columns));
 }
 
-/// The values of a person.
+/// The values of a row.
 type Person = BTreeMap<u8, u32>;
 
-/// What is known of a person, and how often each sensitive value goes with it.
+/// Known values, with the weight of each sensitive value.
 pub(in crate::verifier) type Seen = BTreeMap<Vec<u32>, BTreeMap<u32, u128>>;
 
-/// What rows of each column say together, where they agree.
+/// The combinations of agreeing rows of all columns.
 fn agreed(rows: &[[u32; 4]], picked: &[usize], columns: &[&[u8]]) -> Option<BTreeMap<u8, u32>> {
     let mut known = BTreeMap::new();
     for (&row, column) in picked.iter().zip(columns) {
@@ -208,7 +215,7 @@ fn agreed(rows: &[[u32; 4]], picked: &[usize], columns: &[&[u8]]) -> Option<BTre
     Some(known)
 }
 
-/// Gives one row of each column to a person, in every way; where `each` row is of one person, to all persons.
+/// Assigns one row of each column to a row, in every way; with `each`, to all rows.
 fn give(
     rows: &[[u32; 4]],
     columns: &[&[u8]],
@@ -241,7 +248,7 @@ fn give(
     }
 }
 
-/// All combinations, or all worlds, of a bucket; and how many there are.
+/// All combinations, or all possible worlds, of a bucket, with their number.
 pub(in crate::verifier) fn seen(rows: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]], each: bool) -> (Seen, u128) {
     let (mut seen, mut all) = (Seen::new(), 0);
     let mut left = vec![bucket.to_vec(); columns.len()];
@@ -278,15 +285,15 @@ proptest! {
         ];
         let columns = covers[cover];
         let codes: Vec<[u32; 4]> = rows.iter().map(|&(a, b, c, s, _)| [a, b, c, s]).collect();
-        // labels from 1 without gaps
+ // labels from 1 without gaps
         let first = rows[0].4;
         let labels: Vec<u32> = rows.iter().map(|row| if row.4 == first { 1 } else { 2 }).collect();
         let buckets: Vec<Vec<usize>> =
             (1..=2).map(|label| (0..rows.len()).filter(|&row| labels[row] == label).collect()).collect();
         let buckets: Vec<Vec<usize>> = buckets.into_iter().filter(|bucket: &Vec<usize>| !bucket.is_empty()).collect();
         let (l, diversity) = ((l.0.max(l.1 + 1), l.1), SlicedDiversity::ALL[form]);
-        let audit = covered(&codes, columns, &labels, &format!("{}/{}", l.0, l.1), diversity).audit();
-        let found = !failed(&audit).contains(&Kept);
+        let report = covered(&codes, columns, &labels, &format!("{}/{}", l.0, l.1), diversity).verify();
+        let found = !failed(&report).contains(&Kept);
 
         let (with, without): (Vec<&[u8]>, Vec<&[u8]>) = columns.iter().copied().partition(|column| column.contains(&3));
         let l = (u128::from(l.0), u128::from(l.1));
@@ -311,14 +318,14 @@ proptest! {
                     let known: Vec<u32> = attrs.iter().filter(|attr| **attr != 3).map(|&attr| row[usize::from(attr)]).collect();
                     let mut weights = BTreeMap::new();
                     for (seen, all) in &seen {
-                        for (value, ways) in seen.get(&known).into_iter().flatten() {
-                            *weights.entry(*value).or_default() += ways * (common / all);
+                        for (value, multiplicity) in seen.get(&known).into_iter().flatten() {
+                            *weights.entry(*value).or_default() += multiplicity * (common / all);
                         }
                     }
                     bounded(&weights, l)
                 })
             })
         });
-        prop_assert_eq!(found, holds, "{:?}", audit.checks);
+        prop_assert_eq!(found, holds, "{:?}", report.checks);
     }
 }

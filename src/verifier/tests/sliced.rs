@@ -1,6 +1,6 @@
-//! Sliced tables, whose columns hold their guarantee bucket by bucket or over all buckets together, and faults planted in them.
+//! Sliced tables with a guarantee for each bucket or over all buckets together, and faults planted in them.
 
-use super::fixture::{Cell, World, failed, guard, guardian, rule};
+use super::fixture::{Cell, VerifierFixture, failed, guard, guardian, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     CellContent, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity,
@@ -29,9 +29,9 @@ fn held() -> EnforcedBy {
     EnforcedBy::Table(TableName::at(0))
 }
 
-/// Table 1 of slicing: {age, sex} and {zip, disease}, two buckets of four rows.
-fn bucket() -> World {
-    let mut world = World::new(
+/// The table of [Li et al. 2012, Table 1]: {age, sex} and {zip, disease}, two buckets of four rows.
+fn bucket() -> VerifierFixture {
+    let mut fixture = VerifierFixture::new(
         &["age", "sex", "zip", "disease"],
         rows(&[
             ["22", "M", "47906", "dyspepsia"],
@@ -45,16 +45,18 @@ fn bucket() -> World {
         ]),
     );
     let guards = vec![guard(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)];
-    world.tied(&[0, 1], &[("c2", &[2, 3])], guards, vec![2, 2, 2, 2, 1, 1, 1, 1]);
-    world.publication.method_details = method_details(&[&[0, 1], &[2, 3]], SlicedDiversity::Bucket);
-    world.hold(method(&[0, 1, 2], 3, Guarantee::LDiversity { l: 2 }), held());
-    world
+    fixture.bucketized(&[0, 1], &[("c2", &[2, 3])], guards, vec![2, 2, 2, 2, 1, 1, 1, 1]);
+    fixture.publication.method_details = method_details(&[&[0, 1], &[2, 3]], SlicedDiversity::Bucket);
+    fixture.hold(method(&[0, 1, 2], 3, Guarantee::LDiversity { l: 2 }), held());
+    fixture
 }
 
-/// Buckets of two and of four rows that are all alike beside the sensitive attribute: in the large one a value takes three of
-/// four rows, of all together it has the weight 3/4 of 2, or, with buckets weighed by their size, 3 of 6.
-fn mixture(l: &str, diversity: SlicedDiversity) -> World {
-    let mut world = World::new(
+/// Buckets of two and of four rows with equal known values.
+///
+/// In the large bucket a value has three of four rows. Over both buckets its weight is 3/4 of 2, or 3 of 6 with
+/// buckets weighted by size.
+fn mixture(l: &str, diversity: SlicedDiversity) -> VerifierFixture {
+    let mut fixture = VerifierFixture::new(
         &["a", "b", "c", "s"],
         rows(&[
             ["a", "b", "c", "0"],
@@ -65,41 +67,41 @@ fn mixture(l: &str, diversity: SlicedDiversity) -> World {
             ["a", "b", "c", "3"],
         ]),
     );
-    world.tied(&[0], &[("c2", &[1, 2, 3])], Vec::new(), vec![2, 2, 1, 1, 1, 1]);
-    world.publication.tables[0].protection = TableProtection::Exclusive;
-    world.publication.method_details = method_details(&[&[0], &[1, 2, 3]], diversity);
+    fixture.bucketized(&[0], &[("c2", &[1, 2, 3])], Vec::new(), vec![2, 2, 1, 1, 1, 1]);
+    fixture.publication.tables[0].protection = TableProtection::Exclusive;
+    fixture.publication.method_details = method_details(&[&[0], &[1, 2, 3]], diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
         1 => Guarantee::LDiversity { l: l.numerator() },
         _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).expect("a share"), k: 1 },
     };
-    world.hold(method(&[0, 1, 2], 3, guarantee), held());
-    world
+    fixture.hold(method(&[0, 1, 2], 3, guarantee), held());
+    fixture
 }
 
-fn shares() -> World {
+fn shares() -> VerifierFixture {
     mixture("2", SlicedDiversity::Mixture)
 }
 
-fn swap(world: &mut World, file: &str, attrs: &[u8], of: (usize, usize), cell: usize) {
-    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+fn swap(fixture: &mut VerifierFixture, file: &str, attrs: &[u8], of: (usize, usize), cell: usize) {
+    let rows = &mut fixture.files.get_mut(file).expect("a part").rows;
     let other = rows[of.1].1[cell].clone();
     rows[of.1].1[cell] = std::mem::replace(&mut rows[of.0].1[cell], other);
-    world.settle(file, attrs);
+    fixture.settle(file, attrs);
 }
 
-/// Moves a row of a part to the bucket of another.
-fn relabel(world: &mut World, file: &str, attrs: &[u8], row: usize, label: &str) {
-    label.clone_into(&mut world.files.get_mut(file).expect("a part").rows[row].0);
-    world.settle(file, attrs);
+/// Moves a row of a part to the bucket of another row.
+fn relabel(fixture: &mut VerifierFixture, file: &str, attrs: &[u8], row: usize, label: &str) {
+    label.clone_into(&mut fixture.files.get_mut(file).expect("a part").rows[row].0);
+    fixture.settle(file, attrs);
 }
 
-fn asked(world: &mut World, guarantee: Guarantee) {
-    world.submitted[0].guarantee = guarantee;
-    world.publication.rules[0].guarantee = guarantee;
+fn asked(fixture: &mut VerifierFixture, guarantee: Guarantee) {
+    fixture.submitted[0].guarantee = guarantee;
+    fixture.publication.rules[0].guarantee = guarantee;
 }
 
-type Fault = (&'static str, fn() -> World, fn(&mut World), &'static [CheckName]);
+type Fault = (&'static str, fn() -> VerifierFixture, fn(&mut VerifierFixture), &'static [CheckName]);
 
 const FAULTS: &[Fault] = &[
     (
@@ -114,7 +116,7 @@ const FAULTS: &[Fault] = &[
         &[Content],
     ),
     ("a row of a column in another bucket", bucket, |w| relabel(w, "t1.c2.csv", &[2, 3], 0, "2"), &[Content, Buckets]),
-    // flu of 47906 beside 47905: of 47905 both have it
+    // flu of 47906 next to 47905: both rows of 47905 have it
     (
         "values of a column put together otherwise",
         bucket,
@@ -160,10 +162,10 @@ const FAULTS: &[Fault] = &[
         |w| w.publication.method_details = method_details(&[&[0, 1], &[2, 3]], SlicedDiversity::Mixture),
         &[Guards],
     ),
-    ("a second table beside the columns", bucket, |w| w.plain(&[2, 3]), &[Columns, Gnf]),
+    ("a second table next to the columns", bucket, |w| w.plain(&[2, 3]), &[Columns, Gnf]),
     ("no method_details and one part", bucket, |w| w.publication.method_details = MethodDetails::None, &[]),
     (
-        "columns nobody thought of what can be ruled out",
+        "columns made without excluded values",
         bucket,
         |w| w.excludable.push(ExcludedValues { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
         &[Kept],
@@ -184,7 +186,7 @@ const FAULTS: &[Fault] = &[
         },
         &[Kept, Guards],
     ),
-    ("a mixture beside another table", shares, |w| w.plain(&[0]), &[Columns, Guards, Gnf]),
+    ("a mixture next to another table", shares, |w| w.plain(&[0]), &[Columns, Guards, Gnf]),
     ("a mixture of other buckets", shares, |w| relabel(w, "t1.c2.csv", &[1, 2, 3], 0, "2"), &[Content, Buckets]),
     (
         "a mixture as a guardian",
@@ -207,18 +209,18 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[test]
-fn every_fault_planted_in_columns_is_caught() {
-    for world in [bucket, shares] {
+fn verify_faults_in_columns_fails() {
+    for fixture in [bucket, shares] {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let audit = world().audit_with(original, witness);
-            assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+            let report = fixture().audit_with(original, witness);
+            assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
         }
     }
     assert!(FAULTS.iter().filter(|(.., checks)| !checks.is_empty()).count() >= 8);
-    for (name, world, plant, checks) in FAULTS {
-        let mut world = world();
-        plant(&mut world);
-        let failed = failed(&world.audit());
+    for (name, fixture, plant, checks) in FAULTS {
+        let mut fixture = fixture();
+        plant(&mut fixture);
+        let failed = failed(&fixture.verify());
         assert_eq!(failed.is_empty(), checks.is_empty(), "{name}: {failed:?}");
         for check in *checks {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
@@ -226,17 +228,17 @@ fn every_fault_planted_in_columns_is_caught() {
     }
 }
 
-/// Table 1 once more, with a box of the first and one of the last four rows in either column.
-fn boxed() -> World {
-    let mut world = bucket();
-    world.publication.method_details = MethodDetails::Slicing {
+/// The same table, with a box of the first and of the last four rows in each column.
+fn boxed() -> VerifierFixture {
+    let mut fixture = bucket();
+    fixture.publication.method_details = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(4),
     };
     let boxes = vec![0, 0, 0, 0, 7, 7, 7, 7];
-    world.boxes = Some(vec![boxes.clone(), boxes]);
-    for part in &mut world.publication.tables[0].parts {
+    fixture.boxes = Some(vec![boxes.clone(), boxes]);
+    for part in &mut fixture.publication.tables[0].parts {
         let shared = part.columns.iter_mut().filter(|column| column.attribute != Attr(3));
         shared.for_each(|column| column.cells = CellContent::Interval);
     }
@@ -245,25 +247,25 @@ fn boxed() -> World {
         ("t1.qi.csv", 1, ["F..M", "F..M"]),
         ("t1.c2.csv", 0, ["47302..47304", "47905..47906"]),
     ] {
-        boxes_of(&mut world, file, at, &texts);
+        boxes_of(&mut fixture, file, at, &texts);
     }
-    world
+    fixture
 }
 
 /// Gives the rows of each bucket one text in a column.
-fn boxes_of(world: &mut World, file: &str, at: usize, texts: &[&str; 2]) {
-    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+fn boxes_of(fixture: &mut VerifierFixture, file: &str, at: usize, texts: &[&str; 2]) {
+    let rows = &mut fixture.files.get_mut(file).expect("a part").rows;
     for (label, cells) in rows.iter_mut() {
         cells[at] = Some(texts[usize::from(label == "2")].to_owned());
     }
     rows.sort();
 }
 
-fn cells_of(world: &mut World, part: usize, column: usize, cells: CellContent) {
-    world.publication.tables[0].parts[part].columns[column].cells = cells;
+fn cells_of(fixture: &mut VerifierFixture, part: usize, column: usize, cells: CellContent) {
+    fixture.publication.tables[0].parts[part].columns[column].cells = cells;
 }
 
-type FaultOfBoxes = (&'static str, fn(&mut World), CheckName);
+type FaultOfBoxes = (&'static str, fn(&mut VerifierFixture), CheckName);
 
 const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     ("a box that is too wide", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..64"]), Content),
@@ -296,10 +298,10 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
         Guards,
     ),
     ("boxes that are said to be sets", |w| cells_of(w, 0, 1, CellContent::Set), Guards),
-    ("exact values beside boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Guards),
+    ("exact values next to boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Guards),
     ("boxes of what is protected", |w| cells_of(w, 1, 1, CellContent::Interval), Guards),
     ("an exclusive table of boxes", |w| w.publication.tables[0].protection = TableProtection::Exclusive, Guards),
-    ("nothing told of who shares a box", |w| w.boxes = None, Content),
+    ("an assignment without boxes", |w| w.boxes = None, Content),
     ("boxes of fewer rows", |w| w.boxes.as_mut().expect("boxes")[0].truncate(7), Content),
     ("another row in a box", |w| w.boxes.as_mut().expect("boxes")[1].swap(0, 7), Content),
     (
@@ -329,35 +331,35 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
 ];
 
 #[test]
-fn every_fault_planted_in_boxes_is_caught() {
+fn verify_faults_in_boxes_fails() {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let audit = boxed().audit_with(original, witness);
-        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
-        assert_eq!(audit.tables[0].posteriors[&Attr(3)].worst, (2, 4));
+        let report = boxed().audit_with(original, witness);
+        assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
+        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, (2, 4));
     }
     for (name, plant, check) in FAULTS_OF_BOXES {
-        let mut world = boxed();
-        plant(&mut world);
-        let failed = failed(&world.audit());
+        let mut fixture = boxed();
+        plant(&mut fixture);
+        let failed = failed(&fixture.verify());
         assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
     }
-    // without who stands where: values that no box has
+    // without a witness: values that no box has
     let mut narrow = boxed();
     boxes_of(&mut narrow, "t1.qi.csv", 0, &["54..64", "22..33"]);
     assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
-    // columns as they are, which are said to be generalized
+    // exact columns that are claimed to be generalized
     let mut exact = bucket();
     exact.publication.method_details = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(2),
     };
-    assert!(failed(&exact.audit()).contains(&Columns));
+    assert!(failed(&exact.verify()).contains(&Columns));
 }
 
-/// At the bound itself integers decide: 3/8 of the weights is what one value has, or half of them where sizes count.
+/// At the bound, integers decide: one value has 3/8 of the weights, or half of them when sizes count.
 #[test]
-fn a_mixture_holds_up_to_its_very_bound() {
+fn mixture_exactly_at_its_bound_passes() {
     use SlicedDiversity::{Mixture, MixtureWeighted};
     for (l, diversity, kept) in [
         ("2", Mixture, true),
@@ -368,23 +370,23 @@ fn a_mixture_holds_up_to_its_very_bound() {
         ("2.0001", MixtureWeighted, false),
         ("8/3", MixtureWeighted, false),
     ] {
-        let audit = mixture(l, diversity).audit();
-        // the whole column has the value in half of its rows
-        let failed: Vec<CheckName> = failed(&audit).into_iter().filter(|check| *check != Gnf).collect();
-        assert_eq!(failed.is_empty(), kept, "{l} {diversity:?}: {:?}", audit.checks);
+        let report = mixture(l, diversity).verify();
+        // half of the rows of the column have the value
+        let failed: Vec<CheckName> = failed(&report).into_iter().filter(|check| *check != Gnf).collect();
+        assert_eq!(failed.is_empty(), kept, "{l} {diversity:?}: {:?}", report.checks);
     }
 }
 
-/// What is claimed of the rows of the original is not answered without them; what buckets show is.
+/// Claims about the rows of the original are not checked without it; figures of buckets are.
 #[test]
-fn without_the_original_a_mixture_is_not_checked() {
-    let checks = |world: World, original| {
-        let audit = world.audit_with(original, original);
-        audit.checks.iter().map(|check| check.check).collect::<Vec<_>>()
+fn guarantee_mixture_without_original_is_omitted() {
+    let checks = |fixture: VerifierFixture, original| {
+        let report = fixture.audit_with(original, original);
+        report.checks.iter().map(|check| check.check).collect::<Vec<_>>()
     };
     assert!(checks(shares(), true).contains(&Kept) && !checks(shares(), false).contains(&Kept));
     assert!(checks(bucket(), false).contains(&Kept));
-    let audit = shares().audit_with(false, false);
-    let posteriors = audit.tables[0].posteriors[&Attr(3)];
+    let report = shares().audit_with(false, false);
+    let posteriors = report.tables[0].posteriors[&Attr(3)];
     assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((3, 4), 2));
 }

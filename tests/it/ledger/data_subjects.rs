@@ -340,7 +340,7 @@ async fn correlated_attributes_are_refused_in_two_releases() {
     server.publish(&id(&dataset), job("q -> s", "together")).await;
     let problem = server.refused(&id(&dataset), job("q -> t", "together")).await;
     assert_eq!(kind(&problem), "composition-violated");
-    assert!(problem["detail"].as_str().unwrap().contains("tell each other"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("predict each other"), "{problem}");
     server.publish(&id(&dataset), job("q -> t", "separate")).await;
     server.stop().await;
 }

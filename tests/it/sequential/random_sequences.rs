@@ -208,7 +208,7 @@ fn search_and_join_attack_agree() {
             Err(_) => continue,
         };
         let earlier = EarlierDisclosures {
-            beside: EarlierReleases { releases: beside, excluded: None },
+            releases: EarlierReleases { releases: beside, excluded: None },
             ..EarlierDisclosures::default()
         };
         match release(&job, &earlier, &RandomStreams::Identity) {

@@ -1,8 +1,12 @@
-//! What a table whose parts share attributes leaves possible of an attribute, for each row of an original.
+//! Distribution of an attribute for each row of an original, from a table whose parts share attributes.
 //!
-//! The persons of a bucket who are expected to have some values, when all ways to put rows side by side that agree are equally likely, are
-//! counts of the parts multiplied along the tree that these form, each divided by the rows that agree in what it shares with those before
-//! it; what is not known is summed over, from the ends of the tree to the part that has the attribute. All buckets are added up.
+//! All joins of the rows of a bucket that agree on shared attributes are equally likely. The expected number of rows
+//! with given values is a product of part counts along the join tree. Each count is divided by the rows that agree on
+//! the attributes shared with earlier parts. Unknown attributes are summed out, from the leaves of the tree to the
+//! part with the attribute. The result is the sum over all buckets.
+//!
+//! # Citations
+//! docs/spec/overlapping-slicing.md#two-weightings
 
 use std::cell::RefCell;
 
@@ -15,46 +19,46 @@ use crate::verifier::definition::join_tree::tree;
 use crate::verifier::external::overlapping::revealing_parts;
 use crate::verifier::external::table::{ExternalPart, ExternalTable};
 
-/// A value that the other side has not.
+/// Code of a value that the original does not have.
 pub(in crate::verifier) const UNTRANSLATED_VALUE: u32 = u32::MAX;
 
-/// For each code of a part's column the original's code of the same value.
+/// For each code of a part's column, the code of the same value in the original.
 pub(in crate::verifier) fn translated(column: &Column, original: Option<&Column>) -> Vec<u32> {
     let known: AHashMap<Option<&[u8]>, u32> =
         original.into_iter().flat_map(|original| original.domain.iter().zip(0..)).collect();
     column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(UNTRANSLATED_VALUE)).collect()
 }
 
-/// The values that a row may have, rising, each with its share.
+/// Possible values of a row in rising order, each with its share.
 type ValueShares = Vec<(u32, f64)>;
 
-/// The bucket of a tuple, its values that are not known, and how often it occurs.
+/// The bucket of a tuple, its unknown values, and its number of rows.
 type TupleCounts = (u32, Vec<u32>, u32);
 
-/// A part of the tree.
+/// A part in the join tree.
 struct PartBranch {
-    /// What it shares with the parts before it.
+    /// The attributes it shares with the parts before it.
     shared: AttrSet,
-    /// Its attributes that are known, and the others; the attribute that is asked for is among these.
+    /// Its known attributes, and the others; the target attribute is among the others.
     known: Vec<Attr>,
     open: Vec<Attr>,
-    /// Per values of what is known: the tuples that have these, by bucket.
+    /// Tuples in order of buckets, by their known values.
     tuples: AHashMap<Vec<u32>, Vec<TupleCounts>>,
-    /// How many rows of each bucket have what is shared.
+    /// Number of rows by bucket and shared values.
     agreeing: AHashMap<(u32, Vec<u32>), u32>,
 }
 
-/// The parts that tell something of an attribute, that which has it first.
+/// The relevant parts for one attribute, the part that holds it first.
 pub(in crate::verifier) struct AgreeingParts<'a> {
     attribute: Attr,
     branches: Vec<PartBranch>,
-    /// Per attribute that is known, the codes of the original.
+    /// The known attributes with the codes of the original.
     original: Vec<(Attr, &'a Codes)>,
     found: RefCell<AHashMap<Vec<u32>, ValueShares>>,
 }
 
 impl<'a> AgreeingParts<'a> {
-    /// Reads the parts; values are numbered as the original does.
+    /// Reads the parts; values have the codes of the original.
     pub(in crate::verifier) fn new(
         table: &ExternalTable,
         attribute: Attr,
@@ -67,7 +71,7 @@ impl<'a> AgreeingParts<'a> {
         let holds = |part: &usize| attributes[*part].contains(attribute);
         let most = |part: &usize| attributes[*part].intersection(known).len();
         let root = (0..attributes.len()).filter(holds).max_by_key(most).ok_or(AttackError::NotExact)?;
-        // the last of them is the first of the tree
+        // the join tree starts with the last part
         let mut used = revealing_parts(&attributes, root, known.with(attribute));
         used.retain(|part| *part != root);
         used.push(root);
@@ -98,21 +102,23 @@ impl<'a> AgreeingParts<'a> {
         Ok(Self { attribute, branches, original, found: RefCell::default() })
     }
 
-    /// The values that a row of the original may have, rising, and the share of each; none where the table has no such row.
+    /// The possible values of a row of the original in rising order, with shares.
+    ///
+    /// Empty where the table has no such row.
     pub(in crate::verifier) fn of_row(&self, row: usize) -> ValueShares {
-        let person: Vec<u32> = self.original.iter().map(|(_, codes)| codes.get(row)).collect();
-        if let Some(found) = self.found.borrow().get(&person) {
+        let row_values: Vec<u32> = self.original.iter().map(|(_, codes)| codes.get(row)).collect();
+        if let Some(found) = self.found.borrow().get(&row_values) {
             return found.clone();
         }
-        let found = self.weigh(&person).unwrap_or_default();
-        self.found.borrow_mut().insert(person, found.clone());
+        let found = self.weigh(&row_values).unwrap_or_default();
+        self.found.borrow_mut().insert(row_values, found.clone());
         found
     }
 
-    fn weigh(&self, person: &[u32]) -> Option<ValueShares> {
+    fn weigh(&self, row_values: &[u32]) -> Option<ValueShares> {
         let value = |attr: &Attr| {
             let at = self.original.iter().position(|(of, _)| of == attr);
-            at.map_or(UNTRANSLATED_VALUE, |at| person[at])
+            at.map_or(UNTRANSLATED_VALUE, |at| row_values[at])
         };
         let mut of_branches: Vec<&[TupleCounts]> = Vec::with_capacity(self.branches.len());
         for branch in &self.branches {
@@ -129,8 +135,8 @@ impl<'a> AgreeingParts<'a> {
                 let all = tuples[first..].partition_point(|(of, ..)| *of == bucket);
                 (first, first + all)
             };
-            // by the place of a branch: what hangs on it, by what it shares
-            let mut hanging: Vec<(usize, AttrSet, AHashMap<Vec<u32>, f64>)> = Vec::new();
+            // messages to the branch at an index, by the shared values
+            let mut messages: Vec<(usize, AttrSet, AHashMap<Vec<u32>, f64>)> = Vec::new();
             let mut free = 1.0;
             for (at, branch) in self.branches.iter().enumerate().rev() {
                 let (first, end) = here(of_branches[at]);
@@ -140,9 +146,9 @@ impl<'a> AgreeingParts<'a> {
                         let open = |attr: Attr| branch.open.iter().position(|of| *of == attr).map(|at| open[at]);
                         set.iter().map(|attr| open(attr).unwrap_or_else(|| value(&attr))).collect()
                     };
-                    let beside = hanging.iter().filter(|(on, ..)| *on == at);
-                    let beside = beside.map(|(_, shared, sums)| sums.get(&of(*shared)).copied().unwrap_or(0.0));
-                    let weight = f64::from(*rows) * beside.product::<f64>();
+                    let incoming = messages.iter().filter(|(on, ..)| *on == at);
+                    let incoming = incoming.map(|(_, shared, sums)| sums.get(&of(*shared)).copied().unwrap_or(0.0));
+                    let weight = f64::from(*rows) * incoming.product::<f64>();
                     if at == 0 {
                         *of_shared.entry(vec![open[place]]).or_default() += weight;
                         continue;
@@ -159,7 +165,7 @@ impl<'a> AgreeingParts<'a> {
                 }
                 let on = (0..at).find(|&before| branch.shared.is_subset(self.branches[before].set()));
                 match on.filter(|_| !branch.shared.is_empty()) {
-                    Some(on) => hanging.push((on, branch.shared, of_shared)),
+                    Some(on) => messages.push((on, branch.shared, of_shared)),
                     None => free *= of_shared.values().sum::<f64>(),
                 }
             }
@@ -185,16 +191,17 @@ impl PartBranch {
             let codes = translated(column, original.column(*attr));
             Some(column.codes.iter().map(|code| codes[code as usize]).collect::<Vec<u32>>())
         };
-        let (told, open): (Vec<Attr>, Vec<Attr>) = part.attributes().iter().partition(|attr| known.contains(*attr));
+        let (known_attributes, open): (Vec<Attr>, Vec<Attr>) =
+            part.attributes().iter().partition(|attr| known.contains(*attr));
         let columns = |attrs: &[Attr]| attrs.iter().filter_map(read).collect::<Vec<_>>();
-        let (of_told, of_open) = (columns(&told), columns(&open));
+        let (of_known, of_open) = (columns(&known_attributes), columns(&open));
         let of_shared = columns(&shared.iter().collect::<Vec<_>>());
         let at = |columns: &[Vec<u32>], row: usize| columns.iter().map(|column| column[row]).collect::<Vec<u32>>();
         let mut places: AHashMap<Vec<u32>, Vec<(u32, Vec<u32>)>> = AHashMap::new();
         let mut agreeing: AHashMap<(u32, Vec<u32>), u32> = AHashMap::new();
         for row in 0..part.rows {
             let bucket = bucket_of(row);
-            places.entry(at(&of_told, row)).or_default().push((bucket, at(&of_open, row)));
+            places.entry(at(&of_known, row)).or_default().push((bucket, at(&of_open, row)));
             *agreeing.entry((bucket, at(&of_shared, row))).or_default() += 1;
         }
         let counted = |mut places: Vec<(u32, Vec<u32>)>| {
@@ -203,7 +210,7 @@ impl PartBranch {
             runs.map(|run| (run[0].0, run[0].1.clone(), run.len() as u32)).collect()
         };
         let tuples = places.into_iter().map(|(known, places)| (known, counted(places))).collect();
-        Self { shared, known: told, open, tuples, agreeing }
+        Self { shared, known: known_attributes, open, tuples, agreeing }
     }
 
     fn set(&self) -> AttrSet {
@@ -221,9 +228,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// The persons who are expected to have some values, over all buckets, are those of all worlds.
+        /// The expected number of rows with given values, over all buckets, equals that over all possible worlds.
         #[test]
-        fn what_is_left_possible_is_what_worlds_have(
+        fn agreeing_parts_random_tables_match_possible_worlds(
             rows in prop::collection::vec((0u32..2, 0u32..2, 0u32..2, 0u32..3, 0usize..2), 1..6),
             cover in 0..COVERS.len(), known in 0u8..8, attribute in 0u8..4,
         ) {
@@ -236,11 +243,11 @@ mod tests {
             let (table, original) = (given(&codes, columns, &rows), original(&codes));
             let of = known.iter().map(|&attr| Attr(attr)).collect();
             let found = AgreeingParts::new(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
-            for (row, person) in codes.iter().enumerate() {
+            for (row, row_values) in codes.iter().enumerate() {
                 let mut weights: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
                 for bucket in &buckets {
                     for (values, share) in seen_of(&codes, bucket, columns) {
-                        if known.iter().all(|attr| values[attr] == person[usize::from(*attr)]) {
+                        if known.iter().all(|attr| values[attr] == row_values[usize::from(*attr)]) {
                             *weights.entry(values[&attribute]).or_default() += share;
                         }
                     }

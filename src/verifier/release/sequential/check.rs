@@ -1,4 +1,7 @@
-//! Sequential releases: cuts, the rows by them, and what must hold on the join with earlier releases (sequential, section 9).
+//! Checks of a sequential release: cuts, rows, and requirements on the join.
+//!
+//! # Citations
+//! docs/spec/sequential.md#verification
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,97 +21,127 @@ pub(crate) use super::groups::JoinError;
 pub(crate) use super::join::ReleaseJoin;
 pub(crate) use super::observed::ObservedRelease;
 
-/// Checks cuts, rows and requirements.
+/// Checks cuts, rows, row correspondence and requirements.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
     sequence: &SequentialDetails,
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
     let [table] = &evidence.publication.tables[..] else { return Ok(()) };
     let [part] = &table.parts[..] else { return Ok(()) };
     let kind = |at: usize| evidence.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
     let bytes = evidence.parts.open(&part.file(&table.name))?;
-    let Some(mut shown) = ObservedRelease::read(part, &kind, bytes, control)? else {
-        findings.fail(CheckName::Requirements, "the rows of the part could not be told");
+    let Some(mut observed) = ObservedRelease::read(part, &kind, bytes, control)? else {
+        log.fail(CheckName::Requirements, "the rows of the part cannot be read");
         return Ok(());
     };
-    for column in &mut shown.columns {
+    for column in &mut observed.columns {
         column.name = joined_as(sequence, 0, &column.name).to_owned();
     }
     let mut trees: BTreeMap<String, Arc<Taxonomy>> = BTreeMap::new();
-    for stated in evidence.taxonomies {
-        if let Some(name) = evidence.names.get(stated.attribute.index()) {
-            trees.insert(joined_as(sequence, 0, name).to_owned(), Arc::clone(&stated.tree));
+    for declared in evidence.taxonomies {
+        if let Some(name) = evidence.names.get(declared.attribute.index()) {
+            trees.insert(joined_as(sequence, 0, name).to_owned(), Arc::clone(&declared.tree));
         }
     }
-    cuts(sequence, &shown, &trees, findings);
+    cuts(sequence, &observed, &trees, log);
     if let Some(original) = evidence.original {
-        rows(evidence, table, original, &shown, (sequence, &trees), control, findings)?;
+        rows(evidence, table, original, &observed, (sequence, &trees), control, log)?;
     }
-    let Some(earlier) = earlier(evidence.beside, sequence) else { return Ok(()) };
-    for (number, release) in (1..).zip(&earlier) {
-        let names = release.columns.iter().map(|column| (column.name.clone(), column.published.clone()));
-        if sequence.renamed.get(&number) != others(names).as_ref() {
-            findings.fail(CheckName::Requirements, "the names in an earlier release are not those that it has");
-            return Ok(());
-        }
-    }
-    let same = earlier.iter().map(|release| premise::are_same(release, shown.rows, evidence.original));
-    let same: Vec<bool> = match same.collect() {
-        Ok(same) => same,
+    let Some(earlier) = earlier(evidence.earlier_releases, sequence) else { return Ok(()) };
+    let same_rows = match correspondence(evidence, sequence, &earlier, observed.rows, log) {
+        Ok(same_rows) => same_rows,
         Err(detail) => {
-            findings.fail(CheckName::Requirements, detail);
+            log.fail(CheckName::Requirements, detail);
             return Ok(());
         }
     };
-    if sequence.other_rows != same.contains(&false) {
-        findings
-            .fail(CheckName::Requirements, "whether the releases have the same rows is another than what is stated");
-    }
-    let entered = |(id, release): (&String, &&EarlierRelease)| sequence.entered.contains(id) == release.entered;
-    if !sequence.against.iter().zip(&earlier).all(entered) {
-        findings.fail(CheckName::Requirements, "it is stated otherwise which releases were published elsewhere");
-    }
-    if let Some(excluded) = evidence.beside.and_then(|beside| beside.excluded.as_deref()) {
-        contradicted(sequence, excluded, &trees, control, findings)?;
+    if let Some(excluded) = evidence.earlier_releases.and_then(|earlier| earlier.excluded.as_deref()) {
+        exclusions(sequence, excluded, &trees, control, log)?;
     } else if evidence.original.is_some() && !sequence.exclusions.is_empty() {
-        findings.fail(CheckName::Requirements, "what nobody is cannot be held against the original");
+        log.fail(CheckName::Requirements, "an exclusion cannot be checked against the original");
     }
-    if !trees_agree(&trees, &earlier, &shown) {
-        findings.fail(CheckName::Requirements, "releases publish nodes of different taxonomies of one attribute");
+    if !trees_agree(&trees, &earlier, &observed) {
+        log.fail(CheckName::Requirements, "releases publish nodes of different taxonomies of one attribute");
         return Ok(());
     }
     let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
         earlier.into_iter().map(|release| (release, ObservedRelease::from_earlier(release))).collect();
-    let join = ReleaseJoin::new(&shown, &trees, &earlier, &sequence.exclusions);
+    let join = ReleaseJoin::new(&observed, &trees, &earlier, &sequence.exclusions);
     for (number, (release, _)) in (1..).zip(&earlier) {
-        if !premise::are_tied((&join, number), release, &shown, control)? {
-            findings
-                .fail(CheckName::Requirements, "a row of an earlier release is not above its record of the original");
+        if !premise::are_linked(&join, number, release, &observed, control)? {
+            let detail = "a row of an earlier release has labels that do not cover its record in the original";
+            log.fail(CheckName::Requirements, detail);
             return Ok(());
         }
     }
-    let found = join.check(sequence, control).and_then(|found| {
-        // of rows that are not known to be the same, none has to match
-        let whole = found.is_some() || join.is_whole(&same, control)?;
-        Ok(found.or_else(|| (!whole).then(|| "rows of the release match none of an earlier one".to_owned())))
+    requirements(sequence, &join, &same_rows, control, log)
+}
+
+/// Checks the declared names and origins of earlier releases.
+///
+/// Returns for each whether it has the rows of the new release.
+///
+/// # Errors
+/// The detail of a fault that leaves the rows unknown.
+fn correspondence(
+    evidence: &Evidence<'_>,
+    sequence: &SequentialDetails,
+    earlier: &[&EarlierRelease],
+    rows: usize,
+    log: &mut CheckLog,
+) -> Result<Vec<bool>, &'static str> {
+    for (number, release) in (1..).zip(earlier) {
+        let names = release.columns.iter().map(|column| (column.name.clone(), column.published.clone()));
+        if sequence.renamed.get(&number) != others(names).as_ref() {
+            return Err("the declared names in an earlier release are not its names");
+        }
+    }
+    let same_rows = earlier.iter().map(|release| premise::are_same(release, rows, evidence.original));
+    let same_rows: Vec<bool> = same_rows.collect::<Result<_, _>>()?;
+    if sequence.other_rows != same_rows.contains(&false) {
+        log.fail(CheckName::Requirements, "the declared correspondence of rows is not that of the releases");
+    }
+    let is_declared = |(id, release): (&String, &&EarlierRelease)| sequence.entered.contains(id) == release.entered;
+    if !sequence.against.iter().zip(earlier).all(is_declared) {
+        log.fail(CheckName::Requirements, "the declared external releases are not those that were published elsewhere");
+    }
+    Ok(same_rows)
+}
+
+/// Checks the requirements on the join.
+fn requirements(
+    sequence: &SequentialDetails,
+    join: &ReleaseJoin<'_>,
+    same_rows: &[bool],
+    control: &Control,
+    log: &mut CheckLog,
+) -> Result<(), VerifierError> {
+    let fault = join.check(sequence, control).and_then(|fault| {
+        // without known correspondence, a row need not match
+        let is_complete = fault.is_some() || join.all_rows_match(same_rows, control)?;
+        Ok(fault.or_else(|| (!is_complete).then(|| "rows of the release match none of an earlier one".to_owned())))
     });
-    match found {
+    match fault {
         Ok(None) => {}
-        Ok(Some(detail)) => findings.fail(CheckName::Requirements, detail),
+        Ok(Some(detail)) => log.fail(CheckName::Requirements, detail),
         Err(JoinError::Cancelled(cancelled)) => return Err(cancelled.into()),
         Err(JoinError::TooMany) => return Err(VerifierError::TooDense),
-        Err(JoinError::Unknown) => findings.fail(CheckName::Requirements, "a requirement names what is not there"),
-        Err(JoinError::Empty) => findings.fail(CheckName::Requirements, "a join has no tuples"),
+        Err(JoinError::Unknown) => log.fail(CheckName::Requirements, "a requirement names an unknown attribute"),
+        Err(JoinError::Empty) => log.fail(CheckName::Requirements, "a join has no tuples"),
     }
     Ok(())
 }
 
-/// All releases that publish nodes of an attribute go by one tree.
-fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelease], shown: &ObservedRelease) -> bool {
+/// Whether all releases that publish nodes of an attribute use one taxonomy.
+fn trees_agree(
+    trees: &BTreeMap<String, Arc<Taxonomy>>,
+    earlier: &[&EarlierRelease],
+    observed: &ObservedRelease,
+) -> bool {
     let mut of_name: BTreeMap<&str, &Arc<Taxonomy>> = BTreeMap::new();
-    let own = shown
+    let own = observed
         .columns
         .iter()
         .filter(|column| column.shape == CellShape::Node)
@@ -123,56 +156,59 @@ fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelea
             return false;
         }
     }
-    // a column of exact values is placed by the tree of the new release, where it has one
+    // the taxonomy of the new release places exact values
     of_name.iter().all(|(name, tree)| trees.get(*name).is_none_or(|own| own.digest() == tree.digest()))
 }
 
-/// Every cut has exactly one label on the way of every leaf, and cells have no other labels.
+/// Checks that cuts have exactly one label on the path of every leaf, and cells no other labels.
 fn cuts(
     sequence: &SequentialDetails,
-    shown: &ObservedRelease,
+    observed: &ObservedRelease,
     trees: &BTreeMap<String, Arc<Taxonomy>>,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) {
     for (name, labels) in &sequence.cuts {
-        let Some(column) = shown.column(name).map(|at| &shown.columns[at]) else { continue };
-        let mut fail = |detail: &str| findings.fail(CheckName::Requirements, format!("the cut of \"{name}\" {detail}"));
+        let Some(column) = observed.column(name).map(|at| &observed.columns[at]) else { continue };
+        let mut fail = |detail: &str| log.fail(CheckName::Requirements, format!("the cut of \"{name}\" {detail}"));
         let is_of_cut =
             |label: &Option<Vec<u8>>| labels.iter().any(|of| of.as_ref().map(String::as_bytes) == label.as_deref());
         if !column.labels.iter().all(is_of_cut) {
-            fail("has not the labels that cells have");
+            fail("does not have the labels of the cells");
         }
         match (column.shape, trees.get(name)) {
             (CellShape::Node, Some(tree)) => {
                 let nodes: Vec<u32> = (0..tree.len() as u32)
                     .filter(|node| labels.iter().any(|of| of.as_deref() == tree.label(*node)))
                     .collect();
-                let on_way = |leaf: &u32| {
-                    let way = std::iter::successors(Some(*leaf), |node| tree.parent(*node));
-                    way.filter(|node| nodes.contains(node)).count()
+                let on_path = |leaf: &u32| {
+                    let path = std::iter::successors(Some(*leaf), |node| tree.parent(*node));
+                    path.filter(|node| nodes.contains(node)).count()
                 };
                 let is_leaf = |node: &u32| (0..tree.len() as u32).all(|other| tree.parent(other) != Some(*node));
-                if nodes.len() != labels.len() || !(0..tree.len() as u32).filter(is_leaf).all(|leaf| on_way(&leaf) == 1)
+                if nodes.len() != labels.len()
+                    || !(0..tree.len() as u32).filter(is_leaf).all(|leaf| on_path(&leaf) == 1)
                 {
-                    fail("has not one node above every leaf");
+                    fail("does not have exactly one node above every leaf");
                 }
             }
             (CellShape::Suppressed, _) => {
                 if labels != &[Some(SUPPRESSED_CELL.to_owned())] {
-                    fail("is not the one of what is suppressed");
+                    fail("is not the suppressed cell");
                 }
             }
             (CellShape::Interval, _) => {
                 if intervals(labels, column.kind).is_none() {
-                    fail("is not made of intervals apart from each other");
+                    fail("does not consist of disjoint intervals");
                 }
             }
-            _ => fail("is of cells that are not generalized"),
+            _ => fail("belongs to exact cells"),
         }
     }
 }
 
-/// The intervals of a cut, in their order; `None` when they are none, or not apart. The missing value comes before all others.
+/// Ends of an interval of a cut.
+///
+/// The missing value precedes all others.
 type IntervalEnds = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 fn intervals(labels: &[Option<String>], kind: AttributeType) -> Option<Vec<IntervalEnds>> {
@@ -190,30 +226,30 @@ fn intervals(labels: &[Option<String>], kind: AttributeType) -> Option<Vec<Inter
     (ends.iter().all(rises) && ends.windows(2).all(apart)).then_some(ends)
 }
 
-/// The published rows are the cuts applied to the rows of the original.
+/// Checks that the published rows are the cuts applied to the rows of the original.
 pub(in crate::verifier) fn rows(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     original: &Table,
-    shown: &ObservedRelease,
+    observed: &ObservedRelease,
     (sequence, trees): (&SequentialDetails, &BTreeMap<String, Arc<Taxonomy>>),
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let fail = |findings: &mut CheckLog, detail: &str| {
-        findings.fail(CheckName::Content, format!("table {}: {detail}", table.name));
+    let fail = |log: &mut CheckLog, detail: &str| {
+        log.fail(CheckName::Content, format!("table {}: {detail}", table.name));
     };
-    if shown.rows != original.rows() {
-        fail(findings, "it does not have a row for each row of the original");
+    if observed.rows != original.rows() {
+        fail(log, "it does not have a row for each row of the original");
         return Ok(());
     }
-    // per column, the label that each code of the original is to have
+    // by column, the label of each code of the original
     let mut expected: Vec<(usize, Vec<Option<u32>>)> = Vec::new();
-    for (column, described) in shown.columns.iter().zip(&table.parts[0].columns) {
+    for (column, described) in observed.columns.iter().zip(&table.parts[0].columns) {
         control.check()?;
         let attr = described.attribute;
         if !original.attributes().contains(attr) {
-            fail(findings, "it has an attribute that the original has not");
+            fail(log, "it has an attribute that the original lacks");
             return Ok(());
         }
         let domain = &original.column(attr).domain;
@@ -226,14 +262,14 @@ pub(in crate::verifier) fn rows(
         let codes = domain.iter().map(|value| number.get(&label(value)?.as_deref()).copied());
         let codes: Vec<Option<u32>> = codes.collect();
         if column.shape == CellShape::Interval && !is_tight(cut.map_or(&[], Vec::as_slice), domain, column.kind) {
-            findings.fail(
+            log.fail(
                 CheckName::Dictionary,
-                format!("intervals of {} say other than the values of their rows", evidence.name(attr)),
+                format!("intervals of {} are not the narrowest for the values of their rows", evidence.name(attr)),
             );
         }
         if codes.contains(&None) {
             let name = evidence.name(attr);
-            fail(findings, &format!("values of {name} have no label that is published"));
+            fail(log, &format!("values of {name} have no published label"));
             return Ok(());
         }
         expected.push((attr.index(), codes));
@@ -242,36 +278,36 @@ pub(in crate::verifier) fn rows(
         expected.iter().map(|(at, of_code)| of_code[original.column(Attr::from(*at)).codes.get(row) as usize]).collect()
     };
     let found =
-        |row: usize| -> Vec<Option<u32>> { shown.columns.iter().map(|column| Some(column.codes[row])).collect() };
+        |row: usize| -> Vec<Option<u32>> { observed.columns.iter().map(|column| Some(column.codes[row])).collect() };
     match evidence.witness.map(|witness| witness.tables.first()) {
         Some(Some(TableWitness::Rows(places))) => {
-            let mut taken = vec![false; shown.rows];
+            let mut taken = vec![false; observed.rows];
             let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
-            if places.len() != shown.rows || !places.iter().all(fresh) {
-                fail(findings, "rows do not stand each in a place of its own");
+            if places.len() != observed.rows || !places.iter().all(fresh) {
+                fail(log, "rows do not have distinct positions");
                 return Ok(());
             }
             let wrong = places.iter().enumerate().filter(|(row, at)| wanted(*row) != found(**at as usize)).count();
             if wrong > 0 {
-                fail(findings, &format!("{wrong} rows are not what the cuts make of them"));
+                fail(log, &format!("{wrong} rows are not those of the cuts"));
             }
         }
-        Some(_) => fail(findings, "the assignment of rows is of another kind"),
+        Some(_) => fail(log, "the assignment of rows is of another kind"),
         None => {
             let sorted = |row: &dyn Fn(usize) -> Vec<Option<u32>>| {
-                let mut all: Vec<Vec<Option<u32>>> = (0..shown.rows).map(row).collect();
+                let mut all: Vec<Vec<Option<u32>>> = (0..observed.rows).map(row).collect();
                 all.sort_unstable();
                 all
             };
             if sorted(&wanted) != sorted(&found) {
-                fail(findings, "its rows are not what the cuts make of the original");
+                fail(log, "its rows are not the original under the cuts");
             }
         }
     }
     Ok(())
 }
 
-/// The one label of a cut that covers a value; `None` when it is not one.
+/// The label of a cut that covers a value; `None` unless exactly one does.
 fn applied(
     labels: &[Option<String>],
     column: &ObservedColumn,
@@ -289,8 +325,8 @@ fn applied(
                 (leaf, value) => leaf == value,
             };
             let leaf = nodes().find(same);
-            let mut way = std::iter::successors(leaf, |node| tree.parent(*node));
-            way.any(|node| tree.label(node) == label.as_deref())
+            let mut path = std::iter::successors(leaf, |node| tree.parent(*node));
+            path.any(|node| tree.label(node) == label.as_deref())
         }
         (CellShape::Interval, _) => match (label, value) {
             (None, value) => value.is_none(),
@@ -307,7 +343,7 @@ fn applied(
     covering.next().is_none().then(|| found.as_ref().map(|label| label.as_bytes().to_vec()))
 }
 
-/// Whether the ends of intervals are the first and the last value within them.
+/// Whether the ends of the intervals are the first and the last value within them.
 fn is_tight(labels: &[Option<String>], domain: &crate::microdata::Domain, kind: AttributeType) -> bool {
     let Some(ends) = intervals(labels, kind) else { return false };
     let mut values = domain.iter().peekable();
@@ -324,37 +360,37 @@ fn is_tight(labels: &[Option<String>], domain: &crate::microdata::Domain, kind: 
     values.next().is_none()
 }
 
-/// No row of the original is what is said that nobody is.
-fn contradicted(
+/// Checks that no row of the original contradicts an exclusion.
+fn exclusions(
     sequence: &SequentialDetails,
     excluded: &Table,
     trees: &BTreeMap<String, Arc<Taxonomy>>,
     control: &Control,
-    findings: &mut CheckLog,
+    log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
     for exclusion in &sequence.exclusions {
         control.check()?;
         let conditions: Vec<&(String, Option<String>)> =
             exclusion.left.within.iter().chain(&exclusion.right.within).collect();
         let mut columns = Vec::new();
-        for (name, stated) in conditions {
+        for (name, declared) in conditions {
             let Some(at) = excluded.names().iter().position(|of| of == name) else {
-                findings.fail(CheckName::Requirements, "what nobody is cannot be held against the original");
+                log.fail(CheckName::Requirements, "an exclusion cannot be checked against the original");
                 return Ok(());
             };
             let column = excluded.column(Attr::from(at));
             let is_within = |value: Option<&[u8]>| {
-                let Some(tree) = trees.get(name) else { return value == stated.as_ref().map(String::as_bytes) };
+                let Some(tree) = trees.get(name) else { return value == declared.as_ref().map(String::as_bytes) };
                 let leaf = (0..tree.len() as u32).find(|node| tree.label(*node).map(str::as_bytes) == value);
-                let mut way = std::iter::successors(leaf, |node| tree.parent(*node));
-                way.any(|node| tree.label(node) == stated.as_deref())
+                let mut path = std::iter::successors(leaf, |node| tree.parent(*node));
+                path.any(|node| tree.label(node) == declared.as_deref())
             };
-            let held: Vec<bool> = column.domain.iter().map(is_within).collect();
-            columns.push((column, held));
+            let covered: Vec<bool> = column.domain.iter().map(is_within).collect();
+            columns.push((column, covered));
         }
-        let is_true = |row: usize| columns.iter().all(|(column, held)| held[column.codes.get(row) as usize]);
+        let is_true = |row: usize| columns.iter().all(|(column, covered)| covered[column.codes.get(row) as usize]);
         if (0..excluded.rows()).any(is_true) {
-            findings.fail(CheckName::Requirements, "a row of the original is what nobody is said to be");
+            log.fail(CheckName::Requirements, "a row of the original contradicts an exclusion");
         }
     }
     Ok(())

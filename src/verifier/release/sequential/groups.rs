@@ -1,4 +1,4 @@
-//! The tuples of a join, counted by what groups are made of and what is told of them.
+//! Groups of the tuples of a join: labels on X with the counts of their values on Y.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,40 @@ use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
 
-/// The rows of a release that are alike in what matters.
+/// Rows of a release, grouped by the labels that decide matches.
 pub(in crate::verifier) struct ReleaseRows {
-    /// Distinct labels of what is matched, and per such the distinct labels on X and Y with the number of rows.
+    /// Distinct labels of the matched columns.
+    ///
+    /// `within` holds for each of them the distinct labels on X and Y with the number of rows.
     pub(in crate::verifier) keys: Vec<Vec<u32>>,
     pub(in crate::verifier) within: Vec<Vec<(Vec<u32>, u128)>>,
 }
 
-/// For two releases of a join, by their places, the keys of the second per key of the first.
+/// For two releases of a join, the matching keys of the second for each key of the first.
 pub(in crate::verifier) type ReleaseMatches = BTreeMap<(usize, usize), Vec<Vec<usize>>>;
 
-/// A value on Y in a group.
+/// A value on Y within a group.
 #[derive(Clone, Copy)]
 pub(in crate::verifier) struct YValue {
-    /// Tuples that have it.
+    /// Number of tuples with the value.
     pub(in crate::verifier) tuples: u128,
-    /// So many values are counted as one, because they differ in rows alone; tuples are those of all of them.
+    /// Number of values that differ in their rows alone and are counted together; `tuples` is their sum.
     pub(in crate::verifier) alike: u128,
 }
 
-/// Per labels on X, per labels on Y and rows that are told apart: what there is.
+/// Groups of a join: by labels on X, the values on Y with the rows of keys.
 pub(in crate::verifier) struct JoinGroups<'g> {
     pub(in crate::verifier) x: &'g [(usize, usize)],
     pub(in crate::verifier) y: &'g [(usize, usize)],
     pub(in crate::verifier) keys: &'g [usize],
-    /// Per release, the wanted columns in the order of the labels within keys.
+    /// For each release, the columns of X and Y in the order of the labels in `within`.
     pub(in crate::verifier) own: Vec<Vec<usize>>,
     pub(in crate::verifier) found: AHashMap<Vec<u32>, AHashMap<Vec<u32>, YValue>>,
     pub(in crate::verifier) steps: u64,
 }
 
 impl JoinGroups<'_> {
-    /// Chooses a key of the next release, which matches those that are chosen.
+    /// Adds each key of the next release that matches all chosen keys.
     pub(in crate::verifier) fn walk(
         &mut self,
         rows: &[ReleaseRows],
@@ -66,7 +68,7 @@ impl JoinGroups<'_> {
         Ok(())
     }
 
-    /// Counts the tuples of keys that all match, by what is wanted of each release.
+    /// Counts the tuples of matching keys, by their labels on X and Y.
     fn count(&mut self, rows: &[ReleaseRows], chosen: &[usize], within: &mut Vec<usize>) -> Result<(), JoinError> {
         let at = within.len();
         if at < rows.len() {
@@ -87,8 +89,8 @@ impl JoinGroups<'_> {
             row(release).0[place]
         };
         let x: Vec<u32> = self.x.iter().map(label).collect();
-        let rows_told = self.keys.iter().flat_map(|&release| [chosen[release] as u32, within[release] as u32]);
-        let y: Vec<u32> = self.y.iter().map(label).chain(rows_told).collect();
+        let key_rows = self.keys.iter().flat_map(|&release| [chosen[release] as u32, within[release] as u32]);
+        let y: Vec<u32> = self.y.iter().map(label).chain(key_rows).collect();
         let times = |product: u128, release: usize| product.checked_mul(row(release).1);
         let tuples = (0..rows.len()).try_fold(1, times).ok_or(JoinError::TooMany)?;
         let alike = self.keys.iter().copied().try_fold(1, times).ok_or(JoinError::TooMany)?;
@@ -98,19 +100,19 @@ impl JoinGroups<'_> {
     }
 }
 
-/// So many steps are taken for one requirement on one join.
+/// Maximal number of steps for one requirement on one join.
 pub(in crate::verifier) const MAX_JOIN_STEPS: u64 = 100_000_000;
 
-/// Why a join was not measured.
+/// Reason why a join cannot be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinError {
-    /// It would take too many steps.
+    /// The join takes too many steps.
     TooMany,
-    /// Something is named that is not there.
+    /// A requirement names an unknown release, attribute or value.
     Unknown,
-    /// No tuple matches.
+    /// No tuple of rows matches.
     Empty,
-    /// It was told to stop.
+    /// The caller cancelled the computation.
     Cancelled(Cancelled),
 }
 

@@ -1,6 +1,7 @@
-//! The join of a sequential release with earlier ones, and what requirements come to on it, from the published tables alone and by
-//! definition: tuples of rows of which every two match. Small joins are made row by row; of large ones rows that are alike are
-//! counted together.
+//! The join of a sequential release with earlier ones, and measures of requirements on it.
+//!
+//! The join has the tuples of rows of which every two match, from the published tables alone. Small joins are
+//! enumerated row by row; in large ones, rows with equal labels are counted together [Wang and Fung 2006].
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use ahash::AHashMap;
 
 use super::groups::{JoinError, JoinGroups, MAX_JOIN_STEPS, ReleaseMatches, ReleaseRows};
-use super::label::{LabelMeaning, LabelTree, meets, same};
+use super::label::{LabelMeaning, LabelTree, is_compatible, same};
 use super::observed::ObservedRelease;
 use super::premise::{by_itself, names_others};
 use crate::control::{Cancelled, Control};
@@ -19,22 +20,22 @@ use crate::publication::{
     XyRequirement, YElement,
 };
 
-/// Joins of so many tuples of rows, matching or not, are made row by row.
+/// Maximal number of tuples, matching or not, of a join that is enumerated row by row.
 const MAX_ROW_BY_ROW_TUPLES: u128 = 4_000_000;
 
-/// What a requirement comes to.
+/// Measure of a requirement on a join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinMeasures {
-    /// Of anonymity the number and 1, of linkability a share.
+    /// For anonymity the number of values and 1; for linkability a share.
     pub achieved: (u128, u128),
-    /// A group that has it: the labels of X.
+    /// The labels on X of the worst group.
     pub known: Vec<(JoinAttribute, Option<Vec<u8>>)>,
-    /// Of linkability the labels of Y that take that share.
-    pub told: Vec<(JoinAttribute, Option<Vec<u8>>)>,
+    /// For linkability, the labels on Y with the largest share.
+    pub inferred: Vec<(JoinAttribute, Option<Vec<u8>>)>,
 }
 
 impl JoinMeasures {
-    /// Whether a measure allows it.
+    /// Whether the measure satisfies the bound of a requirement.
     #[must_use]
     pub fn is_allowed(&self, measure: &XyMeasure) -> bool {
         let (count, of) = self.achieved;
@@ -48,7 +49,7 @@ impl JoinMeasures {
     }
 }
 
-/// Releases to be joined; 0 is the new one.
+/// Join of releases; release 0 is the new one.
 pub struct ReleaseJoin<'a> {
     releases: Vec<&'a ObservedRelease>,
     trees: BTreeMap<&'a str, LabelTree>,
@@ -56,10 +57,10 @@ pub struct ReleaseJoin<'a> {
 }
 
 impl<'a> ReleaseJoin<'a> {
-    /// So many steps are taken for one requirement on one join.
+    /// Maximal number of steps for one requirement on one join.
     pub const MAX_JOIN_STEPS: u64 = MAX_JOIN_STEPS;
 
-    /// The join of a release with earlier ones. `trees` are those of the new release.
+    /// The join of a new release with earlier ones, and the taxonomies of the new release.
     #[must_use]
     pub fn new(
         new: &'a ObservedRelease,
@@ -68,26 +69,29 @@ impl<'a> ReleaseJoin<'a> {
         exclusions: &'a [Exclusion],
     ) -> Self {
         let mut trees: BTreeMap<&str, LabelTree> = BTreeMap::new();
-        // values are placed by a tree where somebody publishes nodes of it
-        let of_earlier = earlier.iter().flat_map(|(release, shown)| {
-            let is_node = |name: &str| shown.column(name).is_some_and(|at| shown.columns[at].shape == CellShape::Node);
+        // values are placed in a taxonomy where some release publishes its nodes
+        let of_earlier = earlier.iter().flat_map(|(release, observed)| {
+            let is_node =
+                |name: &str| observed.column(name).is_some_and(|at| observed.columns[at].shape == CellShape::Node);
             release.taxonomies.iter().filter(move |(name, _)| is_node(name))
         });
         for (name, tree) in new_trees.iter().chain(of_earlier) {
             trees.entry(name).or_insert_with(|| LabelTree::from_taxonomy(tree));
         }
         Self {
-            releases: std::iter::once(new).chain(earlier.iter().map(|(_, shown)| shown)).collect(),
+            releases: std::iter::once(new).chain(earlier.iter().map(|(_, observed)| observed)).collect(),
             trees,
             exclusions,
         }
     }
 
-    /// The joins on which a requirement is to hold, as sets of releases. With `other_rows` some rows of the new one may be in none of
-    /// them, and it is to hold of that alone too.
+    /// The joins on which a requirement must hold, as lists of releases.
+    ///
+    /// With `other_rows`, rows of the new release may join with none, and the requirement must hold on the new
+    /// release alone too.
     fn wanted(&self, requirement: &XyRequirement, subsets: JoinSelection, other_rows: bool) -> Vec<Vec<usize>> {
         let mut named: Vec<usize> = requirement.x.iter().map(|x| x.release).collect();
-        named.extend(requirement.y.iter().map(|told| match told {
+        named.extend(requirement.y.iter().map(|element| match element {
             YElement::Attribute(reference) => reference.release,
             YElement::Key(release) => *release,
         }));
@@ -114,15 +118,21 @@ impl<'a> ReleaseJoin<'a> {
 
     fn meaning(&self, release: usize, column: usize, label: Option<&[u8]>) -> Option<LabelMeaning> {
         let of = &self.releases[release].columns[column];
-        self.meant(&of.name, of.shape, of.kind, label)
+        self.meaning_of(&of.name, of.shape, of.kind, label)
     }
 
-    fn meant(&self, name: &str, shape: CellShape, kind: AttributeType, label: Option<&[u8]>) -> Option<LabelMeaning> {
+    fn meaning_of(
+        &self,
+        name: &str,
+        shape: CellShape,
+        kind: AttributeType,
+        label: Option<&[u8]>,
+    ) -> Option<LabelMeaning> {
         let tree = self.trees.get(name);
         match shape {
-            CellShape::Node => Some(LabelMeaning::Way(tree?.way(kind, label)?)),
-            CellShape::Exact => Some(match tree.and_then(|tree| tree.way(kind, label)) {
-                Some(way) => LabelMeaning::Way(way),
+            CellShape::Node => Some(LabelMeaning::Path(tree?.path(kind, label)?)),
+            CellShape::Exact => Some(match tree.and_then(|tree| tree.path(kind, label)) {
+                Some(path) => LabelMeaning::Path(path),
                 None => LabelMeaning::Text(label.map(<[u8]>::to_vec)),
             }),
             CellShape::Suppressed => (label == Some(SUPPRESSED_CELL.as_bytes())).then_some(LabelMeaning::Anything),
@@ -136,13 +146,13 @@ impl<'a> ReleaseJoin<'a> {
             }),
             CellShape::Set => {
                 let values = parse_set(label?).filter(|values| !values.is_empty())?;
-                let each = values.iter().map(|value| self.meant(name, CellShape::Exact, kind, value.as_deref()));
+                let each = values.iter().map(|value| self.meaning_of(name, CellShape::Exact, kind, value.as_deref()));
                 each.collect::<Option<Vec<LabelMeaning>>>().map(LabelMeaning::Among)
             }
         }
     }
 
-    /// The columns of a release that decide what its rows match.
+    /// The columns of a release that decide which rows match.
     fn matched(&self, release: usize, joined: &[usize]) -> Vec<usize> {
         let of = self.releases[release];
         let others = || joined.iter().filter(|other| **other != release);
@@ -161,7 +171,7 @@ impl<'a> ReleaseJoin<'a> {
         (0..of.columns.len()).filter(|&at| matters(&of.columns[at].name)).collect()
     }
 
-    /// What a requirement comes to on the join of some releases; on the new one alone, what it says of that.
+    /// The measure of a requirement on the join of some releases, or on the new release alone.
     ///
     /// # Errors
     /// [`JoinError`]
@@ -181,20 +191,20 @@ impl<'a> ReleaseJoin<'a> {
         };
         let x: Vec<(usize, usize)> =
             requirement.x.iter().map(place).collect::<Option<_>>().ok_or(JoinError::Unknown)?;
-        let told: Vec<&JoinAttribute> = requirement
+        let inferred: Vec<&JoinAttribute> = requirement
             .y
             .iter()
-            .filter_map(|told| match told {
+            .filter_map(|element| match element {
                 YElement::Attribute(reference) => Some(reference),
                 YElement::Key(_) => None,
             })
             .collect();
         let y: Vec<(usize, usize)> =
-            told.iter().map(|of| place(of)).collect::<Option<_>>().ok_or(JoinError::Unknown)?;
+            inferred.iter().map(|of| place(of)).collect::<Option<_>>().ok_or(JoinError::Unknown)?;
         let keys: Vec<usize> = requirement
             .y
             .iter()
-            .filter_map(|told| match told {
+            .filter_map(|element| match element {
                 YElement::Attribute(_) => None,
                 YElement::Key(release) => joined.iter().position(|of| of == release),
             })
@@ -212,10 +222,10 @@ impl<'a> ReleaseJoin<'a> {
         let own = (0..joined.len()).map(wanted).collect();
         let mut groups = JoinGroups { x: &x, y: &y, keys: &keys, own, found: AHashMap::new(), steps: 0 };
         groups.walk(&rows, &matches, &mut Vec::new(), control)?;
-        self.worst(requirement, &told, groups)
+        self.worst(requirement, &inferred, groups)
     }
 
-    /// Rows by what is matched, and within by what is wanted.
+    /// Groups rows by the labels of `matched` columns, and then by those of `wanted` columns.
     fn alike(
         &self,
         release: usize,
@@ -263,13 +273,13 @@ impl<'a> ReleaseJoin<'a> {
                     return Err(JoinError::TooMany);
                 }
                 let tests = self.tests(f, s, &own, &other)?;
-                let bars = self.bars(f, s, &own, &other)?;
+                let exclusion_bars = self.exclusion_bars(f, s, &own, &other)?;
                 let mut of_first = Vec::new();
                 for key in &rows[first].keys {
                     control.check()?;
                     let pairs = |other: &Vec<u32>| {
                         tests.iter().all(|test| test.holds(key[test.first], other[test.second]))
-                            && bars.iter().all(|bar| !bar.applies(key, other))
+                            && exclusion_bars.iter().all(|bar| !bar.applies(key, other))
                     };
                     of_first.push((0..rows[second].keys.len()).filter(|&at| pairs(&rows[second].keys[at])).collect());
                 }
@@ -279,7 +289,7 @@ impl<'a> ReleaseJoin<'a> {
         Ok(matches)
     }
 
-    /// The attributes that two releases share.
+    /// Tests of the attributes that two releases share.
     fn tests(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<MatchTest>, JoinError> {
         let mut tests = Vec::new();
         for (first, &a) in own.iter().enumerate() {
@@ -295,62 +305,68 @@ impl<'a> ReleaseJoin<'a> {
                 return Err(JoinError::TooMany);
             }
             let kind = a.kind;
-            let held = left.iter().map(|a| right.iter().map(|b| meets(a, b, kind)).collect()).collect();
+            let held = left.iter().map(|a| right.iter().map(|b| is_compatible(a, b, kind)).collect()).collect();
             tests.push(MatchTest { first, second, held });
         }
         Ok(tests)
     }
 
-    /// What nobody is in both of two releases.
-    fn bars(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<ExclusionBar>, JoinError> {
-        let mut bars = Vec::new();
+    /// The exclusions between two releases.
+    fn exclusion_bars(
+        &self,
+        f: usize,
+        s: usize,
+        own: &[usize],
+        other: &[usize],
+    ) -> Result<Vec<ExclusionBar>, JoinError> {
+        let mut exclusion_bars = Vec::new();
         for exclusion in self.exclusions {
             let sides = [(&exclusion.left, &exclusion.right), (&exclusion.right, &exclusion.left)];
             for (left, right) in sides.into_iter().filter(|(a, b)| (a.release, b.release) == (f, s)) {
                 let side = |release: usize, columns: &[usize], side: &Conditions| {
-                    let condition = |(name, stated): &(String, Option<String>)| {
+                    let condition = |(name, declared): &(String, Option<String>)| {
                         let of = self.releases[release];
                         let at = columns.iter().position(|&at| of.columns[at].name == *name)?;
                         let column = &of.columns[columns[at]];
-                        let within = column.labels.iter().map(|label| self.within(column, label.as_deref(), stated));
+                        let within = column.labels.iter().map(|label| self.within(column, label.as_deref(), declared));
                         Some((at, within.collect::<Option<Vec<bool>>>()?))
                     };
                     side.within.iter().map(condition).collect::<Option<Vec<_>>>().ok_or(JoinError::Unknown)
                 };
-                bars.push(ExclusionBar { left: side(f, own, left)?, right: side(s, other, right)? });
+                exclusion_bars.push(ExclusionBar { left: side(f, own, left)?, right: side(s, other, right)? });
             }
         }
-        Ok(bars)
+        Ok(exclusion_bars)
     }
 
-    /// Whether all that a label may stand for is covered by a value or node.
+    /// Whether a declared value or node covers all values of a label.
     fn within(
         &self,
         column: &super::observed::ObservedColumn,
         label: Option<&[u8]>,
-        stated: &Option<String>,
+        declared: &Option<String>,
     ) -> Option<bool> {
-        let stated = stated.as_ref().map(|label| label.as_bytes());
-        let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
-        Some(self.is_within(column, &meaning, stated))
+        let declared = declared.as_ref().map(|label| label.as_bytes());
+        let meaning = self.meaning_of(&column.name, column.shape, column.kind, label)?;
+        Some(self.is_within(column, &meaning, declared))
     }
 
     fn is_within(
         &self,
         column: &super::observed::ObservedColumn,
         meaning: &LabelMeaning,
-        stated: Option<&[u8]>,
+        declared: Option<&[u8]>,
     ) -> bool {
-        let node = || self.node(&column.name, stated);
+        let node = || self.node(&column.name, declared);
         match meaning {
-            LabelMeaning::Way(way) => node().is_some_and(|node| way.contains(&node)),
-            LabelMeaning::Text(text) => same(column.kind, text.as_deref(), stated),
-            LabelMeaning::Range { missing, values: None } => *missing && stated.is_none(),
+            LabelMeaning::Path(path) => node().is_some_and(|node| path.contains(&node)),
+            LabelMeaning::Text(text) => same(column.kind, text.as_deref(), declared),
+            LabelMeaning::Range { missing, values: None } => *missing && declared.is_none(),
             LabelMeaning::Range { missing, values: Some((from, to)) } => {
-                !missing && same(column.kind, from.as_deref(), stated) && same(column.kind, Some(to), stated)
+                !missing && same(column.kind, from.as_deref(), declared) && same(column.kind, Some(to), declared)
             }
-            LabelMeaning::Among(each) => each.iter().all(|one| self.is_within(column, one, stated)),
-            // the root of a tree covers all
+            LabelMeaning::Among(each) => each.iter().all(|one| self.is_within(column, one, declared)),
+            // the root of a taxonomy covers all values
             LabelMeaning::Anything => node() == Some(0),
         }
     }
@@ -366,13 +382,13 @@ impl<'a> ReleaseJoin<'a> {
         let Some(column) = self.releases[release].column(name).map(|at| &self.releases[release].columns[at]) else {
             return false;
         };
-        let value_way = || self.trees.get(name).and_then(|tree| tree.way(column.kind, value));
-        match self.meant(name, column.shape, column.kind, label) {
+        let value_path = || self.trees.get(name).and_then(|tree| tree.path(column.kind, value));
+        match self.meaning_of(name, column.shape, column.kind, label) {
             None => false,
-            Some(LabelMeaning::Way(way)) => {
-                way.first().is_some_and(|node| value_way().is_some_and(|of| of.contains(node)))
+            Some(LabelMeaning::Path(path)) => {
+                path.first().is_some_and(|node| value_path().is_some_and(|of| of.contains(node)))
             }
-            Some(meaning) => meets(&meaning, &LabelMeaning::Text(value.map(<[u8]>::to_vec)), column.kind),
+            Some(meaning) => is_compatible(&meaning, &LabelMeaning::Text(value.map(<[u8]>::to_vec)), column.kind),
         }
     }
 
@@ -380,42 +396,42 @@ impl<'a> ReleaseJoin<'a> {
         self.trees.get(name)?.by_label.get(&label.map(<[u8]>::to_vec)).copied()
     }
 
-    /// Whether a label may stand for a stated value.
+    /// Whether a label may stand for a declared value.
     fn may_be(
         &self,
         column: &super::observed::ObservedColumn,
         label: Option<&[u8]>,
-        stated: Option<&str>,
+        declared: Option<&str>,
     ) -> Option<bool> {
-        let stated = stated.map(str::as_bytes);
-        let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
-        Some(self.is_possible(column, &meaning, stated))
+        let declared = declared.map(str::as_bytes);
+        let meaning = self.meaning_of(&column.name, column.shape, column.kind, label)?;
+        Some(self.is_possible(column, &meaning, declared))
     }
 
     fn is_possible(
         &self,
         column: &super::observed::ObservedColumn,
         meaning: &LabelMeaning,
-        stated: Option<&[u8]>,
+        declared: Option<&[u8]>,
     ) -> bool {
         match meaning {
-            // a node as it was stated is met by what is below and above it
-            LabelMeaning::Way(way) => {
+            // a declared node is compatible with its descendants and ancestors
+            LabelMeaning::Path(path) => {
                 let Some(tree) = self.trees.get(column.name.as_str()) else { return false };
                 let mut above =
-                    std::iter::successors(self.node(&column.name, stated), |node| tree.tree.parent(*node)).peekable();
-                above.peek().is_some_and(|node| way.contains(node)) || above.any(|node| way.first() == Some(&node))
+                    std::iter::successors(self.node(&column.name, declared), |node| tree.tree.parent(*node)).peekable();
+                above.peek().is_some_and(|node| path.contains(node)) || above.any(|node| path.first() == Some(&node))
             }
-            LabelMeaning::Among(each) => each.iter().any(|one| self.is_possible(column, one, stated)),
-            meaning => meets(meaning, &LabelMeaning::Text(stated.map(<[u8]>::to_vec)), column.kind),
+            LabelMeaning::Among(each) => each.iter().any(|one| self.is_possible(column, one, declared)),
+            meaning => is_compatible(meaning, &LabelMeaning::Text(declared.map(<[u8]>::to_vec)), column.kind),
         }
     }
 
-    /// The group that has the worst measure, and that.
+    /// The worst group with its measure.
     fn worst(
         &self,
         requirement: &XyRequirement,
-        told: &[&JoinAttribute],
+        inferred: &[&JoinAttribute],
         groups: JoinGroups<'_>,
     ) -> Result<JoinMeasures, JoinError> {
         let label = |reference: &JoinAttribute, code: u32| {
@@ -424,7 +440,7 @@ impl<'a> ReleaseJoin<'a> {
             (reference.clone(), of.columns[at].labels[code as usize].clone())
         };
         let sensitive = match &requirement.measure {
-            XyMeasure::Linkability { sensitive: Some(values), .. } => Some(self.sensitive(told, values)?),
+            XyMeasure::Linkability { sensitive: Some(values), .. } => Some(self.sensitive(inferred, values)?),
             _ => None,
         };
         let counted = |labels: &[u32]| {
@@ -433,14 +449,14 @@ impl<'a> ReleaseJoin<'a> {
         };
         let mut worst: Option<JoinMeasures> = None;
         let mut found: Vec<_> = groups.found.into_iter().collect();
-        // of equal ones always the same
+        // deterministic among equal groups
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (x, values) in found {
             let known = || requirement.x.iter().zip(&x).map(|(of, &code)| label(of, code)).collect();
             let here = match requirement.measure {
                 XyMeasure::Anonymity { .. } => {
                     let number = values.values().map(|of| of.alike).sum();
-                    JoinMeasures { achieved: (number, 1), known: known(), told: Vec::new() }
+                    JoinMeasures { achieved: (number, 1), known: known(), inferred: Vec::new() }
                 }
                 XyMeasure::Linkability { .. } => {
                     let of: u128 = values.values().map(|of| of.tuples).sum();
@@ -448,12 +464,12 @@ impl<'a> ReleaseJoin<'a> {
                     for (y, value) in &values {
                         let share = value.tuples / value.alike;
                         let more = share > most.0 || share == most.0 && most.1.is_some_and(|other| y < other);
-                        if more && counted(&y[..told.len()]) {
+                        if more && counted(&y[..inferred.len()]) {
                             most = (share, Some(y));
                         }
                     }
-                    let labels = most.1.map(|y| told.iter().zip(y).map(|(of, &code)| label(of, code)).collect());
-                    JoinMeasures { achieved: (most.0, of), known: known(), told: labels.unwrap_or_default() }
+                    let labels = most.1.map(|y| inferred.iter().zip(y).map(|(of, &code)| label(of, code)).collect());
+                    JoinMeasures { achieved: (most.0, of), known: known(), inferred: labels.unwrap_or_default() }
                 }
             };
             let is_worse = worst.as_ref().is_none_or(|worst| {
@@ -471,25 +487,29 @@ impl<'a> ReleaseJoin<'a> {
         worst.ok_or(JoinError::Empty)
     }
 
-    /// Of each sensitive value, per attribute of Y and label, whether it may be meant.
-    fn sensitive(&self, told: &[&JoinAttribute], values: &[SensitiveValue]) -> Result<Vec<Vec<Vec<bool>>>, JoinError> {
+    /// For each sensitive value, attribute of Y and label, whether the label may stand for the value.
+    fn sensitive(
+        &self,
+        inferred: &[&JoinAttribute],
+        values: &[SensitiveValue],
+    ) -> Result<Vec<Vec<Vec<bool>>>, JoinError> {
         let of_value = |value: &SensitiveValue| {
-            let of_attribute = |(reference, stated): (&&JoinAttribute, &Option<String>)| {
+            let of_attribute = |(reference, declared): (&&JoinAttribute, &Option<String>)| {
                 let of = self.releases[reference.release];
                 let column = &of.columns[of.column(&reference.attribute)?];
-                let meant = |label: &Option<Vec<u8>>| self.may_be(column, label.as_deref(), stated.as_deref());
+                let meant = |label: &Option<Vec<u8>>| self.may_be(column, label.as_deref(), declared.as_deref());
                 column.labels.iter().map(meant).collect::<Option<Vec<bool>>>()
             };
-            told.iter().zip(value).map(of_attribute).collect::<Option<Vec<_>>>()
+            inferred.iter().zip(value).map(of_attribute).collect::<Option<Vec<_>>>()
         };
         values.iter().map(of_value).collect::<Option<Vec<_>>>().ok_or(JoinError::Unknown)
     }
 
-    /// Whether every row of the new release matches some row of every other that `same` says to have the same rows.
+    /// Whether every row of the new release matches a row of each release with the same rows.
     ///
     /// # Errors
     /// [`JoinError`]
-    pub(in crate::verifier) fn is_whole(&self, same: &[bool], control: &Control) -> Result<bool, JoinError> {
+    pub(in crate::verifier) fn all_rows_match(&self, same: &[bool], control: &Control) -> Result<bool, JoinError> {
         for other in (1..self.releases.len()).filter(|other| same[other - 1]) {
             let joined = [0, other];
             let rows = joined.map(|of| self.alike(of, &self.matched(of, &joined), &[], false, control));
@@ -502,25 +522,25 @@ impl<'a> ReleaseJoin<'a> {
         Ok(true)
     }
 
-    /// The joins and measures that a release states, held against those that are found; what does not hold, in words.
+    /// Compares the declared joins and measures with the computed ones; returns the first fault.
     ///
     /// # Errors
-    /// [`JoinError`] when it cannot be told.
+    /// [`JoinError`] when a join cannot be measured.
     pub fn check(&self, sequence: &SequentialDetails, control: &Control) -> Result<Option<String>, JoinError> {
         for (number, (requirement, on)) in sequence.requirements.iter().enumerate() {
             for wanted in self.wanted(requirement, sequence.subsets, sequence.other_rows) {
-                if on.iter().all(|stated| stated.releases != wanted) {
+                if on.iter().all(|declared| declared.releases != wanted) {
                     return Ok(Some(format!(
-                        "requirement {number} is not stated on a join of {} releases",
+                        "requirement {number} is not declared on a join of {} releases",
                         wanted.len()
                     )));
                 }
             }
-            for stated in on {
-                let found = self.measure(requirement, &stated.releases, control)?;
-                let (count, of) = (u128::from(stated.achieved.0), u128::from(stated.achieved.1));
+            for declared in on {
+                let found = self.measure(requirement, &declared.releases, control)?;
+                let (count, of) = (u128::from(declared.achieved.0), u128::from(declared.achieved.1));
                 if found.achieved.0.checked_mul(of).is_none() || found.achieved.0 * of != count * found.achieved.1 {
-                    let detail = format!("requirement {number} comes to another measure than is stated");
+                    let detail = format!("requirement {number} has another measure than declared");
                     return Ok(Some(detail));
                 }
                 if !found.is_allowed(&requirement.measure) {
@@ -532,7 +552,7 @@ impl<'a> ReleaseJoin<'a> {
     }
 }
 
-/// An attribute of two releases: which labels match.
+/// Compatibility of the labels of an attribute in two releases.
 struct MatchTest {
     first: usize,
     second: usize,
@@ -545,7 +565,7 @@ impl MatchTest {
     }
 }
 
-/// An exclusion between two releases: places in keys, and which labels are covered.
+/// An exclusion between two releases: positions in keys, and the covered labels.
 struct ExclusionBar {
     left: Vec<(usize, Vec<bool>)>,
     right: Vec<(usize, Vec<bool>)>,

@@ -1,4 +1,4 @@
-//! What labels stand for, and whether one value may be behind two of them.
+//! Values that labels stand for, and compatibility of labels.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use ahash::AHashMap;
 
 use crate::microdata::{AttributeType, Taxonomy};
 
-/// What a label may stand for.
+/// The values that a label may stand for.
 pub(in crate::verifier) enum LabelMeaning {
-    /// A node of a tree, and those above it, up to the root.
-    Way(Vec<u32>),
-    /// Values from the first to the last, all up to the last where there is no first, and perhaps the missing one.
+    /// The path of a taxonomy node to the root.
+    Path(Vec<u32>),
+    /// The values of a range, which may lack its start, and the missing value if `missing`.
     Range { missing: bool, values: Option<(Option<Vec<u8>>, Vec<u8>)> },
-    /// Itself.
+    /// The value itself.
     Text(Option<Vec<u8>>),
-    /// One of several.
+    /// The values of any of these.
     Among(Vec<LabelMeaning>),
     /// Any value.
     Anything,
 }
 
-/// A taxonomy, its nodes by their labels.
+/// A taxonomy with its nodes by label.
 pub(in crate::verifier) struct LabelTree {
     pub(in crate::verifier) tree: Arc<Taxonomy>,
     pub(in crate::verifier) by_label: AHashMap<Option<Vec<u8>>, u32>,
@@ -33,8 +33,10 @@ impl LabelTree {
         Self { by_label: (0..tree.len() as u32).map(|node| (label(node), node)).collect(), tree: Arc::clone(tree) }
     }
 
-    /// The node of a label, and those above it. One number may be spelled in several ways.
-    pub(in crate::verifier) fn way(&self, kind: AttributeType, label: Option<&[u8]>) -> Option<Vec<u32>> {
+    /// The path from the node of a label to the root.
+    ///
+    /// A number can have several spellings.
+    pub(in crate::verifier) fn path(&self, kind: AttributeType, label: Option<&[u8]>) -> Option<Vec<u32>> {
         let of_text = self.by_label.get(&label.map(<[u8]>::to_vec)).copied();
         let node = of_text.or_else(|| {
             let number = label.filter(|label| kind == AttributeType::Decimal && kind.admits(label))?;
@@ -46,7 +48,7 @@ impl LabelTree {
     }
 }
 
-/// Whether two values are the same.
+/// Whether two values are equal.
 pub(in crate::verifier) fn same(kind: AttributeType, a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) if kind.is_number() && kind.admits(a) && kind.admits(b) => {
@@ -56,15 +58,15 @@ pub(in crate::verifier) fn same(kind: AttributeType, a: Option<&[u8]>, b: Option
     }
 }
 
-/// Whether one value may be behind both labels.
-pub(in crate::verifier) fn meets(a: &LabelMeaning, b: &LabelMeaning, kind: AttributeType) -> bool {
+/// Whether two labels are compatible: one value may stand behind both.
+pub(in crate::verifier) fn is_compatible(a: &LabelMeaning, b: &LabelMeaning, kind: AttributeType) -> bool {
     match (a, b) {
         (LabelMeaning::Anything, _) | (_, LabelMeaning::Anything) => true,
         (LabelMeaning::Among(each), other) | (other, LabelMeaning::Among(each)) => {
-            each.iter().any(|one| meets(one, other, kind))
+            each.iter().any(|one| is_compatible(one, other, kind))
         }
-        // one of two nodes is above the other, or they are one
-        (LabelMeaning::Way(a), LabelMeaning::Way(b)) => {
+        // one of two nodes is an ancestor of the other, or they are equal
+        (LabelMeaning::Path(a), LabelMeaning::Path(b)) => {
             a.first().is_some_and(|node| b.contains(node)) || b.first().is_some_and(|node| a.contains(node))
         }
         (LabelMeaning::Text(a), LabelMeaning::Text(b)) => same(kind, a.as_deref(), b.as_deref()),
@@ -89,6 +91,6 @@ pub(in crate::verifier) fn meets(a: &LabelMeaning, b: &LabelMeaning, kind: Attri
             };
             *a && *b || overlap
         }
-        (LabelMeaning::Way(_), _) | (_, LabelMeaning::Way(_)) => false,
+        (LabelMeaning::Path(_), _) | (_, LabelMeaning::Path(_)) => false,
     }
 }

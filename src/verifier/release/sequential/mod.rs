@@ -1,4 +1,4 @@
-//! The checks of a sequential release: labels, cuts, joins, requirements.
+//! Checks of a sequential release: labels, cuts, joins and requirements.
 
 pub(in crate::verifier) mod check;
 pub(in crate::verifier) mod details;

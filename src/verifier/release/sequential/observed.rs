@@ -1,4 +1,4 @@
-//! A release of one table of tuples as its readers see it: labels, and nothing else.
+//! A release of one table of tuples in the view of its readers: rows of labels.
 
 use std::io;
 use std::io::Read;
@@ -10,32 +10,32 @@ use crate::microdata::{AttributeType, CellShape};
 use crate::publication::{EarlierRelease, Part};
 use crate::verifier::read::csv::{PartRecords, ReadError};
 
-/// The rows of a release.
+/// The published rows of a release.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObservedRelease {
-    /// How many there are.
+    /// Number of rows.
     pub rows: usize,
-    /// Its columns.
+    /// The published columns.
     pub columns: Vec<ObservedColumn>,
 }
 
-/// A column as it was published.
+/// A published column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObservedColumn {
-    /// The attribute.
+    /// The name of the attribute.
     pub name: String,
-    /// What its cells are.
+    /// The shape of the cells.
     pub shape: CellShape,
-    /// The type of the values behind them.
+    /// The type of the values that the cells stand for.
     pub kind: AttributeType,
-    /// The label of each row.
+    /// The code of the label of each row.
     pub codes: Vec<u32>,
-    /// What labels say; `None` is an empty cell.
+    /// The label of each code; `None` is an empty cell.
     pub labels: Vec<Option<Vec<u8>>>,
 }
 
 impl ObservedRelease {
-    /// An earlier release.
+    /// The view of an earlier release.
     #[must_use]
     pub fn from_earlier(release: &EarlierRelease) -> Self {
         let column = |column: &crate::publication::EarlierColumn| ObservedColumn {
@@ -48,7 +48,7 @@ impl ObservedRelease {
         Self { rows: release.rows, columns: release.columns.iter().map(column).collect() }
     }
 
-    /// A part, from its bytes; `None` when they are not those of the part.
+    /// Reads a part; `None` when the bytes are not those of the part.
     pub(in crate::verifier) fn read(
         part: &Part,
         kinds: &dyn Fn(usize) -> AttributeType,
@@ -99,7 +99,7 @@ impl ObservedRelease {
         Ok(Some(Self { rows, columns }))
     }
 
-    /// Where a column stands.
+    /// The index of a column by its name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)

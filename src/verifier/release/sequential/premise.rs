@@ -1,4 +1,7 @@
-//! Whose rows earlier releases have, and what that leaves to be asked of the new one alone (sequential, section 10).
+//! Row correspondence of earlier releases, and the requirements that remain for the new release alone.
+//!
+//! # Citations
+//! docs/spec/sequential.md#row-correspondence
 
 use ahash::{AHashMap, AHashSet};
 
@@ -8,13 +11,15 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, CellShape, Column, Table};
 use crate::publication::{EarlierRelease, RecordMatches, RowCorrespondence, XyMeasure, XyRequirement, YElement};
 
-/// A requirement as far as it speaks of the new release by itself, where rows of that may match nothing.
+/// The part of a requirement that concerns the new release alone.
 ///
-/// What is known and what is told is cut down to the new release. Distinct values on nothing are counted as rows, of which every group
-/// must then have enough; shares of a value that only others publish are nobody's in a row that is joined with none of them.
+/// It matters where rows of the new release may match no other row.
+///
+/// X and Y are restricted to the new release. Without Y, anonymity counts rows, so every group needs enough of them.
+/// Shares of values that only others publish are 0 in a row that joins none of them.
 pub(in crate::verifier) fn by_itself(requirement: &XyRequirement) -> Option<XyRequirement> {
-    let is_new = |told: &YElement| {
-        matches!(told, YElement::Key(0)) || matches!(told, YElement::Attribute(of) if of.release == 0)
+    let is_new = |element: &YElement| {
+        matches!(element, YElement::Key(0)) || matches!(element, YElement::Attribute(of) if of.release == 0)
     };
     let mut cut = requirement.clone();
     cut.x.retain(|of| of.release == 0);
@@ -33,12 +38,12 @@ pub(in crate::verifier) fn by_itself(requirement: &XyRequirement) -> Option<XyRe
                 return None;
             }
             let labelled: Vec<&YElement> =
-                requirement.y.iter().filter(|told| matches!(told, YElement::Attribute(_))).collect();
+                requirement.y.iter().filter(|element| matches!(element, YElement::Attribute(_))).collect();
             for value in sensitive.iter_mut().flatten() {
                 let mut at = 0;
                 value.retain(|_| {
                     at += 1;
-                    labelled.get(at - 1).is_some_and(|told| is_new(told))
+                    labelled.get(at - 1).is_some_and(|element| is_new(element))
                 });
             }
         }
@@ -46,16 +51,19 @@ pub(in crate::verifier) fn by_itself(requirement: &XyRequirement) -> Option<XyRe
     Some(cut)
 }
 
-/// Whether a requirement names another release than the new one.
+/// Whether a requirement names a release other than the new one.
 pub(in crate::verifier) fn names_others(requirement: &XyRequirement) -> bool {
-    let of_told = |told: &YElement| match told {
+    let of_element = |element: &YElement| match element {
         YElement::Attribute(of) => of.release,
         YElement::Key(release) => *release,
     };
-    requirement.x.iter().map(|of| of.release).chain(requirement.y.iter().map(of_told)).any(|release| release > 0)
+    requirement.x.iter().map(|of| of.release).chain(requirement.y.iter().map(of_element)).any(|release| release > 0)
 }
 
-/// Whether the rows of an earlier release are those of the new one, of which there are so many; `Err` when it is said and is not so.
+/// Whether an earlier release has the same rows as the new one, which has `rows` rows.
+///
+/// # Errors
+/// The detail, when the declared correspondence is false.
 pub(in crate::verifier) fn are_same(
     release: &EarlierRelease,
     rows: usize,
@@ -77,7 +85,7 @@ pub(in crate::verifier) fn are_same(
                 || !in_range
                 || (!values.names().is_empty() && values.rows() != records.rows.len())
             {
-                return Err("rows of an earlier release are not told by record keys");
+                return Err("the record keys of an earlier release identify other rows");
             }
             let complete = records.rows.len() == release.rows && release.rows == rows;
             if let Some(original) = original.filter(|_| complete) {
@@ -86,7 +94,7 @@ pub(in crate::verifier) fn are_same(
                     Some([values.column(Attr::from(at)), original.column(Attr::from(other))])
                 });
                 if !are_equal(pairs, [records.rows.len(), original.rows()]) {
-                    return Err("what record keys tell of the original is not what it has");
+                    return Err("the values that record keys identify are not those of the original");
                 }
             }
             Ok(complete)
@@ -94,10 +102,14 @@ pub(in crate::verifier) fn are_same(
     }
 }
 
-/// Whether every row of an earlier release that a record key tells has labels above what the original has of that record, in all
-/// attributes that the new release has too: then the true tuple of it is in the join.
-pub(in crate::verifier) fn are_tied(
-    (join, number): (&ReleaseJoin<'_>, usize),
+/// Whether matched rows of an earlier release have labels above the values of their records.
+///
+/// This concerns all attributes of the new release.
+///
+/// Then the join contains the true tuple of the row.
+pub(in crate::verifier) fn are_linked(
+    join: &ReleaseJoin<'_>,
+    number: usize,
     release: &EarlierRelease,
     new: &ObservedRelease,
     control: &Control,
@@ -119,7 +131,7 @@ pub(in crate::verifier) fn are_tied(
     Ok(true)
 }
 
-/// Whether exact values of an earlier release are, together, those of the original.
+/// Whether the exact values of an earlier release, together, are those of the original.
 fn is_of(release: &EarlierRelease, original: &Table) -> bool {
     let exact = release.columns.iter().filter(|column| column.shape == CellShape::Exact && !column.nodes);
     let pairs = exact.filter_map(|column| {
@@ -129,7 +141,7 @@ fn is_of(release: &EarlierRelease, original: &Table) -> bool {
     are_equal(pairs, [release.rows, original.rows()])
 }
 
-/// Whether two tables, given by columns of the same attributes, have equal rows equally often.
+/// Whether two tables, given by columns of the same attributes, are equal as multisets of rows.
 fn are_equal<'a>(pairs: impl Iterator<Item = [&'a Column; 2]>, rows: [usize; 2]) -> bool {
     let mut numbers: [Vec<u32>; 2] = rows.map(|rows| vec![0; rows]);
     let mut next: AHashMap<(u32, Option<Vec<u8>>), u32> = AHashMap::new();
