@@ -25,7 +25,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     claims::check_thresholds(evidence, &tables.figures, &mut log);
     let figures = std::mem::take(&mut tables.figures);
     rules::check(evidence, tables, &mut log);
-    let checks = CheckName::ALL.into_iter().filter(|&check| was_run(evidence, check, &log));
+    let checks = CheckName::OF_VERIFIER.into_iter().filter(|&check| was_run(evidence, check, &log));
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,
         _ => Linkage::NotChecked,

@@ -25,7 +25,9 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
     let dependencies = KnownDependencies::declared(specification);
     let nothing = EarlierDisclosures::default();
     let prepared = ledger_union(specification, &nothing).and_then(|union| {
-        prepare(specification, (counts, None), (union, &nothing.releases), dependencies, None, &Control::default())
+        let joined = &nothing.releases;
+        let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+        prepare(specification, input, &Control::default())
     });
     match prepared {
         Err(PlanError::Refused(PlanRefusal(faults))) => faults,
@@ -65,9 +67,10 @@ pub fn dry_run(
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let wide = ExtendedTable::new(specification, table, further, &union);
-    let prepared =
-        prepare(specification, (&permuted, rows), (union, &earlier.releases), dependencies, Some(&wide), control);
+    let extended = ExtendedTable::new(specification, table, extra, &union);
+    let joined = &earlier.releases;
+    let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended: Some(&extended) };
+    let prepared = prepare(specification, input, control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
@@ -89,7 +92,9 @@ pub fn dry_run_from_counts(
 ) -> Result<Plan, EngineError> {
     let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let prepared = prepare(specification, (counts, None), (union, &earlier.releases), dependencies, None, &control);
+    let joined = &earlier.releases;
+    let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+    let prepared = prepare(specification, input, &control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     Ok(assess(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }

@@ -70,7 +70,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
         counts: &permuted,
         rows: Some(PlanRows { table: &permuted, streams: order.streams }),
         union,
-        joined: &order.earlier.beside,
+        joined: &order.earlier.releases,
         dependencies,
         extended: Some(&extended),
     };
@@ -114,7 +114,7 @@ fn verify_written(
         accounted: AttrSet::first(specification.names.len()),
         excludable: &specification.excludable,
         taxonomies: &specification.taxonomies,
-        beside: Some(&order.earlier.beside),
+        earlier_releases: Some(&order.earlier.releases),
         thresholds: &specification.thresholds,
     };
     let verification = verifier::verify(&evidence, control)?;
@@ -236,7 +236,7 @@ fn publish_and_write(
         earlier,
         active_rules,
         dependencies: &prepared.dependencies.all,
-        beside: Some(&order.earlier.beside),
+        beside: Some(&order.earlier.releases),
         rows: Some(PlanRows { table: permuted, streams }),
     };
     let published = publish::execute(&prepared.design, &input, permuted, streams, control)?;

@@ -4,56 +4,6 @@ use crate::microdata::{Attr, AttrSet};
 pub use crate::publication::{CheckName, Linkage};
 use crate::verifier::definition::measure::BucketMeasure;
 
-/// Names of the checks in a verification.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckName {
-    /// Each part is the projection of the original that the witness declares.
-    ///
-    /// Needs an original.
-    Content,
-    /// The parts of a table agree on their buckets, the buckets hold all rows, and labels reveal nothing.
-    Buckets,
-    /// Every bucket satisfies the guarantees of the guards of its table.
-    ///
-    /// A claim of a sliced table about all buckets together holds for the rows of the original; without an original
-    /// it stays unchecked.
-    Guarantee,
-    /// The tables are in Guardian Normal Form for all submitted rules.
-    ///
-    /// Each rule holds for the claimed reason.
-    Gnf,
-    /// Rows and labels are in canonical order.
-    Order,
-    /// Parts hold exactly the values of the original.
-    Dictionary,
-    /// Parts have exactly the claimed columns and rows, and nothing else is published.
-    Columns,
-    /// Tables have the shape that their protection claims.
-    Guards,
-    /// The requirements of a sequential release hold on its join, and its cuts are valid.
-    ///
-    /// Only for sequential releases whose earlier releases are available.
-    ///
-    /// Only for sequential releases whose earlier releases are available.
-    Requirements,
-}
-
-impl CheckName {
-    /// All checks, in the order of a report.
-    pub const ALL: [Self; 9] = [
-        Self::Content,
-        Self::Buckets,
-        Self::Guarantee,
-        Self::Gnf,
-        Self::Order,
-        Self::Dictionary,
-        Self::Columns,
-        Self::Guards,
-        Self::Requirements,
-    ];
-}
-
 /// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
@@ -63,16 +13,6 @@ pub struct Check {
     pub passed: bool,
     /// The first fault; holds no values of the data.
     pub detail: Option<String>,
-}
-
-/// Whether the verifier compared the parts with the assignment of rows to buckets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Linkage {
-    /// Both original and witness were available.
-    Checked,
-    /// The original or the witness was missing.
-    NotChecked,
 }
 
 /// Results of a verification.

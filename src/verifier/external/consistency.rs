@@ -23,7 +23,7 @@ pub(in crate::verifier) fn check_consistency(
     submission: &Submission<'_>,
     decomposition: Option<&JointDecomposition<'_>>,
     log: &mut CheckLog,
-    remarks: &mut Vec<(&'static str, String)>,
+    remarks: &mut Vec<(NoticeKind, String)>,
     control: &Control,
 ) -> Result<Vec<ExternalTableFigures>, Cancelled> {
     let mut figures = Vec::new();
@@ -243,7 +243,7 @@ fn is_projection(part: &ExternalPart, original: &ExternalPart, control: &Control
 fn remark(
     submission: &Submission<'_>,
     decomposition: bool,
-    remarks: &mut Vec<(&'static str, String)>,
+    remarks: &mut Vec<(NoticeKind, String)>,
     control: &Control,
 ) -> Result<(), Cancelled> {
     let tables = submission.tables;
@@ -270,7 +270,7 @@ fn remark(
             }
             if part.bucket.as_ref().is_some_and(|bucket| !plain_labels(bucket)) {
                 remarks.push((
-                    "labels",
+                    NoticeKind::Labels,
                     format!("{place}: labels other than 1 to the number of buckets may reveal something"),
                 ));
             }
@@ -279,14 +279,14 @@ fn remark(
     if tables.len() > 1 {
         let detail = "tables are taken to have been shuffled independently: where one label or one position in the files means the same \
                       rows in two tables, submit them as parts of one table";
-        remarks.push(("independent-shuffles", detail.to_owned()));
+        remarks.push((NoticeKind::IndependentShuffles, detail.to_owned()));
     }
     let published = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     let asked = submission.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let absent = asked.minus(published);
     if !absent.is_empty() {
         let detail = format!("no table has {}: it is not inferred from the tables", submission.list(absent));
-        remarks.push(("sensitive-not-published", detail));
+        remarks.push((NoticeKind::SensitiveNotPublished, detail));
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ impl<'a> JointDecomposition<'a> {
     pub(in crate::verifier) fn new(
         submission: &Submission<'a>,
         log: &mut CheckLog,
-        remarks: &mut Vec<(&'static str, String)>,
+        remarks: &mut Vec<(NoticeKind, String)>,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         let Some((buckets, joint, primary, others)) = shape(submission) else { return Ok(None) };
@@ -179,7 +179,10 @@ impl<'a> JointDecomposition<'a> {
         }
         let excludable = self.observed.excludable(possible).len();
         if excludable > 0 {
-            remarks.push(("excludable-values", format!("{excludable} listed values are excluded by the joint values")));
+            remarks.push((
+                NoticeKind::ExcludableValues,
+                format!("{excludable} listed values are excluded by the joint values"),
+            ));
         }
         Ok(())
     }

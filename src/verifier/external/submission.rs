@@ -135,7 +135,7 @@ pub struct EvaluationReport {
     /// The checks other than the rules.
     pub checks: Vec<Check>,
     /// Remarks for the reader, as a stable name and a text.
-    pub remarks: Vec<(&'static str, String)>,
+    pub remarks: Vec<(NoticeKind, String)>,
 }
 
 impl EvaluationReport {

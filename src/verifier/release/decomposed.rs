@@ -244,7 +244,7 @@ fn figures(
         first: all.iter().take(DecompositionDetails::LISTED).copied().collect(),
     };
     for inferred in &all {
-        *found.tellable.entry(inferred.kind).or_default() += 1;
+        *found.breach_counts.entry(inferred.kind).or_default() += 1;
     }
     let buckets = observed.primary.len();
     for (at, &attr) in others.iter().enumerate() {

@@ -305,7 +305,7 @@ fn joint_table_without_a_primary_value_passes() {
         drop_joint(&mut fixture, occ);
     }
     let details = method_details(&mut fixture);
-    (details.first, details.tellable) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
+    (details.first, details.breach_counts) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
     for (original, witness) in [(true, true), (true, false), (false, false)] {
         let report = fixture.audit_with(original, witness);
         assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
