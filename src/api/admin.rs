@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::meter;
 use crate::microdata::formats::InputFormat;
 use crate::problem::Problem;
-use crate::spec::METHODS;
+use crate::spec::METHOD_NAMES;
 use crate::telemetry::Recorder;
 
 /// The longest wait for the store; the other metrics are served without it.
@@ -40,7 +40,7 @@ struct AdminState {
 /// The router of `/metrics`, `/healthz` and `/readyz`.
 pub fn admin_router(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
     let routes: Vec<_> = ROUTES.iter().map(|route| (route.method, route.path)).collect();
-    meter::begin(&routes, METHODS, &InputFormat::ALL.map(InputFormat::media_type));
+    meter::begin(&routes, METHOD_NAMES, &InputFormat::ALL.map(InputFormat::media_type));
     let state = AdminState { readiness, clock, recorder, last_poll: Arc::default() };
     Router::new()
         .route("/metrics", get(metrics))

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::check::resolve::{DraftDocument, resolve};
 use super::check::specification::ParsedDocument;
 use super::grammar::attributes::DatasetColumns;
 use super::grammar::document::Member;
@@ -12,29 +13,30 @@ use super::grammar::{attributes, proposed_tables};
 use super::methods::anatomy::AnatomyMembers;
 use super::methods::bucketize::BucketizeMembers;
 use super::methods::decompose::DecomposeMembers;
+use super::methods::draft;
 use super::methods::generalize::GeneralizeMembers;
 use super::methods::sequential::SequentialMembers;
 use super::methods::slicing::SlicingMembers;
 use super::methods::versatile::VersatileMembers;
-use super::{check, methods};
 
-/// Reads a document against the columns of its dataset and finds everything that is wrong with it.
+/// Reads a document against the columns of its dataset, and reports every fault.
 #[must_use]
 pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource) -> ParsedDocument {
     let mut faults = FaultList::new();
     let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let columns = DatasetColumns::from_schema(schema);
         let general = read_general(&mut members, origin, &mut faults);
-        let stated = attributes::read(&mut members, &columns, origin, &mut faults);
-        let method = methods::read(&mut members, &columns, &stated, origin, &mut faults);
+        let attributes = attributes::read(&mut members, &columns, origin, &mut faults);
+        let method = draft::read(&mut members, &columns, &attributes, origin, &mut faults);
         let proposed = match origin {
             DocumentSource::Plan => proposed_tables::read(&mut members, &columns, &mut faults),
             _ => Ok(None),
         };
         members.finish(&mut faults);
         let tables = proposed.as_ref().ok().and_then(Option::as_deref);
-        let resolved = check::resolve(&columns, schema, general, &stated, method, tables, &mut faults);
-        // other tables than those that were meant say nothing
+        let document = DraftDocument { columns: &columns, schema, general, attributes: &attributes, method, tables };
+        let resolved = resolve(document, &mut faults);
+        // faulty proposed tables are not replaced by others
         resolved.filter(|_| proposed.is_ok())
     });
     ParsedDocument { specification, faults: faults.into_sorted() }

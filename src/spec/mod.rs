@@ -1,10 +1,10 @@
-//! The job document: types, rule grammar, and a check that names every fault with its pointer.
+//! Request documents: types, rule grammar, and readers that report every fault with its JSON pointer.
 //!
-//! A document is walked by hand, not deserialized: a caller who made three mistakes hears of three, each with a JSON
-//! pointer and a kind of the catalogue. [`read`] judges a document against the columns of its dataset; what needs more
-//! than one column's counts is left to the job.
+//! The macro `document!` declares an object once: its reader, its normal form and its JSON schema. A document with three faults gets
+//! three, each with a pointer and a kind of the catalogue. [`read`] checks a job document against the columns of its dataset. Checks
+//! that need more than the counts of one column are left to the job.
 //!
-//! A member that is null is taken as absent.
+//! A member that is null counts as absent.
 
 mod check;
 mod document;
@@ -16,7 +16,7 @@ mod requests;
 mod tests;
 
 pub use check::specification::{ParsedDocument, ProposedTable, SpecWarning, Specification};
-pub use check::{path_segment, values_missing, values_pointer};
+pub use check::values::{path_segment, values_missing, values_pointer};
 pub use document::{read, schemas};
 pub use grammar::duration::parse as duration;
 pub use grammar::general::dataset_of;
@@ -30,13 +30,13 @@ pub use grammar::utility::{CountWorkload, InternalUtility, PredicateWidthChoice}
 pub use grammar::versioned_name::{POLICY_NAME, VersionedName, is_policy_name};
 pub use methods::bucketize::{BucketSizeChoice, BucketizeSpec};
 pub use methods::decompose::DecomposeSpec;
+pub use methods::method::{METHOD_NAMES, MethodSpec};
 pub use methods::sequential::{SequentialSpec, StepGain, StepScore};
 pub use methods::slicing::{SlicedColumns, SlicingSpec};
 pub use methods::types::{
     Algorithm, AnatomySpec, CellKind, ClassSplit, CorrelatedPolicy, DeclaredDependency, DecompositionScore,
     GeneralizeSpec, VersatileSpec,
 };
-pub use methods::{METHOD_NAMES as METHODS, METHOD_NAMES, MethodSpec};
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, read_audit};
 pub use requests::policy::{expand_policy, policy_of, read_policy};

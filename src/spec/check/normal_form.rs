@@ -1,4 +1,4 @@
-//! One spelling for documents that mean the same.
+//! Normal form: equivalent documents have one spelling.
 
 use serde_json::{Map, Value, json};
 
@@ -7,15 +7,15 @@ use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, Taxonom
 use crate::spec::grammar::document::Member;
 use crate::spec::grammar::duration;
 use crate::spec::grammar::general::GeneralMembers;
-use crate::spec::methods::DraftMethod;
+use crate::spec::methods::draft::DraftMethod;
 use crate::spec::methods::versatile::DraftVersatile;
 
-/// What a document was read into.
+/// The parts of a document as they were read.
 pub(in crate::spec) struct DocumentParts<'a> {
     pub(in crate::spec) unit: &'a Unit,
     pub(in crate::spec) columns: &'a DatasetColumns<'a>,
     pub(in crate::spec) general: &'a GeneralMembers,
-    pub(in crate::spec) stated: &'a [AttributeOptions],
+    pub(in crate::spec) attributes: &'a [AttributeOptions],
     pub(in crate::spec) used: &'a [usize],
     pub(in crate::spec) method: &'a DraftMethod,
 }
@@ -51,7 +51,7 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
         reuse.insert("unit".into(), json!(parts.unit));
     }
     let mut sorted = attributes.clone();
-    // faults point at values as they are stated; their order says nothing
+    // faults point at values by position; their order has no meaning
     for values in sorted.values_mut().filter_map(|members| members.get_mut("excludable")?.as_array_mut()) {
         values.sort_by_cached_key(Value::to_string);
     }
@@ -59,7 +59,7 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
 
     let general = parts.general;
     if !general.drop_unlisted {
-        let dropped = (0..parts.stated.len()).filter(|column| parts.stated[*column].drop);
+        let dropped = (0..parts.attributes.len()).filter(|column| parts.attributes[*column].drop);
         for column in dropped.filter(|column| parts.used.binary_search(column).is_err()) {
             attributes.insert(parts.columns.name(column).to_owned(), json!({"drop": true}));
         }
@@ -81,26 +81,26 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     (full.into(), reuse.into())
 }
 
-/// What is stated of a published attribute, without what goes without saying.
+/// The options of a published attribute, without defaults.
 fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<String, Value> {
-    let stated = &parts.stated[column];
+    let options = &parts.attributes[column];
     let mut members = Map::new();
-    if stated.overrides_identifier() {
+    if options.overrides_identifier() {
         members.insert("identifier".into(), false.into());
     }
-    if stated.overrides_identifier() || (stated.publish && !mentioned) {
+    if options.overrides_identifier() || (options.publish && !mentioned) {
         members.insert("publish".into(), true.into());
     }
-    if let Some(rename) = stated.rename.as_deref().filter(|rename| *rename != parts.columns.name(column)) {
+    if let Some(rename) = options.rename.as_deref().filter(|rename| *rename != parts.columns.name(column)) {
         members.insert("rename".into(), rename.into());
     }
-    if let Some(width) = stated.equal_width.and_then(|width| u64::try_from(width).ok()) {
+    if let Some(width) = options.equal_width.and_then(|width| u64::try_from(width).ok()) {
         members.insert("discretize".into(), json!({"equal_width": width}));
     }
-    if !stated.excludable.is_empty() {
-        members.insert("excludable".into(), json!(stated.excludable));
+    if !options.excludable.is_empty() {
+        members.insert("excludable".into(), json!(options.excludable));
     }
-    if let Some(TaxonomyChoice::Tree(tree)) = &stated.taxonomy {
+    if let Some(TaxonomyChoice::Tree(tree)) = &options.taxonomy {
         members.insert("taxonomy".into(), tree.written());
     }
     members

@@ -1,4 +1,4 @@
-//! What a checked specification is made of.
+//! The specification of a job, over the attributes of its dataset.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
 use crate::spec::grammar::utility::InternalUtility;
-use crate::spec::methods::MethodSpec;
+use crate::spec::methods::method::MethodSpec;
 
-/// A document as it was understood, and everything that is wrong with it.
+/// A document as it was read, with every fault.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParsedDocument {
-    /// The specification: also beside faults, when the rules that are well formed can still be judged for eligibility.
+    /// The specification. It is present also with faults, when well-formed rules can still be checked for eligibility.
     /// It may start a job only when there are no faults.
     pub specification: Option<Specification>,
     /// Every fault, ordered by pointer.
@@ -29,11 +29,11 @@ pub struct Specification {
     pub names: Vec<String>,
     /// The published names of the attributes.
     pub published_names: Vec<String>,
-    /// The names of columns that are dropped and that stated dependencies name: as attributes they come behind all others.
+    /// The names of dropped columns in declared dependencies. As attributes they follow all others.
     pub dropped_names: Vec<String>,
     /// All attributes.
     pub attributes: AttrSet,
-    /// How the release is made.
+    /// The method, over the attributes.
     pub method: MethodSpec,
     /// The tables to be judged in place of those that the method would find.
     pub schema: Option<Vec<ProposedTable>>,
@@ -43,11 +43,11 @@ pub struct Specification {
     pub deadline: Option<Duration>,
     /// Why the job was submitted.
     pub reason: Option<String>,
-    /// Why the release may stand beside earlier ones without proof, where it may.
+    /// Why the release is published without proof that it is safe with earlier ones, where it is.
     pub unproven: Option<String>,
     /// Whether the manifest states the entropy of the model.
     pub entropy: bool,
-    /// What the internal report is to measure. It has no effect on the release.
+    /// The measures of the internal report. They have no effect on the release.
     pub internal: InternalUtility,
     /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
     /// detected: which ones were would say something of the data.
@@ -58,9 +58,9 @@ pub struct Specification {
     pub taxonomies: Vec<DeclaredTaxonomy>,
     /// The thresholds that rules put on values of attributes, where their guarantees name some.
     pub thresholds: Vec<DeclaredThresholds>,
-    /// What one unit of protection is; the rules are those that rows keep.
+    /// The unit of protection; the rules are those for rows.
     pub unit: Unit,
-    /// What the plan should point out.
+    /// Warnings for the plan.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.
     pub normalized: Value,
@@ -69,7 +69,7 @@ pub struct Specification {
     pub reuse_form: Value,
 }
 
-/// A table that a plan is asked to judge.
+/// A proposed table that a plan checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProposedTable {
     /// All its attributes.
@@ -78,7 +78,7 @@ pub struct ProposedTable {
     pub sensitive: Option<Attr>,
 }
 
-/// Something that is allowed and deserves a second look.
+/// A permitted choice that deserves attention.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpecWarning {
     /// What it is about, as a JSON pointer.

@@ -1,4 +1,4 @@
-//! What rows must keep so that persons are kept what a document states.
+//! Guarantees for rows that imply the guarantees of a document for persons (`docs/security/threat-model.md`).
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::publication::{
 };
 use crate::spec::grammar::guarantee::ThresholdsByDigest;
 use crate::spec::grammar::reader::{FaultList, child};
-use crate::spec::methods::MethodSpec;
+use crate::spec::methods::method::MethodSpec;
 
-/// Rows and persons.
+/// Replaces guarantees for persons by guarantees for rows.
 pub(in crate::spec) struct UnitEnforcer<'a> {
     pub(in crate::spec) unit: &'a Unit,
     pub(in crate::spec) faults: &'a mut FaultList,
 }
 
 impl UnitEnforcer<'_> {
-    /// Makes a method keep of rows what it states of persons; `named` are the thresholds that its rules name.
+    /// Replaces the guarantees of a method; `named` are the thresholds that its rules name.
     pub(in crate::spec) fn on(&mut self, method: &mut MethodSpec, named: &mut ThresholdsByDigest) {
         if self.unit.rows() == 1 {
             return;
@@ -27,8 +27,8 @@ impl UnitEnforcer<'_> {
             MethodSpec::Anatomy(spec) => self.rules(std::slice::from_mut(&mut spec.rule), named),
             MethodSpec::Generalize(spec) => self.rules(&mut spec.rules, named),
             MethodSpec::Bucketize(spec) => {
-                let stated = DigestedThresholds::from(spec.thresholds.clone());
-                let mut own = ThresholdsByDigest::from([(stated.name(), stated)]);
+                let declared = DigestedThresholds::from(spec.thresholds.clone());
+                let mut own = ThresholdsByDigest::from([(declared.name(), declared)]);
                 self.rules(std::slice::from_mut(&mut spec.rule), &mut own);
                 if let Some(enforced) = own.into_values().next() {
                     spec.thresholds = enforced.stated().clone();
@@ -60,12 +60,12 @@ impl UnitEnforcer<'_> {
 
     fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut ThresholdsByDigest) {
         let of = self.unit.rows();
-        let stated = std::mem::take(named);
-        let divided = |(name, stated): (&ThresholdsDigest, &DigestedThresholds)| {
-            Some((*name, DigestedThresholds::from(stated.stated().divided(of)?)))
+        let declared = std::mem::take(named);
+        let divided = |(name, declared): (&ThresholdsDigest, &DigestedThresholds)| {
+            Some((*name, DigestedThresholds::from(declared.stated().divided(of)?)))
         };
-        let divided: BTreeMap<ThresholdsDigest, DigestedThresholds> = stated.iter().filter_map(divided).collect();
-        let mut told: Vec<String> = Vec::new();
+        let divided: BTreeMap<ThresholdsDigest, DigestedThresholds> = declared.iter().filter_map(divided).collect();
+        let mut reported: Vec<String> = Vec::new();
         for rule in rules {
             let enforced = match rule.guarantee {
                 Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(DigestedThresholds::guarantee),
@@ -73,8 +73,8 @@ impl UnitEnforcer<'_> {
             };
             let Some(enforced) = enforced else {
                 // a rule that protects several attributes is one of the document
-                if !told.contains(&rule.pointer) {
-                    told.push(rule.pointer.clone());
+                if !reported.contains(&rule.pointer) {
+                    reported.push(rule.pointer.clone());
                     self.unsaid(rule);
                 }
                 continue;
@@ -84,12 +84,12 @@ impl UnitEnforcer<'_> {
         *named = divided.into_values().map(|enforced| (enforced.name(), enforced)).collect();
     }
 
-    /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is
-    /// counted otherwise nobody has said what that is.
+    /// Divides requirements: R different rows belong to at least one person, and a value's share of rows is at most R times its share of
+    /// persons. Requirements on other counts have no definition for persons.
     fn requirements(&mut self, requirements: &mut [XyRequirement]) {
         for XyRequirement { pointer, y, measure, .. } in requirements {
             let pointer = child(pointer, "measure");
-            let keys = y.iter().filter(|told| matches!(told, YElement::Key(_))).count();
+            let keys = y.iter().filter(|element| matches!(element, YElement::Key(_))).count();
             match measure {
                 XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => match self.unit.rows_of(*k) {
                     Some(rows) => *k = rows,

@@ -1,4 +1,4 @@
-//! What a document states of single attributes.
+//! The member `attributes`: options of single attributes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::taxonomy::TaxonomyName;
 use crate::microdata::Taxonomy;
 use crate::problem::{Fault, Kind};
 
-/// How many values of an attribute may be excludable.
+/// The most excludable values of an attribute.
 const MAX_VALUES: usize = 1_000;
 
 /// The columns of the dataset, by name.
@@ -53,7 +53,7 @@ impl<'a> DatasetColumns<'a> {
     }
 }
 
-/// What is stated of one attribute.
+/// The options of one attribute.
 #[derive(Clone, Default, Debug)]
 pub(in crate::spec) struct AttributeOptions {
     pub(in crate::spec) drop: bool,
@@ -64,7 +64,7 @@ pub(in crate::spec) struct AttributeOptions {
     /// Values that an insider can rule out, `None` being the missing one; each once.
     pub(in crate::spec) excludable: Vec<Option<String>>,
     pub(in crate::spec) taxonomy: Option<TaxonomyChoice>,
-    /// Whether a taxonomy is stated that could not be read.
+    /// Whether there is a taxonomy that cannot be read.
     pub(in crate::spec) is_misread: bool,
 }
 
@@ -89,15 +89,15 @@ pub(in crate::spec) fn published_columns(attributes: &[AttributeOptions]) -> imp
     attributes.iter().enumerate().filter(|(_, options)| options.publish && !options.drop).map(|(column, _)| column)
 }
 
-/// Reads `attributes`; what is stated of each column.
+/// Reads `attributes`: the options of each column.
 pub(in crate::spec) fn read(
     document: &mut ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
     origin: DocumentSource,
     faults: &mut FaultList,
 ) -> Vec<AttributeOptions> {
-    let mut stated = vec![AttributeOptions::default(); columns.facts.len()];
-    let Some(attributes) = document.object("attributes", faults) else { return stated };
+    let mut options = vec![AttributeOptions::default(); columns.facts.len()];
+    let Some(attributes) = document.object("attributes", faults) else { return options };
     for (name, pointer, value) in attributes.entries() {
         let column = columns.resolve(name, &pointer, faults);
         if value.is_null() {
@@ -106,10 +106,10 @@ pub(in crate::spec) fn read(
         let Some(members) = ObjectReader::open(value, pointer, faults) else { continue };
         let read = read_one(members, name, origin, faults);
         if let Some(column) = column {
-            stated[column] = read;
+            options[column] = read;
         }
     }
-    stated
+    options
 }
 
 fn read_one(
@@ -135,7 +135,7 @@ fn read_one(
         width
     });
     let tree = members.take("taxonomy");
-    let taxonomy = tree.and_then(|stated| along(stated, &members.at("taxonomy"), name, origin, faults));
+    let taxonomy = tree.and_then(|tree| read_taxonomy(tree, &members.at("taxonomy"), name, origin, faults));
     let is_misread = tree.is_some() && taxonomy.is_none();
     let excludable = read_values(&mut members, faults);
     members.finish(faults);
@@ -143,15 +143,15 @@ fn read_one(
     AttributeOptions { drop, publish, identifier, rename, equal_width, excludable, taxonomy, is_misread }
 }
 
-/// A tree, or the name of a stored one where that is still to be written out.
-fn along(
-    stated: &Value,
+/// Reads a tree, or in a policy the name of a stored one.
+fn read_taxonomy(
+    tree: &Value,
     pointer: &str,
     name: &str,
     origin: DocumentSource,
     faults: &mut FaultList,
 ) -> Option<TaxonomyChoice> {
-    match stated {
+    match tree {
         Value::String(_) if matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) => {
             faults.unsupported(pointer, "stored taxonomies are those of a service; state the tree itself");
             None

@@ -13,7 +13,7 @@ const DATASET: &str = "the id of a dataset";
 
 const REASON: &str = "a reason of 1 to 500 characters";
 
-/// What says nothing of the release itself.
+/// The members of a job document outside of its attributes and its method.
 pub(in crate::spec) struct GeneralMembers {
     pub(in crate::spec) dataset: Option<Uuid>,
     pub(in crate::spec) hold: bool,
@@ -21,14 +21,14 @@ pub(in crate::spec) struct GeneralMembers {
     pub(in crate::spec) deadline: Option<Duration>,
     pub(in crate::spec) reason: Option<String>,
     pub(in crate::spec) drop_unlisted: bool,
-    /// Why the release may stand beside earlier ones without proof, where it may.
+    /// Why the release is published without proof that it is safe with earlier ones, where it is.
     pub(in crate::spec) unproven: Option<String>,
-    /// Whether the manifest is to state the entropy of the model, where that is said.
+    /// Whether the manifest states the entropy of the model; `None` for the default.
     pub(in crate::spec) entropy: Option<bool>,
     pub(in crate::spec) internal: InternalUtility,
 }
 
-/// The dataset that a document names, which has to be known before the rest can be judged.
+/// The dataset that a document names; the rest is checked against its columns.
 ///
 /// # Errors
 /// When the document is not an object, or names no dataset, or with a malformed id.
@@ -100,18 +100,18 @@ pub(in crate::spec) fn read_general(
     }
 }
 
-/// Why the release is made without proof, where that is asked for.
+/// Reads `composition`: the reason for a release without proof; `None` when composition is enforced.
 fn read_composition(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<String> {
     let mut composition = members.object("composition", faults)?;
     let mode = composition.choice("mode", &["enforce", "report"], faults);
     let reported = mode == Some("report");
-    let stated = composition.text("reason", REASON, faults, is_reason).map(str::to_owned);
+    let reason = composition.text("reason", REASON, faults, is_reason).map(str::to_owned);
     let at = composition.at("reason");
     composition.finish(faults);
-    match (reported, stated) {
+    match (reported, reason) {
         (true, None) => faults.range(at, REASON),
         (false, Some(_)) => faults.unsupported(at, "a release that is held to the earlier ones needs no reason"),
-        (true, stated) => return stated,
+        (true, reason) => return reason,
         (false, None) => {}
     }
     None

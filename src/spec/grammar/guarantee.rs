@@ -1,4 +1,4 @@
-//! Guarantees as they stand in documents.
+//! Guarantees of documents.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const RULE_GUARANTEES: &[&str] = &[
 
 const THRESHOLDS: &str = "thresholds";
 
-/// Guarantees of the contract that belong to other methods.
+/// Guarantees that belong to other methods.
 const OTHER_METHOD_GUARANTEES: &[&str] = &["k_anonymity", "thresholds"];
 
 const DIVERSITY: &str = "an integer of at least 2";
@@ -42,8 +42,7 @@ pub fn guarantee(value: &Value, pointer: &str, faults: &mut FaultList) -> Option
     guarantee_among(RULE_GUARANTEES, value, pointer, faults)
 }
 
-/// Reads the guarantee of a rule that may put a threshold on each value: then it names the thresholds, which join `named`; `None`
-/// after a fault.
+/// Reads the guarantee of a rule, which may be thresholds; they are added to `named`. `None` after a fault.
 pub(in crate::spec) fn guarantee_of_rule(
     value: &Value,
     pointer: &str,
@@ -58,16 +57,16 @@ pub(in crate::spec) fn guarantee_of_rule(
     members.take("type");
     let thresholds = DigestedThresholds::from(read_thresholds(members, faults)?);
     let guarantee = thresholds.guarantee();
-    if let Guarantee::Thresholds { stated, .. } = guarantee {
-        named.insert(stated, thresholds);
+    if let Guarantee::Thresholds { stated: digest, .. } = guarantee {
+        named.insert(digest, thresholds);
     }
     Some(guarantee)
 }
 
-/// A guarantee as documents state it; thresholds that it names are among `named`.
+/// A guarantee in normal form; thresholds that it names are in `named`.
 pub(in crate::spec) fn guarantee_to_json(guarantee: &Guarantee, named: &ThresholdsByDigest) -> Value {
     let found = match guarantee {
-        Guarantee::Thresholds { stated, .. } => named.get(stated),
+        Guarantee::Thresholds { stated: digest, .. } => named.get(digest),
         _ => None,
     };
     let Some(thresholds) = found else { return json!(guarantee) };
@@ -152,7 +151,7 @@ struct GuaranteeReader<'a, 'f> {
 }
 
 impl GuaranteeReader<'_, '_> {
-    /// A guarantee that every table keeps protects nothing.
+    /// Reports a guarantee that every table satisfies, which protects nothing.
     fn vacuous(&mut self, member: &str, detail: &str) {
         self.faults.push(Fault::new(self.members.at(member), Kind::VacuousGuarantee, detail));
     }

@@ -1,5 +1,4 @@
-//! JSON in which every member of an object has a name of its own. Of two members with one name a reader elsewhere may take the
-//! other, so that a document would say two things.
+//! JSON in which the members of an object have different names. Of two members with one name, two readers may take different ones.
 
 use std::fmt;
 
@@ -8,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::problem::{Kind, Problem};
 
-/// Names up to this length are repeated to the caller.
+/// The longest name that a problem repeats.
 const REPEATED_CHARS: usize = 100;
 
-/// Reads a document.
+/// Parses a document whose objects have no member twice.
 ///
 /// # Errors
 /// `malformed-body` when it is not JSON, or names a member twice.
@@ -31,7 +30,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
     })
 }
 
-/// A value without members of one name.
+/// A value in which no object has a member twice.
 struct UniqueMembers(Value);
 
 impl<'de> Deserialize<'de> for UniqueMembers {
@@ -107,13 +106,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn other_documents_are_read_as_they_are() {
+    fn documents_with_unique_members_are_read() {
         let document = json!({"a": [1, -2, 1.5, 1e300, u64::MAX, true, null, "é\n"], "b": {"a": {}, "": []}});
         assert_eq!(parse(document.to_string().as_bytes()), Ok(document));
     }
 
     #[test]
-    fn a_member_that_occurs_twice_is_named() {
+    fn member_given_twice_is_named() {
         for (text, said) in [
             (r#"{"a":1,"a":1}"#, "an object has the member \"a\" twice, before line 1, column "),
             (
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_said_to_be_none() {
+    fn text_that_is_not_json_is_refused() {
         for text in ["", "{", "{\"a\"}", "[1,]", "nul", "{} {}", &"[".repeat(1000), "\"\\ud800\""] {
             let problem = parse(text.as_bytes()).unwrap_err();
             assert!(problem.detail.starts_with("not JSON at line 1, column "), "{text}: {}", problem.detail);

@@ -1,4 +1,4 @@
-//! Proposed tables: a schema that a plan is asked to judge in place of the one that a method would find.
+//! The member `schema` of a plan: tables that are checked in place of those that the method would find.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::reader::{FaultList, ObjectReader, child};
 use super::rules::{NAMES, columns_named};
 use crate::problem::{Fault, Kind};
 
-/// How many tables a schema may propose.
+/// The most tables of a schema.
 const MAX_TABLES: usize = 128;
 
 const SENSITIVE: &str = "the name of an attribute of the table, or null for whole tuples";
@@ -18,14 +18,14 @@ const SENSITIVE: &str = "the name of an attribute of the table, or null for whol
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct DraftProposedTable {
     pub(in crate::spec) attributes: BTreeSet<usize>,
-    /// On what it would be bucketized.
+    /// The column on which it would be bucketized.
     pub(in crate::spec) sensitive: Option<usize>,
 }
 
-/// A schema was stated, and there is something wrong with it.
+/// The member `schema` has faults.
 pub(in crate::spec) struct ProposedTablesError;
 
-/// Reads `schema`, where it is stated.
+/// Reads `schema`; `None` when it is absent.
 pub(in crate::spec) fn read(
     document: &mut ObjectReader<'_>,
     columns: &DatasetColumns<'_>,

@@ -1,4 +1,4 @@
-//! Walking JSON by hand: typed members are taken from an object, faults are collected, and what was not taken is unknown.
+//! Reader of JSON objects: typed members are taken one by one, faults are collected, and members that were not taken are unknown.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::problem::{Fault, Kind};
 
-/// Whether a text can stand as a reason.
+/// Whether a text can be a reason.
 pub(in crate::spec) fn is_reason(text: &str) -> bool {
     // not every store keeps U+0000 in a text
     !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0')
@@ -18,13 +18,13 @@ pub(in crate::spec) fn is_reason(text: &str) -> bool {
 pub struct FaultList(Vec<Fault>);
 
 impl FaultList {
-    /// None yet.
+    /// A list without faults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a fault.
+    /// Adds a fault at the end.
     pub fn push(&mut self, fault: Fault) {
         self.0.push(fault);
     }
@@ -34,18 +34,18 @@ impl FaultList {
         self.push(Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed));
     }
 
-    /// Something that this version does not do.
+    /// Reports a request that this version does not support.
     pub fn unsupported(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
         self.push(Fault::new(pointer, Kind::GuaranteeUnsupported, detail));
     }
 
-    /// How many there are.
+    /// Number of faults so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether no fault was found so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -228,21 +228,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_is_unknown() {
+    fn members_not_taken_are_unknown() {
         let value = json!({"a": true, "b": 3, "c": null, "d": [], "e/f": 1});
         let mut faults = FaultList::new();
         let mut members = ObjectReader::open(&value, "/x", &mut faults).expect("an object");
         assert_eq!(members.flag("a", &mut faults), Some(true));
         assert_eq!(members.flag("b", &mut faults), None);
         assert_eq!(members.flag("c", &mut faults), None);
-        // asked for twice, told once
+        // taken twice, reported once
         assert_eq!(members.flag("a", &mut faults), Some(true));
         members.finish(&mut faults);
-        let told = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
-        assert_eq!(told(&faults), "no member e/f is known here; known are a, b, c");
+        let detail = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
+        assert_eq!(detail(&faults), "no member e/f is known here; known are a, b, c");
         let mut none = FaultList::new();
         ObjectReader::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);
-        assert_eq!(told(&none), "no member z is known here; none is");
+        assert_eq!(detail(&none), "no member z is known here; none is");
         let found: Vec<_> = faults.into_sorted().into_iter().map(|f| (f.pointer, f.kind)).collect();
         let unknown = |pointer: &str| (pointer.to_owned(), Kind::UnknownField);
         assert_eq!(found, [("/x/b".to_owned(), Kind::ParameterRange), unknown("/x/d"), unknown("/x/e~1f")]);

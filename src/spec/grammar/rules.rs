@@ -12,13 +12,13 @@ use super::shorthand;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, ThresholdsDigest};
 
-/// How many rules a document may state.
+/// The most rules of a document.
 pub(in crate::spec) const MAX_RULES: usize = 10_000;
 
-/// So many values may have thresholds, counted for every attribute of every rule that puts them there: each writes all of them out.
+/// The most values with thresholds, counted for every attribute of every rule: each of them writes all thresholds.
 const MAX_THRESHOLDS: usize = 100_000;
 
-/// So many different thresholds may be put on the values of one attribute: each is kept for all its values.
+/// The most different thresholds on the values of one attribute: each is stored for all its values.
 const MAX_DIFFERENT: usize = 16;
 
 /// A rule over columns of the dataset.
@@ -73,17 +73,17 @@ impl Member for RuleList {
 #[derive(Clone, Copy)]
 pub(in crate::spec) enum DefaultGuarantee {
     Absent,
-    /// Stated with a fault, which is reported once and not again by every rule.
+    /// Given with a fault, which is reported once and not again by every rule.
     Faulty,
     Given(Guarantee),
 }
 
-/// Reads rules one after the other.
+/// Reads rules and collects the columns that they name.
 pub(in crate::spec) struct RuleReader<'r, 'a> {
     pub(in crate::spec) columns: &'r DatasetColumns<'a>,
     pub(in crate::spec) default: DefaultGuarantee,
     pub(in crate::spec) faults: &'r mut FaultList,
-    /// Columns that some rule names, also a faulty one: they are accounted for, so that one fault is not reported twice.
+    /// Columns that some rule names, also a faulty one: they count as accounted for, so that one fault is not reported twice.
     pub(in crate::spec) mentioned: BTreeSet<usize>,
     /// Columns that a rule which cannot be read seems to name.
     pub(in crate::spec) guessed: BTreeSet<usize>,
@@ -114,17 +114,17 @@ impl RuleReader<'_, '_> {
         self.within_volume(read)
     }
 
-    /// The rules, unless they put too many thresholds on values: then none, so that nothing is made of them.
+    /// The rules; none when they put too many thresholds on values.
     fn within_volume(&mut self, rules: Vec<DraftRule>) -> Vec<DraftRule> {
         let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsDigest>>::new());
         for rule in &rules {
-            let Guarantee::Thresholds { stated, .. } = rule.guarantee else { continue };
+            let Guarantee::Thresholds { stated: digest, .. } = rule.guarantee else { continue };
             let of_values =
-                self.thresholds.get(&stated).and_then(|named| named.stated().of_values()).map_or(0, BTreeMap::len);
+                self.thresholds.get(&digest).and_then(|named| named.stated().of_values()).map_or(0, BTreeMap::len);
             values = values.saturating_add(of_values.saturating_mul(rule.sensitive.len()));
             let most = rule.sensitive.iter().map(|column| {
                 let of_column = different.entry(*column).or_default();
-                of_column.insert(stated);
+                of_column.insert(digest);
                 of_column.len()
             });
             let allowed = if most.max().unwrap_or(0) > MAX_DIFFERENT {
@@ -215,7 +215,7 @@ impl RuleReader<'_, '_> {
         }
     }
 
-    /// The guarantee, unless it says nothing of a combination that it is asked for.
+    /// The guarantee, unless the rule protects a combination that the guarantee does not cover.
     fn combines(&mut self, guarantee: Option<Guarantee>, combined: bool, pointer: &str) -> Option<Guarantee> {
         let guarantee = guarantee?;
         if combined && !guarantee.covers_combinations() {
@@ -259,7 +259,7 @@ impl RuleReader<'_, '_> {
         sound.then_some(sides)
     }
 
-    /// Notes what looks like an attribute in a rule that cannot be read.
+    /// Collects what looks like an attribute in a rule that cannot be read.
     fn note_names_in(&mut self, text: &str) {
         for chunk in text.split("->").flat_map(|side| side.split([',', '&', '(', ')', '"'])) {
             let words = chunk.split_whitespace();

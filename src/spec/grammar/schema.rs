@@ -8,26 +8,26 @@ pub enum DocumentSource {
     Http,
     /// A dry run: as a request, and tables may be proposed.
     Plan,
-    /// A file beside a table: `dataset` may stand in it and has no effect.
+    /// A file for a local table: its member `dataset` has no effect.
     CommandLine,
-    /// The same, for a release whose key the caller has chosen.
+    /// As the command line, for a release whose key the caller chooses.
     Reproduction,
     /// A policy: its tables are not known yet.
     Policy,
 }
 
-/// What the check needs to know of a dataset.
+/// The facts of a dataset that a document is checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct DatasetSchema<'a> {
     /// The columns, in the dataset's order.
     pub columns: &'a [ColumnFacts],
     /// The names of the record key's columns.
     pub record_key: &'a [String],
-    /// What one unit of protection is. The column that tells persons apart is an identifier.
+    /// The unit of protection. The column that identifies subjects is an identifier.
     pub unit: &'a Unit,
 }
 
-/// What the check needs to know of a column.
+/// The facts of a column that a document is checked against.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ColumnFacts {
     /// The name, unique in the dataset.
@@ -42,7 +42,7 @@ pub struct ColumnFacts {
     pub overflow: bool,
     /// How many distinct values it has, a missing one counted as one, where that is known.
     pub distinct: Option<u64>,
-    /// The largest diversity that its most frequent value allows, where that is known: rows by those that have it, rounded down.
+    /// The largest feasible l, where it is known: rows divided by the count of the most frequent value, rounded down.
     pub largest_l: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl ColumnFacts {
         }
     }
 
-    /// What the profile of a column in a table of so many rows shows.
+    /// The facts in the profile of a column, in a table with this number of rows.
     #[must_use]
     pub fn new(profile: &ColumnProfile, rows: u64) -> Self {
         Self { largest_l: rows.checked_div(profile.top), ..profile.into() }

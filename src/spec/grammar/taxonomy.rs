@@ -1,4 +1,4 @@
-//! Taxonomies as they stand in documents, and as rows of levels in a file.
+//! Taxonomies, as trees in documents and as rows of levels in a file.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::microdata::formats::csv::{Record, ScanError, Scanner, detect_delimite
 use crate::microdata::taxonomy::{TaxonomyBuilder, TaxonomyError};
 use crate::problem::{Fault, Kind, Problem};
 
-/// So many faults of one taxonomy are named.
+/// The most faults that are reported for one taxonomy.
 const MAX_FAULTS: usize = 100;
 
 const TREE: &str = "an object with one member: the root, which is an object of nodes or an array of values";
@@ -25,7 +25,7 @@ const VALUE: &str = "a value as text, a number, true, false or null, or an objec
 
 const LABEL: &str = "a name of 1 to 200 characters";
 
-/// The most characters of the label of a node that is no leaf: pointers name all of them on the way.
+/// The most characters of the label of a node that is no leaf: pointers name all of them on the path.
 const MAX_LABEL: usize = 200;
 
 /// The root of rows that end in several nodes.
@@ -181,12 +181,12 @@ pub fn read_taxonomy(document: &Value) -> Result<Arc<Taxonomy>, Vec<Fault>> {
     let mut faults = FaultList::new();
     let tree = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let pointer = members.at(TAXONOMY);
-        let stated = members.take(TAXONOMY);
-        if stated.is_none() {
+        let tree = members.take(TAXONOMY);
+        if tree.is_none() {
             faults.range(pointer.as_str(), TREE);
         }
         members.finish(&mut faults);
-        taxonomy(stated?, &pointer, &mut faults)
+        taxonomy(tree?, &pointer, &mut faults)
     });
     tree.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }
@@ -203,29 +203,29 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
     let Some(header) = scanner.next_record().map_err(unscanned)? else {
         return Err(Problem::new(Kind::EmptyTable, "there is not even a header"));
     };
-    let header = way(&header)?;
-    let mut ways: Vec<ValuePath> = Vec::new();
+    let header = path(&header)?;
+    let mut paths: Vec<ValuePath> = Vec::new();
     while let Some(record) = scanner.next_record().map_err(unscanned)? {
-        ways.push(way(&record)?);
+        paths.push(path(&record)?);
     }
-    let Some(top) = ways.first().map(|way| way.last().cloned().flatten()) else {
+    let Some(top) = paths.first().map(|path| path.last().cloned().flatten()) else {
         return Err(Problem::new(Kind::EmptyTable, "there is a header, and no row"));
     };
-    let one = ways.iter().all(|way| way.len() > 1 && way.last() == Some(&top));
+    let one = paths.iter().all(|path| path.len() > 1 && path.last() == Some(&top));
     let mut faults = Vec::new();
     if one && header.len() > 1 && header.last() == Some(&top) {
         let detail = "the first row is a header, and names levels; this one ends in the root, as a row of a value does";
         faults.push(Fault::new("", Kind::ParameterRange, detail).with("allowed", "a header in the first row"));
     }
-    let long = |way: &ValuePath| way.iter().skip(1).flatten().any(|label| is_long(label));
-    if let Some(row) = ways.iter().position(long).map(|before| before + 1) {
+    let long = |path: &ValuePath| path.iter().skip(1).flatten().any(|label| is_long(label));
+    if let Some(row) = paths.iter().position(long).map(|before| before + 1) {
         let fault = Fault::new("", Kind::ParameterRange, format!("row {row}: the label of a node is too long"));
         faults.push(fault.with("allowed", LABEL).with("row", row));
     }
     let mut growing = TaxonomyBuilder::from_root(top.as_deref().filter(|_| one).unwrap_or(TOP));
     let (mut leaves, mut first) = (HashSet::new(), None);
-    for (row, way) in (1u64..).zip(&ways) {
-        let nodes = if one { &way[..way.len() - 1] } else { way };
+    for (row, path) in (1u64..).zip(&paths) {
+        let nodes = if one { &path[..path.len() - 1] } else { path };
         match grow(&mut growing, &mut leaves, nodes) {
             Ok(()) => {}
             Err(TaxonomyError::Repeated) => first = first.or(Some(row)),
@@ -253,8 +253,8 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
 /// A value and the nodes above it; `None` is the missing value.
 type ValuePath = Vec<Option<String>>;
 
-fn way(record: &Record<'_>) -> Result<ValuePath, Problem> {
-    let mut way: ValuePath = Vec::new();
+fn path(record: &Record<'_>) -> Result<ValuePath, Problem> {
+    let mut path: ValuePath = Vec::new();
     for (at, (bytes, quoted)) in record.iter().enumerate() {
         if at > 0 && bytes.is_empty() {
             continue;
@@ -263,10 +263,10 @@ fn way(record: &Record<'_>) -> Result<ValuePath, Problem> {
             let detail = "a field is not UTF-8";
             Problem::new(Kind::UploadMalformed, detail).with("row", record.number()).with("byte", record.field_byte(at))
         })?;
-        way.push(Some(text.to_owned()).filter(|text| quoted || !text.is_empty()));
+        path.push(Some(text.to_owned()).filter(|text| quoted || !text.is_empty()));
     }
-    way.dedup();
-    Ok(way)
+    path.dedup();
+    Ok(path)
 }
 
 fn unscanned(error: ScanError) -> Problem {
@@ -282,10 +282,10 @@ fn unscanned(error: ScanError) -> Problem {
 fn grow(
     growing: &mut TaxonomyBuilder,
     leaves: &mut HashSet<usize>,
-    way: &[Option<String>],
+    path: &[Option<String>],
 ) -> Result<(), TaxonomyError> {
     let mut node = 0;
-    for (left, label) in way.iter().enumerate().rev() {
+    for (left, label) in path.iter().enumerate().rev() {
         let label = label.as_deref();
         node = match growing.find(label) {
             Some(found) if left > 0 && !leaves.contains(&found) && growing.parent(found) == node && found != 0 => found,
@@ -333,16 +333,16 @@ impl TaxonomyName {
 #[must_use]
 pub fn taxonomies_named(document: &Value) -> Vec<(String, TaxonomyName)> {
     let attributes = document.get("attributes").and_then(Value::as_object).into_iter().flatten();
-    let named = attributes.filter_map(|(attribute, stated)| {
-        Some((attribute.clone(), TaxonomyName::parse(stated.get("taxonomy")?.as_str()?)?))
+    let named = attributes.filter_map(|(attribute, options)| {
+        Some((attribute.clone(), TaxonomyName::parse(options.get("taxonomy")?.as_str()?)?))
     });
     named.collect()
 }
 
 /// Writes the tree of an attribute out in a document.
 pub fn expand_taxonomies(document: &mut Value, attribute: &str, tree: Value) {
-    let stated = document.get_mut("attributes").and_then(|attributes| attributes.get_mut(attribute));
-    if let Some(members) = stated.and_then(Value::as_object_mut) {
+    let options = document.get_mut("attributes").and_then(|attributes| attributes.get_mut(attribute));
+    if let Some(members) = options.and_then(Value::as_object_mut) {
         members.insert("taxonomy".to_owned(), tree);
     }
 }

@@ -8,10 +8,10 @@ use super::reader::{FaultList, ObjectReader, integer};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Ratio, Thresholds};
 
-/// So many values may have thresholds of their own.
+/// The most values with thresholds of their own.
 const MAX_THRESHOLD_VALUES: usize = 100_000;
 
-/// More rows than a table can have.
+/// More rows than a table can have, as a bound of integers.
 pub(in crate::spec) const MAX_TABLE_ROWS: u64 = 1 << 32;
 
 const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"theta\": \"8\", \"c\": \"0.02\"}} and \
@@ -70,7 +70,7 @@ fn of_values(
         return None;
     }
     let read: BTreeMap<String, Ratio> =
-        of.iter().filter_map(|(value, stated)| Some((value.clone(), share(stated)?))).collect();
+        of.iter().filter_map(|(value, threshold)| Some((value.clone(), share(threshold)?))).collect();
     if read.len() < of.len() {
         faults.range(pointer, SHARE);
         return None;
@@ -111,8 +111,8 @@ pub(in crate::spec) fn read_thresholds(mut members: ObjectReader<'_>, faults: &m
         return None;
     }
     let explicit = explicit.map(|values| Thresholds::Explicit { values, otherwise });
-    let mut stated = [uniform, linear, explicit].into_iter().flatten();
-    let (Some(thresholds), None) = (stated.next(), stated.next()) else {
+    let mut given = [uniform, linear, explicit].into_iter().flatten();
+    let (Some(thresholds), None) = (given.next(), given.next()) else {
         faults.range(pointer, THRESHOLDS);
         return None;
     };

@@ -1,4 +1,4 @@
-//! The measures of utility that a document asks for: of the model for every reader, and against the original for its holder.
+//! The members `utility` and `internal`: measures of the model for every reader, and against the original for its owner.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.4\"";
 
 const MEASURES: &str = "an array of measures";
 
-/// What the internal report is to measure.
+/// The measures of the internal report.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InternalUtility {
     /// How far the model is from the original.
@@ -26,11 +26,11 @@ pub struct InternalUtility {
 /// Random COUNT queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CountWorkload {
-    /// How many.
+    /// The number of queries.
     pub number: u32,
-    /// How many attributes each of them has.
+    /// The number of attributes of each query.
     pub dimensions: u32,
-    /// How many values of each attribute.
+    /// How many values of each attribute a query has.
     pub width: PredicateWidthChoice,
 }
 
@@ -39,12 +39,12 @@ pub struct CountWorkload {
 pub enum PredicateWidthChoice {
     /// This share of the attribute's values.
     ValueFraction(Ratio),
-    /// So many that independent attributes of equally frequent values would leave this share of the rows.
+    /// The number of values that would leave this share of the rows, if attributes were independent and values equally frequent.
     Selectivity(Ratio),
 }
 
 impl InternalUtility {
-    /// As it stands in a normalized document.
+    /// The member `internal` in normal form.
     pub(in crate::spec) fn normal(&self) -> Value {
         let kl = self.kl.then(|| json!("kl"));
         let count_queries = self.count_queries.map(|workload| {
@@ -58,7 +58,7 @@ impl InternalUtility {
     }
 }
 
-/// Reads `utility`: whether the entropy of the model is asked for; `None` when nothing is said.
+/// Reads `utility`: whether the entropy of the model is requested; `None` when it is absent.
 pub(in crate::spec) fn read_public(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<bool> {
     let pointer = members.at("utility");
     let measures = members.list("utility", MEASURES, faults)?;

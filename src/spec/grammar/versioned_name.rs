@@ -3,13 +3,13 @@ use std::fmt;
 /// The most characters of a name.
 const NAME_CHARS: usize = 100;
 
-/// What a name must be, for people.
+/// The form of a name, as faults describe it.
 pub const POLICY_NAME: &str = "1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, and not ending in a version \
                                such as -v3";
 
 pub(in crate::spec) const PINNED: &str = "the name of a policy and its version, such as \"hospital-v3\"";
 
-/// Whether a policy can have this name. One that ends like a version could not be told from another's.
+/// Whether a policy can have this name. A name that ends like a version would be ambiguous.
 #[must_use]
 pub fn is_policy_name(name: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -25,7 +25,7 @@ pub fn is_policy_name(name: &str) -> bool {
 /// One version of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersionedName {
-    /// The policy.
+    /// The name of the policy.
     pub name: String,
     /// Its version, from 1 on.
     pub version: u32,

@@ -1,4 +1,4 @@
-//! The method `bucketize`.
+//! The method `bucketize` [Wang et al. 2012]; `docs/spec/bucketize.md`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -33,30 +33,30 @@ const SIZES: &str = "\"one\", \"two\", \"multi\", \"optimal\", or an array such 
 pub struct BucketizeSpec {
     /// The quasi-identifiers and the sensitive attribute, at pointer `/method`; its guarantee names the thresholds.
     pub rule: SubmittedRule,
-    /// How much of a bucket each value may take.
+    /// The largest share of a bucket for each value.
     pub thresholds: Thresholds,
     /// Which buckets there are.
     pub sizes: BucketSizeChoice,
     /// The smallest size; `None`: the smallest that any value fits into.
     pub min_size: Option<u64>,
-    /// The largest size.
+    /// The largest bucket size of the search.
     pub max_size: u64,
-    /// How many counterfeits stand in each bucket.
+    /// The number of counterfeits in each bucket.
     pub counterfeits: Option<u32>,
 }
 
 /// Which buckets there are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BucketSizeChoice {
-    /// All of one size.
+    /// All buckets of one size.
     One,
-    /// Of two sizes.
+    /// Buckets of two sizes, the best pair.
     Two,
-    /// Of as many as a search by halves or a linear program finds.
+    /// Of several sizes, found by halves or a linear program.
     Multi,
-    /// Of as many as lose least.
+    /// Of the sizes that lose least.
     Optimal,
-    /// Of these sizes, so many of each.
+    /// Listed sizes, each with its number of buckets.
     Listed(Vec<(u64, u64)>),
 }
 
@@ -225,9 +225,9 @@ impl DraftBucketize {
 }
 
 impl BucketizeSpec {
-    /// What insiders rule out is reckoned with by no threshold.
-    pub(in crate::spec) fn unsaid(&self, stated: &ExcludedValues) -> bool {
-        self.rule.protects.attributes().contains(stated.attribute)
+    /// Whether the thresholds would ignore what insiders rule out: excluded values of the sensitive attribute.
+    pub(in crate::spec) fn ignores(&self, excluded: &ExcludedValues) -> bool {
+        self.rule.protects.attributes().contains(excluded.attribute)
     }
 }
 

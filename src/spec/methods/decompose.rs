@@ -211,7 +211,7 @@ fn check_diversities(
     columns: &DatasetColumns<'_>,
     faults: &mut FaultList,
 ) {
-    // l of persons with several rows is so many times l of rows
+    // rows keep l times the rows of a person
     let largest = |column: usize| (feasible_l(columns, column) / columns.per_unit.max(1)).max(2);
     let mut chosen: BTreeMap<usize, u64> =
         members.sensitive().iter().map(|&(column, _)| (column, largest(column))).collect();

@@ -160,16 +160,16 @@ impl DraftGeneralize {
         self.known().union(self.sensitive()).copied().collect()
     }
 
-    /// What this method does not do with the attributes that are published or with what is asked beside it.
+    /// Reports published attributes, and measures, that this method does not support.
     pub(in crate::spec) fn check(
         &self,
         columns: &DatasetColumns<'_>,
-        stated: &[AttributeOptions],
+        attributes: &[AttributeOptions],
         used: &[usize],
         general: &GeneralMembers,
         faults: &mut FaultList,
     ) {
-        self.check_nodes(columns, stated, faults);
+        self.check_nodes(columns, attributes, faults);
         let neither = |column: &&usize| !self.known().contains(column) && !self.sensitive().contains(column);
         let raw: Vec<&str> = used.iter().filter(neither).map(|column| columns.name(*column)).collect();
         if !raw.is_empty() && self.guessed.is_empty() {
@@ -184,17 +184,17 @@ impl DraftGeneralize {
             faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");
         }
         if general.internal.kl {
-            self.check_kl(columns, stated, faults);
+            self.check_kl(columns, attributes, faults);
         }
     }
 
     /// Cells that are nodes need taxonomies: of every quasi-identifier whose values are no numbers, and of one at least. Numbers without
     /// one are published as intervals.
-    fn check_nodes(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
+    fn check_nodes(&self, columns: &DatasetColumns<'_>, attributes: &[AttributeOptions], faults: &mut FaultList) {
         if self.members.cells != CellKind::Node || self.known().is_empty() || !self.guessed.is_empty() {
             return;
         }
-        let bare = |column: &&usize| stated[**column].taxonomy.is_none() && !stated[**column].is_misread;
+        let bare = |column: &&usize| attributes[**column].taxonomy.is_none() && !attributes[**column].is_misread;
         if self.known().iter().all(|column| bare(&column)) {
             let detail = "cells that are nodes go by taxonomies, and no quasi-identifier has one; state one, or use interval or set";
             faults.push(Fault::new("/method/cells", Kind::BadColumns, detail));
@@ -218,11 +218,11 @@ impl DraftGeneralize {
 
     /// What lies between the ends of an interval is known of whole numbers, dates and moments alone: of others a value that no cell names
     /// could not occur, and the divergence would be infinite.
-    fn check_kl(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
+    fn check_kl(&self, columns: &DatasetColumns<'_>, attributes: &[AttributeOptions], faults: &mut FaultList) {
         use AttributeType::{Date, Integer, Timestamp};
         let as_interval = |column: &&usize| match self.members.cells {
             CellKind::Set => false,
-            CellKind::Node => stated[**column].taxonomy.is_none(),
+            CellKind::Node => attributes[**column].taxonomy.is_none(),
             CellKind::Interval => true,
         };
         let open = |column: &&usize| {

@@ -166,22 +166,22 @@ impl Member for ExclusionList {
     }
 }
 
-/// A new release beside earlier ones.
+/// A new release that is joined with earlier ones [Wang and Fung 2006]; `docs/spec/sequential.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SequentialSpec {
     /// The earlier releases, each once.
     pub against: Vec<Uuid>,
-    /// What the release should stay good for telling.
+    /// The attribute that the release should stay useful for predicting.
     pub class: Option<Attr>,
-    /// What steps are worth.
+    /// What a specialization step gains.
     pub gain: StepGain,
-    /// How that is weighed.
+    /// How the gain is weighed against the loss of privacy.
     pub score: StepScore,
     /// What must hold on the join. Attributes are named as in the dataset.
     pub requirements: Vec<XyRequirement>,
-    /// What nobody is.
+    /// Combinations of two releases that no person has.
     pub exclusions: Vec<Exclusion>,
-    /// On which joins requirements are looked at.
+    /// The joins on which requirements must hold.
     pub subsets: JoinSelection,
     /// The attributes of the new release that stand in some X: they are generalized as far as requirements ask.
     pub generalized: AttrSet,
@@ -395,10 +395,10 @@ fn measure(value: &Value, pointer: &str, attributes: usize, faults: &mut FaultLi
     let kind = members.take("type").map(Value::as_str);
     let read = match kind {
         Some(Some("xy_anonymity")) => {
-            let stated = members.take("k").is_some();
+            let is_given = members.take("k").is_some();
             let k = members.integer("k", 1..=i128::from(u64::MAX), K, faults).and_then(|k| u64::try_from(k).ok());
             match k {
-                None if !stated => faults.range(members.at("k"), K),
+                None if !is_given => faults.range(members.at("k"), K),
                 Some(1) => {
                     let detail = "every group has a value: ask for k of at least 2";
                     faults.push(Fault::new(members.at("k"), Kind::VacuousGuarantee, detail));
@@ -554,18 +554,18 @@ impl DraftSequential {
         }
     }
 
-    /// What this method does not do with the attributes that are published or with what is asked beside it.
+    /// Reports excluded values and measures that this method does not support.
     pub(in crate::spec) fn check(
         &self,
         columns: &DatasetColumns<'_>,
-        stated: &[AttributeOptions],
+        attributes: &[AttributeOptions],
         used: &[usize],
         general: &GeneralMembers,
         faults: &mut FaultList,
     ) {
         for &column in used {
             let place = child("/attributes", columns.name(column));
-            if !stated[column].excludable.is_empty() {
+            if !attributes[column].excludable.is_empty() {
                 let detail = "(X,Y)-privacy counts the values that a group has on y, whoever could rule some of them out: leave out \
                               excludable, and hold the values that matter to a share with sensitive_values of xy_linkability";
                 faults.unsupported(child(&place, "excludable"), detail);

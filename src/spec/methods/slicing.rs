@@ -1,4 +1,4 @@
-//! The method `slicing`: which attributes stand together, what every bucket or every row holds, and how far rows are split.
+//! The method `slicing`: the columns of attributes, the guarantee, and bounds of the partition of rows [Li et al. 2012].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,26 +14,26 @@ use crate::spec::grammar::document::{
 use crate::spec::grammar::guarantee::guarantee;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
 
-/// Slicing.
+/// The method `slicing` over attributes; `docs/spec/slicing.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlicingSpec {
     /// All other attributes and the sensitive one, at pointer `/method`.
     pub rule: SubmittedRule,
     /// Which attributes stand together.
     pub columns: SlicedColumns,
-    /// No value may be likelier than one in so many, where the guarantee is a bound on single values.
+    /// No value has a posterior above 1/l, where the guarantee bounds single values.
     pub l: Option<Ratio>,
     /// Where the guarantee holds.
     pub diversity: SlicedDiversity,
-    /// No bucket has fewer rows; what the guarantee needs where nothing is said.
+    /// The fewest rows of a bucket; `None`: as many as the guarantee needs.
     pub min_bucket: Option<u64>,
     /// Whether rows with equal values stay together where a bucket is halved.
     pub strict: bool,
-    /// So many attributes are tried before a bucket is left as it is; all of them where nothing is said.
+    /// The number of attributes that are tried before a bucket is left as it is; `None`: all of them.
     pub max_attempts: Option<u64>,
-    /// Columns are generalized so that every box holds so many rows.
+    /// The number of rows that every box of a generalized column holds.
     pub column_k: Option<u64>,
-    /// Into how many bins the values of some attributes are cut to see what they go with.
+    /// The number of bins of equal width for the association of an attribute with others.
     pub bins: BTreeMap<Attr, u32>,
 }
 
@@ -45,7 +45,7 @@ impl SlicingSpec {
         self.rule.protects.attributes().iter().next().unwrap_or(Attr(0))
     }
 
-    /// Whether columns are stated of which some share attributes.
+    /// Whether explicit columns share attributes.
     #[must_use]
     pub fn overlaps(&self) -> bool {
         let SlicedColumns::Explicit(columns) = &self.columns else { return false };
@@ -65,9 +65,9 @@ impl SlicingSpec {
 /// Which attributes stand together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SlicedColumns {
-    /// So many columns of attributes that go together.
+    /// A number of columns, of attributes that are associated.
     Count(u64),
-    /// So many columns, of which the sensitive one has `width` attributes.
+    /// A number of columns, of which the sensitive one has `width` attributes.
     SensitiveWidth {
         /// All columns.
         count: u64,
@@ -209,8 +209,8 @@ const MAX_INTEGER: u64 = u32::MAX as u64;
 
 const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 
-/// So many columns may have the sensitive attribute.
-const MAX_SENSITIVE_COLUMNS_STATED: usize = 4;
+/// The most columns with the sensitive attribute.
+const MAX_SENSITIVE_COLUMNS: usize = 4;
 
 impl DraftSlicing {
     fn columns(&self) -> Option<&DraftColumns> {
@@ -221,7 +221,7 @@ impl DraftSlicing {
         self.members.columns.value.as_ref().is_some_and(|columns| columns.named.contains(&column))
     }
 
-    /// Whether columns are stated of which some share attributes.
+    /// Whether explicit columns share attributes.
     pub(in crate::spec) fn overlaps(&self) -> bool {
         let Some(ColumnsMember { choice: Some(DraftColumns::Explicit(lists)), named }) = &self.members.columns.value
         else {
@@ -274,7 +274,7 @@ pub(in crate::spec) fn read(
     DraftSlicing { members, guessed, bound }
 }
 
-/// Reads one of the three forms; whether the attributes suffice is judged when all are known.
+/// Reads one of the three forms; `check_columns` compares it with the published attributes.
 fn read_columns(
     mut members: ObjectReader<'_>,
     columns: &DatasetColumns<'_>,
@@ -347,7 +347,7 @@ fn read_explicit(
         bad(faults, pointer, format!("there are more than {MAX_ATTRIBUTES} columns"));
     }
     for (index, column) in read.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
-        // of equal ones the first is told
+        // of equal columns the second is reported
         let within = |(other, whole): (usize, &BTreeSet<usize>)| {
             let smaller = column.len() < whole.len() || other < index;
             (other != index && smaller && column.is_subset(whole)).then_some(other)
@@ -409,12 +409,11 @@ fn read_guarantee(
     Some(EnforcedBound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
 }
 
-/// The method over attributes, and the faults that show when all published attributes are known; `used` are they, as columns of
-/// the dataset.
+/// The method over attributes; `used` are the published columns of the dataset. `None` after faults.
 pub(in crate::spec) fn resolve(
     columns: &DatasetColumns<'_>,
     attrs: &HashMap<usize, Attr>,
-    stated: &[AttributeOptions],
+    attributes: &[AttributeOptions],
     used: &[usize],
     draft: &DraftSlicing,
     faults: &mut FaultList,
@@ -442,7 +441,7 @@ pub(in crate::spec) fn resolve(
         }
     };
     let bins = used.iter().filter_map(|&column| {
-        let width = stated[column].equal_width?;
+        let width = attributes[column].equal_width?;
         Some((attrs[&column], u32::try_from(width).unwrap_or(u32::MAX)))
     });
     Some(SlicingSpec {
@@ -463,9 +462,9 @@ pub(in crate::spec) fn resolve(
     })
 }
 
-/// Whether it is known what columns that share attributes tell together: a single column with the sensitive attribute tells what its own
-/// rows say, and a mixture is judged by combinations alone; for the rest the columns form a tree, whichever of those with the sensitive
-/// attribute are left out.
+/// Whether the guarantee can be computed for columns that share attributes. With one sensitive column its rows decide, and a mixture is
+/// computed from combinations alone. Otherwise the columns must form a tree, also without any of the sensitive columns
+/// (`docs/spec/overlapping-slicing.md#guarantee`).
 fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) -> bool {
     let (with, without): (Vec<AttrSet>, Vec<AttrSet>) = columns.iter().partition(|column| column.contains(sensitive));
     match diversity {
@@ -473,7 +472,7 @@ fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) 
         SlicedDiversity::Bucket if with.len() < 2 => return true,
         SlicedDiversity::Bucket | SlicedDiversity::MixtureWeighted => {}
     }
-    (1_u32..1 << with.len().min(MAX_SENSITIVE_COLUMNS_STATED)).all(|chosen| {
+    (1_u32..1 << with.len().min(MAX_SENSITIVE_COLUMNS)).all(|chosen| {
         let chosen = with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| *column);
         branches(&without.iter().copied().chain(chosen).collect::<Vec<_>>()).is_some()
     })
@@ -516,11 +515,8 @@ fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlic
                 .iter()
                 .filter(|list| draft.members.sensitive.column().is_some_and(|column| list.contains(&column)))
                 .count();
-            if with > MAX_SENSITIVE_COLUMNS_STATED {
-                bad(
-                    pointer,
-                    format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS_STATED} may"),
-                );
+            if with > MAX_SENSITIVE_COLUMNS {
+                bad(pointer, format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS} may"));
             }
             let missing: Vec<&str> =
                 used.iter().filter(|column| !draft.names(**column)).map(|column| columns.name(*column)).collect();

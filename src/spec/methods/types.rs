@@ -14,14 +14,14 @@ choice! {
     }
 }
 
-/// Versatile publishing.
+/// Versatile publishing [Jin et al. 2010]; `docs/spec/guardian-normal-form.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersatileSpec {
-    /// The rules.
+    /// The rules over attributes.
     pub rules: Vec<SubmittedRule>,
     /// Dependencies that the adversary knows.
     pub declared: Vec<DeclaredDependency>,
-    /// Dependencies that the adversary is taken not to know though the data has them, each with the reason.
+    /// Dependencies of the data that the adversary is assumed not to know, each with the reason.
     pub assumed_unknown: Vec<(DeclaredDependency, String)>,
     /// How the tables are found.
     pub algorithm: Algorithm,
@@ -35,14 +35,14 @@ pub struct VersatileSpec {
     pub fill: bool,
     /// What estimates of the original are compared by.
     pub score: DecompositionScore,
-    /// Whether sensitive attributes that tell each other share their buckets.
+    /// Whether sensitive attributes that predict each other share their buckets.
     pub correlated: CorrelatedPolicy,
     /// Why there are no rules, when there are none.
     pub no_rules_reason: Option<String>,
 }
 
 impl VersatileSpec {
-    /// Whether the tables are chosen by what the data makes of them.
+    /// Whether the choice of the tables depends on the data.
     #[must_use]
     pub const fn looks_at_data(&self) -> bool {
         match self.algorithm {
@@ -71,7 +71,7 @@ choice! {
 choice! {
     /// What decides between decompositions: the entropy of the reader's estimate.
     pub enum DecompositionScore as "DecompositionScore" {
-        /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
+        /// The estimate's own entropy: the same for all originals that a reader cannot distinguish.
         Entropy = "entropy",
         /// Kullback-Leibler divergence of the original from the estimate: reveals the original, so for reproductions only.
         Kl = "kl",
@@ -91,23 +91,23 @@ choice! {
     }
 }
 
-/// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].
+/// A functional dependency that the document declares. Dropped attributes may occur in it, see `Specification::dropped_names`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeclaredDependency {
-    /// What is known.
+    /// The attributes that determine others.
     pub determinant: AttrSet,
-    /// What it determines.
+    /// The attributes that are determined.
     pub dependent: AttrSet,
 }
 
-/// Anatomy.
+/// The method `anatomy` [Xiao and Tao 2006]; `docs/spec/anatomy.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnatomySpec {
     /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
     pub rule: SubmittedRule,
 }
 
-/// Generalization.
+/// The method `generalize` [LeFevre et al. 2006]; `docs/spec/generalize.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GeneralizeSpec {
     /// A rule for each guarantee and each sensitive attribute, and one for k-anonymity, all at pointer `/method`.

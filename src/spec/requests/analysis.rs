@@ -1,4 +1,4 @@
-//! What analyses are asked.
+//! The document of a differential inference.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const AT_LEAST_0: &str = "a number of at least 0, as a text such as \"800\"";
 
 const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.6\"";
 
-/// Two counts that are answered with noise, and when their ratio tells too much.
+/// Two counts with noisy answers, and the share that must not be inferred from their ratio [Wang et al. 2012].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DifferentialInference {
     /// How many rows have what is known; above 0.
@@ -23,7 +23,7 @@ pub struct DifferentialInference {
     pub scale: Ratio,
     /// The share of the sensitive value that must not be inferred.
     pub threshold: Ratio,
-    /// How near, as a part of the ratio, an inference is to be; 0.1 where nothing is said.
+    /// The relative distance within which the ratio counts as inferred; 0.1 by default.
     pub within: Ratio,
 }
 
@@ -46,13 +46,13 @@ pub fn read_differential_inference(document: &Value) -> Result<DifferentialInfer
     let mut faults = FaultList::new();
     let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let mut number = |name: &'static str, allowed: &str, default: Option<Ratio>, accept: fn(Ratio) -> bool| {
-            let Some(stated) = members.take(name) else {
+            let Some(value) = members.take(name) else {
                 if default.is_none() {
                     faults.range(members.at(name), allowed);
                 }
                 return default;
             };
-            let read = match stated {
+            let read = match value {
                 Value::String(text) => text.parse().ok(),
                 other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
             };

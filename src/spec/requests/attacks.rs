@@ -1,4 +1,4 @@
-//! Attacks: which there are, and requests to play one on a release.
+//! Attacks, and requests to simulate one on a release.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,40 +7,40 @@ use utoipa::ToSchema;
 use crate::problem::Fault;
 use crate::spec::grammar::reader::{FaultList, ObjectReader, one_of};
 
-/// An attack that can be played.
+/// An attack that can be simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Attack {
-    /// Every world that the tables allow, one by one.
+    /// Every possible world of the tables, one by one.
     ExactPosteriors,
-    /// How often values of other attributes go with the sensitive ones, from half of the original, held against the other half.
+    /// Frequencies of sensitive values given other attributes, learned from half of the original and tested on the other half.
     Proxy,
-    /// The tuples that a release might hold, beside those of the original.
+    /// The tuples that a release may contain in addition to those of the original.
     Membership,
-    /// Which sensitive values follow from a primary one, in a decomposition.
+    /// Sensitive values that follow from a primary one, in a decomposition.
     Chain,
-    /// Which follow from what a primary value is not.
+    /// Sensitive values that follow when primary values are excluded.
     Exclusion,
-    /// Which of those that a bucket lists are ruled out.
+    /// Listed values of a bucket that can be ruled out.
     Excludable,
-    /// Which are certain of more of a bucket's rows than they may be.
+    /// Values that certainly belong to more rows of a bucket than they may.
     Forced,
-    /// What the values of some rows of a bucket tell of the others.
+    /// Inferences about rows of a bucket from the known values of other rows.
     Corruption,
-    /// Which sensitive values of a bucket hardly ever go with what is known of a row of it.
+    /// Sensitive values of a bucket that hardly ever occur with the known attributes of a row.
     NegativeAssociation,
-    /// The join of a release with those that it was made against.
+    /// The join of a release with the earlier ones that it was made against.
     Join,
 }
 
-/// What an attack is told beside.
+/// Options of the simulated adversary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttackOptions {
-    /// Of fewer values than this one is taken to be concluded.
+    /// A value counts as inferred when fewer values than this are possible.
     pub lambda: usize,
-    /// So many primary values can be excluded.
+    /// The number of primary values that the adversary can exclude.
     pub excluded: usize,
-    /// So many rows of a bucket are known.
+    /// The number of rows of a bucket that the adversary knows.
     pub corrupted: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for AttackOptions {
 }
 
 impl Attack {
-    /// Those that can be played.
+    /// The attacks on tables of any publisher.
     pub const ALL: [Self; 2] = [Self::ExactPosteriors, Self::Proxy];
 
     /// The name used in the contract.
@@ -71,20 +71,20 @@ impl Attack {
         }
     }
 
-    /// Whether it is played on decompositions.
+    /// Whether it is simulated on decompositions.
     #[must_use]
     pub const fn of_decompositions(self) -> bool {
         matches!(self, Self::Chain | Self::Exclusion | Self::Excludable | Self::Forced)
     }
 
-    /// Whether it needs the data.
+    /// Whether it needs the original.
     #[must_use]
     pub const fn uses_original(self) -> bool {
         matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation)
     }
 }
 
-/// Which attack an audit is to play, and against which rule.
+/// Reads a request for an attack: the attack, its options and the pointer of a rule.
 ///
 /// # Errors
 /// Every fault.
@@ -117,7 +117,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
     read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }
 
-/// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
+/// The attacks on releases.
 const RELEASE_ATTACKS: [Attack; 10] = [
     Attack::ExactPosteriors,
     Attack::Chain,

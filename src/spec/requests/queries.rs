@@ -6,7 +6,7 @@ use crate::microdata::{Attr, AttributeType, ValueSelection};
 use crate::problem::{Fault, Kind};
 use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
 
-/// The most queries of one document.
+/// The most COUNT queries of one document.
 pub const MAX_QUERIES: usize = 1000;
 
 const QUERIES: &str = "an array of at most 1000 queries";
@@ -117,10 +117,10 @@ fn read_bound(
     kind: Option<AttributeType>,
     faults: &mut FaultList,
 ) -> Option<Vec<u8>> {
-    let stated = members.take(name)?;
-    let text = text_of(stated);
+    let bound = members.take(name)?;
+    let text = text_of(bound);
     let allowed = match kind {
-        // whatever it is, nothing can be said of it
+        // the type of an unknown attribute is unknown
         None => return text.map(String::into_bytes),
         Some(AttributeType::Integer | AttributeType::Decimal) => "a decimal number",
         Some(AttributeType::Text) => "a text",
@@ -130,7 +130,7 @@ fn read_bound(
     };
     let placed = text.filter(|text| match kind {
         Some(AttributeType::Integer | AttributeType::Decimal) => AttributeType::Decimal.admits(text.as_bytes()),
-        Some(AttributeType::Text) => stated.is_string(),
+        Some(AttributeType::Text) => bound.is_string(),
         Some(kind) => kind.admits(text.as_bytes()),
         None => true,
     });
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn every_fault_is_named() {
         let document = json!({"queries": [
-            {"where": [{"attribute": "nobody", "in": ["x"]}, {"attribute": "age", "from": "twenty"}, {"in": [[]]}]},
+            {"where": [{"attribute": "absent", "in": ["x"]}, {"attribute": "age", "from": "twenty"}, {"in": [[]]}]},
             {"wher": []},
             {"where": [{"attribute": "age"}, {"attribute": "race", "from": 3}, {"attribute": "born", "to": "2000-13-01"}]},
             7,

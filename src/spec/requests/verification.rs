@@ -1,4 +1,4 @@
-//! Requests for verifications: tables that somebody published, or a release, and the rules they are held against.
+//! Requests for verifications: submitted tables, or a release, and the rules that they must satisfy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{
     DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, RowMeaning, SubmittedRule, Unit, ValueDistance,
 };
-use crate::spec::check::stated_thresholds;
+use crate::spec::check::resolve::declared_thresholds;
 use crate::spec::grammar::attributes::DatasetColumns;
 use crate::spec::grammar::dependencies::Dependencies;
 use crate::spec::grammar::document::{Given, Presence, read_member};
@@ -23,7 +23,7 @@ use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema};
 use crate::spec::grammar::shorthand;
 use crate::spec::grammar::taxonomy::taxonomy;
 
-/// How many tables, and parts of each, a request may state.
+/// The most tables of a request, and the most parts of a table.
 const MAX_TABLES: usize = 100;
 
 const MAX_RULES: usize = 1_000;
@@ -35,13 +35,13 @@ const NAME: &str = "a name of 1 to 200 characters";
 pub struct SubmittedFile {
     /// Its name, which is that of a part of the form.
     pub file: String,
-    /// What it is written in, where that is stated.
+    /// The format, where the request names it.
     pub format: Option<InputFormat>,
     /// Where the request names it.
     pub pointer: String,
 }
 
-/// A part of a table as it is stated.
+/// A part of a submitted table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubmittedPart {
     /// Its name in the table.
@@ -58,7 +58,7 @@ pub struct SubmittedPart {
     pub pointer: String,
 }
 
-/// A table as it is stated.
+/// A submitted table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubmittedTable {
     /// Its name, unique in the request.
@@ -67,7 +67,7 @@ pub struct SubmittedTable {
     pub parts: Vec<SubmittedPart>,
 }
 
-/// What is to be verified.
+/// The tables or the release of a verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum VerificationSubject {
     /// Tables that come with the request, and what they were made from.
@@ -87,14 +87,14 @@ impl VerificationSubject {
     }
 }
 
-/// What is asked of tables once their attributes are known.
+/// The rules of a verification, over the attributes of its tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerificationRules {
     /// The names of the attributes: those that were given, and behind them those that only dependencies name.
     pub names: Vec<String>,
     /// The rules; one that protects several attributes each gives one for each.
     pub rules: Vec<SubmittedRule>,
-    /// What the adversary knows to determine something.
+    /// The dependencies that the adversary knows.
     pub dependencies: Vec<(AttrSet, AttrSet)>,
     /// The attacks to be played, each once.
     pub attacks: Vec<Attack>,
@@ -104,7 +104,7 @@ pub struct VerificationRules {
     pub thresholds: Vec<DeclaredThresholds>,
 }
 
-/// What a request speaks of, before any file is read.
+/// Reads the subject of a request, before any file is read.
 ///
 /// # Errors
 /// Every fault that shows without knowing which attributes the files have.
@@ -114,7 +114,7 @@ pub fn read_verification(document: &Value) -> Result<VerificationSubject, Vec<Fa
         let subject = read_subject(&mut members, &mut faults);
         let named = named(document);
         let open: Vec<&str> = named.iter().map(String::as_str).collect();
-        // whatever attributes there will be, this much can be said of the rules
+        // reports the faults of rules that do not depend on the attributes
         let _ = read_asked(&mut members, &open, &mut faults);
         members.finish(&mut faults);
         subject
@@ -132,7 +132,7 @@ fn of_tables(faults: FaultList) -> Vec<Fault> {
     faults
 }
 
-/// What a request asks of tables with these attributes.
+/// Reads the rules of a request, over tables with these attributes.
 ///
 /// # Errors
 /// Every fault.
@@ -146,14 +146,14 @@ pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Verifica
 
 fn read_subject(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<VerificationSubject> {
     let release = members.text("release", "the id of a release", faults, |text| id(text).is_some());
-    let stated = members.take("release").is_some();
+    let names_release = members.take("release").is_some();
     let tables = members.list("tables", TABLES, faults);
     let original = members.object("original", faults).and_then(|mut original| {
         let file = file(&mut original, faults);
         original.finish(faults);
         file
     });
-    match (stated, tables) {
+    match (names_release, tables) {
         (true, None) => {
             if members.take("original").is_some() {
                 let detail = "a release is verified from its own parts; an original goes with tables of the request";
@@ -263,8 +263,8 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut FaultList) -> O
         _ => RowMeaning::Tuples,
     };
     let mut cells = BTreeMap::new();
-    if let Some(stated) = members.object("cells", faults) {
-        for (column, at, value) in stated.entries() {
+    if let Some(cells_of) = members.object("cells", faults) {
+        for (column, at, value) in cells_of.entries() {
             let shape = match value.as_str() {
                 Some("exact") => continue,
                 Some("interval") => CellShape::Interval,
@@ -289,8 +289,8 @@ fn distinct(subject: &VerificationSubject, faults: &mut FaultList) {
         faults.push(Fault::new(pointer, Kind::BadColumns, format!("two {what} are called {name}")));
     };
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
-    if let VerificationSubject::Tables(stated, _) = subject {
-        for (index, table) in stated.iter().enumerate() {
+    if let VerificationSubject::Tables(submitted, _) = subject {
+        for (index, table) in submitted.iter().enumerate() {
             if !tables.insert(&table.name) {
                 twice(format!("/tables/{index}/name"), "tables", &table.name);
             }
@@ -364,8 +364,8 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
         .enumerate()
         .map(|(index, rule)| {
             let mut rule = rule.clone();
-            if let Some(stated) = rule.get_mut("guarantee") {
-                *stated = k_as_alpha(stated, &format!("{pointer}/{index}/guarantee"), faults);
+            if let Some(guarantee) = rule.get_mut("guarantee") {
+                *guarantee = k_as_alpha(guarantee, &format!("{pointer}/{index}/guarantee"), faults);
             }
             rule
         })
@@ -381,10 +381,10 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
     let rules = reader.read_all(&rules, &pointer);
     let thresholds = reader.thresholds;
     let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
-    let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
+    let with_taxonomy: AttrSet = taxonomies.iter().map(|declared| declared.attribute).collect();
     for rule in &rules {
         if matches!(rule.guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. })
-            && let Some(without) = rule.protects.attributes().minus(along).iter().next()
+            && let Some(without) = rule.protects.attributes().minus(with_taxonomy).iter().next()
         {
             let name = &names[without.index()];
             let detail = format!(
@@ -395,7 +395,7 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
             faults.push(fault.with("attribute", name.as_str()));
         }
     }
-    let thresholds = stated_thresholds(&rules, &thresholds);
+    let thresholds = declared_thresholds(&rules, &thresholds);
     Some(VerificationRules {
         rules,
         thresholds,
@@ -427,21 +427,21 @@ fn read_taxonomies(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut 
 
 const RULES: &str = "an array of 1 to 1000 rules";
 
-/// k-anonymity asks of classes that they have k rows, whatever their values: no share above 1, and k rows.
+/// Rewrites k-anonymity as (alpha,k)-anonymity with alpha 1: k rows, and any share of values [Wong et al. 2006].
 fn k_as_alpha(value: &Value, pointer: &str, faults: &mut FaultList) -> Value {
     if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
         return value.clone();
     }
-    let mut stated = value.clone();
-    stated["type"] = "alpha_k".into();
-    stated["alpha"] = 1.into();
+    let mut rewritten = value.clone();
+    rewritten["type"] = "alpha_k".into();
+    rewritten["alpha"] = 1.into();
     if integer(&value["k"]) == Some(1) {
         let detail = "every class has a row: ask for k of at least 2";
         faults.push(Fault::new(child(pointer, "k"), Kind::VacuousGuarantee, detail));
-        // said once
-        stated["k"] = json!(2);
+        // the fault is reported once
+        rewritten["k"] = json!(2);
     }
-    stated
+    rewritten
 }
 
 fn set(columns: &BTreeSet<usize>) -> AttrSet {
@@ -484,8 +484,8 @@ fn named(document: &Value) -> Vec<String> {
     names
 }
 
-fn named_by_dependencies(stated: Option<&Value>) -> Vec<String> {
-    let stated = stated.and_then(Value::as_array).into_iter().flatten();
-    let sides = stated.flat_map(|stated| [&stated["determinant"], &stated["dependent"]]);
+fn named_by_dependencies(dependencies: Option<&Value>) -> Vec<String> {
+    let dependencies = dependencies.and_then(Value::as_array).into_iter().flatten();
+    let sides = dependencies.flat_map(|dependency| [&dependency["determinant"], &dependency["dependent"]]);
     sides.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

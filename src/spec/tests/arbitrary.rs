@@ -1,4 +1,4 @@
-//! Documents nobody would write.
+//! Arbitrary documents, which no caller would write.
 
 use crate::spec::grammar::shorthand;
 use proptest::collection::vec;

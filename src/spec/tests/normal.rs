@@ -64,7 +64,7 @@ fn the_normal_form_is_this() {
 }
 
 #[test]
-fn what_has_no_effect_on_the_release_does_not_enter_the_reuse_key() {
+fn members_without_effect_on_the_release_leave_the_reuse_form() {
     let base = with(hospital_document(), "/method/rules", json!(["age -> race"]));
     let base = with(base, "/unlisted", json!("drop"));
     let listed = json!({

@@ -7,7 +7,7 @@ use super::{accepted, columns, kinds, read_on, set, with};
 use crate::microdata::Attr;
 use crate::problem::Kind;
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity};
-use crate::spec::methods::MethodSpec;
+use crate::spec::MethodSpec;
 use crate::spec::methods::slicing::{SlicedColumns, SlicingSpec};
 
 fn document() -> Value {
@@ -93,22 +93,22 @@ fn columns_may_share_attributes() {
     let stated = accepted(&shared, &columns(&names)).normalized["method"]["columns"].clone();
     assert_eq!(stated, json!({"explicit": [["b", "s"], ["a", "c"], ["c", "s"]]}));
     let refused = |document: &Value| read_on(document, &columns(&names)).faults;
-    let told = |document: &Value, pointer: &str| assert_eq!(kinds(&refused(document)), [(pointer, Unsupported)]);
-    told(&with(shared.clone(), "/method/column_k", json!(2)), "/method/column_k");
+    let refuses = |document: &Value, pointer: &str| assert_eq!(kinds(&refused(document)), [(pointer, Unsupported)]);
+    refuses(&with(shared.clone(), "/method/column_k", json!(2)), "/method/column_k");
     let distinct = json!({"type": "distinct_l_diversity", "l": 2});
-    told(&with(shared.clone(), "/method/guarantee", distinct), "/method/guarantee/type");
+    refuses(&with(shared.clone(), "/method/guarantee", distinct), "/method/guarantee/type");
     let measured = |document: Value| with(document, "/internal", json!({"utility": ["kl"]}));
     assert!(refused(&measured(shared.clone())).is_empty());
-    told(&with(shared, "/utility", json!(["entropy"])), "/utility/0");
+    refuses(&with(shared, "/utility", json!(["entropy"])), "/utility/0");
     let three = with(document(), "/method/columns/explicit", json!([["s"], ["b"], ["c", "a"]]));
-    told(&with(three, "/utility", json!(["entropy"])), "/utility/0");
+    refuses(&with(three, "/utility", json!(["entropy"])), "/utility/0");
     let boxed = with(document(), "/method/column_k", json!(2));
-    told(&with(boxed, "/utility", json!(["entropy"])), "/utility/0");
+    refuses(&with(boxed, "/utility", json!(["entropy"])), "/utility/0");
     assert!(accepted(&with(document(), "/utility", json!(["entropy"])), &columns(&names)).entropy);
     // a circle is no matter where one column has the sensitive attribute, or combinations alone count
     let circle = covered(json!([["a", "b"], ["b", "c"], ["a", "c", "s"]]));
     assert!(refused(&circle).is_empty());
-    told(&measured(circle.clone()), "/internal/utility");
+    refuses(&measured(circle.clone()), "/internal/utility");
     assert_eq!(kinds(&refused(&with(circle, "/method/diversity", json!("mixture_weighted")))), CIRCLE);
     let several = covered(json!([["a", "b"], ["b", "s"], ["a", "c", "s"]]));
     assert_eq!(kinds(&refused(&several)), CIRCLE);

@@ -141,7 +141,7 @@ fn a_stated_tree_is_part_of_what_the_job_is() {
     assert_eq!((&faults[0].members["missing"], &faults[0].members["attribute"]), (&json!(2), &json!("race")));
     assert_eq!(faults[0].members["values_url"], format!("/v1/datasets/{ID}/attributes/race/values"));
     counted[4].kind = AttributeType::Decimal;
-    assert!(read_on(&document, &counted).faults.is_empty(), "one number may be spelled in several ways");
+    assert!(read_on(&document, &counted).faults.is_empty(), "one number may have several spellings");
 }
 
 #[test]
