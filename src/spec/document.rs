@@ -18,6 +18,7 @@ use super::methods::generalize::GeneralizeMembers;
 use super::methods::sequential::SequentialMembers;
 use super::methods::slicing::SlicingMembers;
 use super::methods::versatile::VersatileMembers;
+use super::requests::attacks::AttackRequestMembers;
 
 /// Reads a document against the columns of its dataset, and reports every fault.
 #[must_use]
@@ -53,5 +54,6 @@ pub fn schemas() -> Map<String, Value> {
     SequentialMembers::define(&mut schemas);
     SlicingMembers::define(&mut schemas);
     VersatileMembers::define(&mut schemas);
+    AttackRequestMembers::define(&mut schemas);
     schemas
 }

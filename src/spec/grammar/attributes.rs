@@ -15,7 +15,8 @@ use crate::problem::{Fault, Kind};
 /// The most excludable values of an attribute.
 const MAX_VALUES: usize = 1_000;
 
-/// The columns of the dataset, by name.
+/// The columns of the dataset, by name; the default has none, for documents without a dataset.
+#[derive(Default)]
 pub(in crate::spec) struct DatasetColumns<'a> {
     pub(in crate::spec) facts: &'a [ColumnFacts],
     by_name: HashMap<&'a str, usize>,

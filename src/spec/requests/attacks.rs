@@ -5,6 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::problem::Fault;
+use crate::spec::grammar::attributes::DatasetColumns;
+use crate::spec::grammar::document::{Document, Int, Member, MemberContext, document, reference};
 use crate::spec::grammar::reader::{FaultList, ObjectReader, one_of};
 
 /// An attack that can be simulated.
@@ -84,37 +86,73 @@ impl Attack {
     }
 }
 
+document! {
+    /// Which attack is simulated, against which rule.
+    AttackRequestMembers as "AttackRequest" {
+        required attack: ReleaseAttack,
+        /// The rule, by its pointer in the manifest; every rule when null.
+        optional rule: String => "the pointer of a rule, or null for all of them",
+        optional options: AttackOptionsMembers = AttackOptionsMembers::absent("/options"),
+    }
+}
+
+document! {
+    /// Options of the attack: of `chain`, `exclusion` and `corruption`; others have none.
+    AttackOptionsMembers as "AttackOptions" {
+        /// A value counts as inferred when fewer values than this are possible. 2 when not given.
+        optional lambda: Int<1, 1_000>,
+        /// Of `exclusion`: the number of primary values that can be excluded. 1 when not given.
+        optional excluded: Int<1, 10>,
+        /// Of `corruption`: the number of known rows of a bucket. 1 when not given.
+        optional corrupted: Int<1, 1_000_000>,
+    }
+}
+
+/// The member `attack` of a request for a release.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct ReleaseAttack(Attack);
+
+impl Member for ReleaseAttack {
+    fn allowed() -> String {
+        one_of(&RELEASE_ATTACKS.map(Attack::as_str))
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        attack(value, &context.pointer, &RELEASE_ATTACKS, context.faults).map(Self)
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.as_str().into()
+    }
+
+    fn schema() -> Value {
+        reference("ReleaseAttack")
+    }
+}
+
 /// Reads a request for an attack: the attack, its options and the pointer of a rule.
 ///
 /// # Errors
 /// Every fault.
 pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
     let mut faults = FaultList::new();
-    let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let attack = match members.take("attack") {
-            Some(value) => attack(value, &members.at("attack"), &RELEASE_ATTACKS, &mut faults),
-            None => {
-                faults.range(members.at("attack"), &one_of(&RELEASE_ATTACKS.map(Attack::as_str)));
-                None
-            }
-        };
-        let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
-        let mut asked = AttackOptions::default();
-        if let Some(mut options) = members.object("options", &mut faults) {
-            let mut whole = |name: &'static str, most: i128, allowed: &str| {
-                let read = options.integer(name, 1..=most, allowed, &mut faults);
-                read.and_then(|number| usize::try_from(number).ok())
-            };
-            // those of another attack than this one say nothing, and must be right all the same
-            asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
-            asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
-            asked.corrupted = whole("corrupted", 1_000_000, "an integer from 1 to 1000000").unwrap_or(asked.corrupted);
-            options.finish(&mut faults);
-        }
-        members.finish(&mut faults);
-        Some((attack?, asked, rule.map(str::to_owned)))
+    let read = ObjectReader::open(document, "", &mut faults).and_then(|members| {
+        let request = AttackRequestMembers::read_members(members, &DatasetColumns::default(), &mut faults);
+        Some((request.attack.value?.0, request.options.into(), request.rule.value))
     });
     read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+}
+
+impl From<AttackOptionsMembers> for AttackOptions {
+    /// Options of other attacks than the requested one have no effect.
+    fn from(members: AttackOptionsMembers) -> Self {
+        let default = Self::default();
+        Self {
+            lambda: members.lambda.value.map_or(default.lambda, Int::to_usize),
+            excluded: members.excluded.value.map_or(default.excluded, Int::to_usize),
+            corrupted: members.corrupted.value.map_or(default.corrupted, Int::to_usize),
+        }
+    }
 }
 
 /// The attacks on releases.

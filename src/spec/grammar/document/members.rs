@@ -31,6 +31,13 @@ impl Member for bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::spec) struct Int<const MIN: u64, const MAX: u64>(pub(in crate::spec) u64);
 
+impl<const MIN: u64, const MAX: u64> Int<MIN, MAX> {
+    /// The number as a size.
+    pub(in crate::spec) fn to_usize(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 impl<const MIN: u64, const MAX: u64> Member for Int<MIN, MAX> {
     fn allowed() -> String {
         format!("an integer from {MIN} to {MAX}")
