@@ -1,4 +1,4 @@
-//! Buckets of tables whose guarantees put a bound on each value: small where little is at stake.
+//! Buckets of two sizes for guarantees that bound single values: small buckets where all values are rare.
 
 use super::multi::fill_two;
 use super::place::place;
@@ -9,11 +9,12 @@ use crate::publication::Guarantee;
 use crate::publish::assign::{BucketAssignment, SensitiveCodes};
 use crate::random::RandomStream;
 
-/// The largest sizes that are searched, one after the other.
+/// Largest sizes that are searched, one after the other.
 const SEARCHED_SIZES: [u64; 3] = [50, 200, 800];
 
-/// Draws buckets of two sizes that keep `guarantees`, where these bound single values and one of them has a threshold for each.
-/// `None` where they say something else, or where buckets of no two sizes keep them that can be searched with bounded work.
+/// Draws buckets of two sizes that keep `guarantees`.
+///
+/// `None` if these bound more than single values, or if a bounded search finds no buckets.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -37,7 +38,7 @@ pub(in crate::publish) fn capped(
     Ok(None)
 }
 
-/// What each code may take of a bucket, and the fewest rows of one; `None` where that is not all there is to say.
+/// Threshold of each code, and the fewest rows of a bucket; `None` if the guarantees bound more than single values.
 fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<ValueThreshold>, u64)> {
     let by_value = |guarantee: &Guarantee| matches!(guarantee, Guarantee::Thresholds { .. });
     if !guarantees.iter().any(by_value) || !values.annotations().excludable().is_empty() {
@@ -66,7 +67,7 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
     Some((shares, fewest))
 }
 
-/// Lowers each share to another one where that is less; `None` where they cannot be compared.
+/// Lowers each threshold to another one; `None` if they are too large to compare.
 fn lower(shares: &mut [ValueThreshold], other: impl Fn(usize) -> Option<ValueThreshold>) -> Option<()> {
     for (code, share) in shares.iter_mut().enumerate() {
         let other = other(code)?;

@@ -1,41 +1,43 @@
-//! What buckets of any sizes lose at least, and how many of which there would be if parts of buckets were buckets: a linear program over
-//! all that single buckets may hold, solved by columns. Prices of values say which bucket would gain most; of each size that is the
-//! one that takes the dearest values first.
+//! Lower bound of the loss of buckets of any sizes, by a linear program over all fillings of single buckets.
 //!
-//! Floats choose the way. What they lead to is believed where the flow test fills it, and the bound is proved from the prices by
-//! integers.
+//! Column generation solves it. Prices of values determine the bucket of the largest gain: for each size, it is the one that
+//! takes the dearest values first. The solution uses floats. Its buckets count if the flow test fills them, and the bound is
+//! proved from the prices in integers.
+//!
+//! # Citations
+//! - [Gilmore and Gomory 1961]: column generation.
 
 use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
 
-/// So many steps are taken at most.
+/// Largest number of simplex steps.
 const MAX_PRICING_STEPS: u64 = 1 << 28;
-/// So many pairs of a size and a kind of value, or of two kinds, are looked at.
+/// Largest number of pairs of a size and a kind of value, or of two kinds.
 const MAX_SIZE_PAIRS: usize = 1 << 20;
-/// Gains below this one, relatively, are rounding.
+/// Relative gain below which a bucket is a rounding error.
 const GAIN_TOLERANCE: f64 = 1e-7;
-/// Prices in integers are so many times those in floats.
+/// Factor of integer prices.
 const PRICE_SCALE: f64 = (1_u64 << 24) as f64;
 
-/// A bucket that keeps all thresholds.
+/// A filling of one bucket that keeps all thresholds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct BucketPattern {
-    /// How many rows it has.
+    /// Number of rows of the bucket.
     pub size: u64,
-    /// Per kind, its rows.
+    /// Number of rows of each kind.
     pub held: Vec<u64>,
 }
 
-/// Buckets of which there may be parts.
+/// A solution with fractional numbers of buckets.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct RelaxedSolution {
-    /// Buckets, and how many of each; together they hold all rows. Empty where none were found.
+    /// Fillings with their numbers; together they hold all rows. Empty if none were found.
     pub patterns: Vec<(BucketPattern, f64)>,
-    /// No buckets lose less.
+    /// Proved lower bound of the loss.
     pub lower_bound: u64,
 }
 
-/// Solves the program for sizes from `m` to `most`; `None` where it is too large, or where no bucket can be filled.
+/// Solves the program for sizes from `m` to `most`. `None` if it is too large, or if no bucket can be filled.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -76,7 +78,7 @@ pub(super) fn relax(
     }
 }
 
-/// A size, what a bucket of it loses, and how many rows of each kind it may hold.
+/// A size, the loss of its bucket, and the largest number of rows of each kind in it.
 struct SizeColumn {
     size: u64,
     cost: f64,
@@ -84,7 +86,7 @@ struct SizeColumn {
 }
 
 impl SizeColumn {
-    /// The rows of each kind in the bucket that is worth most, where `order` has the dearest kind first.
+    /// Rows of each kind in the most valuable bucket; `order` has the dearest kind first.
     fn fill(&self, order: &[usize]) -> Vec<u64> {
         let (mut held, mut free) = (vec![0; self.room.len()], self.size);
         for &kind in order {
@@ -98,7 +100,7 @@ impl SizeColumn {
     }
 }
 
-/// The bucket that gains most for each of its rows, when rows have these prices.
+/// The bucket of the largest gain per row at these prices.
 fn dearest<'s>(sizes: &'s [SizeColumn], prices: &[f64]) -> Option<(&'s SizeColumn, Vec<u64>)> {
     let mut order: Vec<usize> = (0..prices.len()).collect();
     order.sort_by(|&a, &b| prices[b].total_cmp(&prices[a]));
@@ -115,7 +117,7 @@ fn dearest<'s>(sizes: &'s [SizeColumn], prices: &[f64]) -> Option<(&'s SizeColum
     best.map(|(_, of, held)| (of, held))
 }
 
-/// What buckets lose at least, by prices of which any bucket is worth at most what it loses: lowered until that is so.
+/// Lower bound of the loss by prices, which are lowered until no bucket is worth more than its loss.
 fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
     let mut exact: Vec<i128> = prices.iter().map(|price| (price * PRICE_SCALE).round() as i128).collect();
     let mut order: Vec<usize> = (0..exact.len()).collect();
@@ -125,7 +127,7 @@ fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
     };
     let excess = |of: &SizeColumn| {
         let more = worth(&of.fill(&order), &exact) - i128::from((of.size - 1) * (of.size - 1)) * PRICE_SCALE as i128;
-        // to be taken from each of its rows
+        // the excess is taken from the price of each row
         let size = i128::from(of.size);
         if more > 0 { (more + size - 1) / size } else { 0 }
     };
@@ -137,15 +139,15 @@ fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
     u64::try_from((bound + scale - 1) / scale).unwrap_or(0)
 }
 
-/// The simplex method: as many buckets as there are kinds, and how many of each fill all rows.
+/// The simplex method: as many fillings as kinds, with numbers that hold all rows.
 struct LinearProgram {
-    /// What each loses.
+    /// Loss of each filling.
     costs: Vec<f64>,
-    /// The bucket; none where rows lie about, which is dear.
+    /// The fillings; `None` is a row outside all buckets, at a high cost.
     basis: Vec<Option<BucketPattern>>,
-    /// The inverse of the matrix of their rows.
+    /// Inverse of the matrix of their rows.
     inverse: Vec<Vec<f64>>,
-    /// How many there are.
+    /// Number of each filling.
     amounts: Vec<f64>,
 }
 
@@ -161,7 +163,7 @@ impl LinearProgram {
         }
     }
 
-    /// What a row of each kind costs as things are.
+    /// Current price of a row of each kind.
     fn prices(&self) -> Vec<f64> {
         let mut prices = vec![0.0; self.costs.len()];
         for (cost, row) in self.costs.iter().zip(&self.inverse) {
@@ -170,7 +172,7 @@ impl LinearProgram {
         prices
     }
 
-    /// Takes as many of a bucket as there can be, and leaves out one that is used up by that.
+    /// Brings in a filling as often as possible, in place of one that is used up.
     fn enter(&mut self, cost: f64, pattern: BucketPattern) {
         let held: Vec<f64> = pattern.held.iter().map(|&rows| rows as f64).collect();
         let used: Vec<f64> =
@@ -186,7 +188,7 @@ impl LinearProgram {
                 out = Some((times, at));
             }
         }
-        // its rows are some of those that there are, so that something is used up
+        // its rows are existing ones, so that some filling is used up
         let Some((times, out)) = out else { return };
         for (amount, used) in self.amounts.iter_mut().zip(&used) {
             *amount = (*amount - times * used).max(0.0);
@@ -202,7 +204,7 @@ impl LinearProgram {
         (self.costs[out], self.basis[out]) = (cost, Some(pattern));
     }
 
-    /// The buckets, where no rows lie about.
+    /// The fillings, if no row is outside.
     fn patterns(self) -> Vec<(BucketPattern, f64)> {
         let mut patterns = Vec::new();
         for (pattern, amount) in self.basis.into_iter().zip(self.amounts) {

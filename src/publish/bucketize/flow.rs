@@ -1,5 +1,6 @@
-//! Whether values fill buckets of any sizes, exactly: a flow from values through sizes (the paper's conditions for two sizes do not
-//! carry over to three).
+//! Exact test whether values fill buckets of any sizes: a flow from kinds of values to sizes.
+//!
+//! The conditions for two sizes do not carry over to three.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,10 +12,10 @@ use crate::control::{Cancelled, Control};
 /// Largest number of pairs of a kind of value and a size that are filled exactly.
 pub(super) const MAX_FILL_STEPS: u64 = 50_000;
 
-/// Fills the buckets of a setting, or finds that no assignment keeps the thresholds: `None`.
+/// Fills the buckets of a setting; `None` if no assignment keeps the thresholds.
 ///
-/// Inside a size round robin is as good as any assignment (Lemma 4.13), and values that are alike share what their kind gets, so
-/// that kinds and sizes are the nodes.
+/// Within a size, round robin is as good as any assignment [Wang et al. 2012, section 4.3, Lemma 4.13]. Equal values share the
+/// rows of their kind, so that kinds and sizes are the nodes.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -33,7 +34,7 @@ pub fn fill(
     let mut flow = SizeFlow {
         left: kinds.iter().map(|kind| kind.count * kind.values).collect(),
         free: setting.iter().map(|(size, buckets)| size * buckets).collect(),
-        // no more than all of them is needed
+        // more than all rows of a kind are never needed
         residual: kinds
             .iter()
             .map(|kind| setting.iter().map(|class| room(kind, class).min(kind.count) * kind.values).collect())
@@ -46,7 +47,7 @@ pub fn fill(
     if flow.left.iter().any(|left| *left > 0) {
         return Ok(None);
     }
-    // the rows of a kind, size after size, are dealt to its values in turn
+    // the rows of a kind are dealt to its values in turn, size after size
     let mut filled: Vec<FilledBuckets> =
         setting.iter().map(|&class| FilledBuckets { class, counts: vec![0; counts.len()] }).collect();
     let mut alike: BTreeMap<(u64, ValueThreshold), Vec<usize>> = BTreeMap::new();
@@ -69,22 +70,22 @@ pub fn fill(
     Ok(Some(filled))
 }
 
-/// Rows on their way from kinds to sizes.
+/// Flow of rows from kinds to sizes.
 struct SizeFlow {
-    /// Per kind, rows that have no place yet.
+    /// Unplaced rows of each kind.
     left: Vec<u64>,
-    /// Per size, places that have no row yet.
+    /// Free places of each size.
     free: Vec<u64>,
-    /// Per kind and size, how many more rows may go there.
+    /// Residual capacity by kind and size.
     residual: Vec<Vec<u64>>,
     sent: Vec<Vec<u64>>,
 }
 
 impl SizeFlow {
-    /// Sends more rows along a shortest path; false where there is none.
+    /// Augments the flow along a shortest path; false if there is none.
     fn augment(&mut self) -> bool {
         let (kinds, sizes) = (self.left.len(), self.free.len());
-        // by which kind a size was reached, and by which size a kind
+        // predecessors: the kind before each size, and the size before each kind
         let (mut of_size, mut of_kind) = (vec![usize::MAX; sizes], vec![usize::MAX; kinds]);
         let mut queue: VecDeque<usize> = (0..kinds).filter(|&kind| self.left[kind] > 0).collect();
         let mut seen: Vec<bool> = self.left.iter().map(|left| *left > 0).collect();
@@ -110,7 +111,7 @@ impl SizeFlow {
         false
     }
 
-    /// Sends as many rows as the path to `end` carries.
+    /// Augments the flow along the path to `end` by its capacity.
     fn send(&mut self, end: usize, of_size: &[usize], of_kind: &[usize]) {
         let mut path = vec![(of_size[end], end)];
         let mut amount = self.free[end];
@@ -131,7 +132,7 @@ impl SizeFlow {
         for &(kind, size) in &path {
             self.residual[kind][size] -= amount;
             self.sent[kind][size] += amount;
-            // what the kind had in the size by which it was reached makes room there
+            // rows of the kind leave the size before it, and free places there
             if of_kind[kind] != usize::MAX {
                 self.residual[kind][of_kind[kind]] += amount;
                 self.sent[kind][of_kind[kind]] -= amount;

@@ -1,5 +1,7 @@
-//! Buckets of many sizes: two, and each half again (the paper's MultiSizeBucketing), or those of a linear program, whose parts of
-//! buckets are made whole.
+//! Buckets of many sizes: two sizes, each divided again, or the rounded solution of a linear program.
+//!
+//! # Citations
+//! - [Wang et al. 2012, section 4]: MultiSizeBucketing.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +12,12 @@ use super::share::{ValueClass, ValueThreshold, kinds};
 use super::sizes::{Pruning, SizeCount, TwoSizes, loss, two_sizes, work};
 use crate::control::{Cancelled, Control};
 
-/// So many buckets of each kind are broken up, one after the other, until the rows that are left fill whole ones.
+/// Numbers of buckets of each kind that are split up, tried in turn, until the remaining rows fill whole buckets.
 const SPLIT_BUCKETS_TRIED: [u64; 6] = [0, 1, 2, 4, 8, 16];
-/// So many steps are taken to divide the buckets of two sizes anew.
+/// Largest number of steps of a repair.
 const MAX_REPAIR_STEPS: u64 = 1 << 21;
 
-/// Divides the values, each so often as it occurs, among the buckets of two sizes that are valid for them; takes values in the given
-/// order where some have to move.
+/// Divides the rows of all values among buckets of two valid sizes. Values move in the given order.
 #[must_use]
 pub(super) fn divide(
     counts: &[u64],
@@ -42,17 +43,17 @@ pub(super) fn divide(
     (smaller, larger)
 }
 
-/// In what order values move where it is free.
+/// Order in which values move if there is a choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MoveOrder {
-    /// The most frequent first.
+    /// The most frequent value first.
     Falling,
-    /// As they are numbered.
+    /// By code.
     Index,
 }
 
 impl MoveOrder {
-    /// The values in this order.
+    /// Codes in this order.
     #[must_use]
     pub fn indices(self, counts: &[u64]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..counts.len()).collect();
@@ -63,7 +64,7 @@ impl MoveOrder {
     }
 }
 
-/// Fills buckets of two sizes.
+/// Fills the buckets of two sizes.
 #[must_use]
 pub(super) fn fill_two(counts: &[u64], shares: &[ValueThreshold], two: TwoSizes) -> Vec<FilledBuckets> {
     let (smaller, larger) = divide(counts, shares, two, &MoveOrder::Falling.indices(counts));
@@ -72,29 +73,29 @@ pub(super) fn fill_two(counts: &[u64], shares: &[ValueThreshold], two: TwoSizes)
     filled.into_iter().filter(|filled| filled.class.1 > 0).collect()
 }
 
-/// The search for many sizes.
+/// Search for buckets of many sizes.
 pub struct MultiSizeSearch<'a> {
-    /// The threshold of each code.
+    /// Threshold of each code.
     pub shares: &'a [ValueThreshold],
-    /// The smallest size.
+    /// Smallest size of a bucket.
     pub m: u64,
-    /// The largest size.
+    /// Largest size of a bucket.
     pub most: u64,
-    /// How values move.
+    /// Order in which values move.
     pub order: MoveOrder,
     /// Cancellation and progress of the job.
     pub control: &'a Control,
 }
 
 impl MultiSizeSearch<'_> {
-    /// Buckets of sizes from `m` to `most` with a loss that cannot be made less by dividing those of one size among two. `None`
-    /// where there are none of at most two sizes.
+    /// Buckets of sizes from `m` to `most` whose loss no division of one size into two can lower. `None` without buckets of at
+    /// most two sizes.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
     pub fn search(&self, counts: Vec<u64>) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
         let mut done = Vec::new();
-        // what is to be divided, with the buckets it fills now; the last one next
+        // values still to divide, with their current buckets; the last one is next
         let mut open: Vec<(Vec<u64>, Option<SizeCount>)> = vec![(counts, None)];
         while let Some((counts, current)) = open.pop() {
             let found = two_sizes(&kinds(&counts, self.shares), self.m, self.most, Pruning::Full, self.control)?;
@@ -115,8 +116,9 @@ impl MultiSizeSearch<'_> {
         Ok(Some(done))
     }
 
-    /// Buckets of sizes from `m` to `most`: of those of [`MultiSizeSearch::search`] and of a linear program the ones that lose less, mended
-    /// where that is more than a hundredth above what any lose at least. And that bound, where the program gives one.
+    /// The better buckets of [`MultiSizeSearch::search`] and of the linear program, with the proved lower bound of the loss.
+    ///
+    /// They are repaired if their loss exceeds the bound by more than a hundredth.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -139,7 +141,7 @@ impl MultiSizeSearch<'_> {
         })
     }
 
-    /// Whole buckets of a solution with parts of some: what is left of them is searched by itself. Believed where all can be filled.
+    /// Whole buckets of a fractional solution; the remaining rows are searched by themselves. `None` unless all can be filled.
     fn whole(
         &self,
         counts: &[u64],
@@ -153,7 +155,7 @@ impl MultiSizeSearch<'_> {
             let mut setting: BTreeMap<u64, u64> = BTreeMap::new();
             let mut left: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
             for (pattern, amount) in &relaxed.patterns {
-                // what is missing to a whole one by rounding is not missed
+                // tolerance for rounding errors below a whole number
                 let wanted = ((amount + 1e-6).floor() as u64).saturating_sub(broken);
                 let fits =
                     left.iter().zip(&pattern.held).filter(|(_, held)| **held > 0).map(|(left, held)| left / held);
@@ -161,7 +163,7 @@ impl MultiSizeSearch<'_> {
                 left.iter_mut().zip(&pattern.held).for_each(|(left, held)| *left -= held * number);
                 *setting.entry(pattern.size).or_default() += number;
             }
-            // each value of a kind gets as much of what is left
+            // the values of a kind share the remaining rows
             let of_kind = |(&ValueClass { values, share, .. }, left): (&ValueClass, u64)| {
                 (0..values).map(move |value| (left / values + u64::from(value < left % values), share))
             };
@@ -182,7 +184,7 @@ impl MultiSizeSearch<'_> {
         Ok(None)
     }
 
-    /// The same with any buckets of two sizes divided anew that lose less then.
+    /// Divides the buckets of two sizes anew while that lowers the loss.
     fn mended(&self, mut filled: Vec<FilledBuckets>) -> Result<Vec<FilledBuckets>, Cancelled> {
         let mut steps = 0;
         'again: loop {

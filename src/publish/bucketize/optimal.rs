@@ -1,8 +1,7 @@
-//! Buckets of any sizes with the least loss, by integer programming: how many buckets of each size there are. A solver over floats
-//! proposes; what it proposes is believed only when the flow test fills it.
+//! Buckets of the least loss by integer programming over the number of buckets of each size.
 //!
-//! The solver's own work is bounded by the number of variables and of nodes of its search tree. It can be told to stop between two
-//! nodes, and not within one.
+//! The solver uses floats; its proposal counts only if the flow test fills it. The numbers of variables and of search nodes bound
+//! its work. Cancellation takes effect between two nodes.
 
 use microlp::{
     ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, SolveOutcome, TerminationReason, Variable,
@@ -12,30 +11,31 @@ use super::share::{ValueClass, rows};
 use super::sizes::{SizeCount, loss};
 use crate::control::{Cancelled, Control};
 
-/// So many variables of the program are solved for at most.
+/// Largest number of variables of the program.
 pub(super) const MAX_VARIABLES: u64 = 3_000;
-/// So many nodes of the search tree are looked at.
+/// Largest number of search nodes.
 const MAX_SEARCH_NODES: u64 = 400;
-/// What floats are not believed in, relatively.
+/// Relative tolerance of floats.
 const FLOAT_TOLERANCE: f64 = 1e-6;
 
-/// What the solver says.
+/// Proposal of the solver.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct SolverProposal {
-    /// The sizes that have buckets, where it found some.
+    /// Proposed sizes with their numbers of buckets.
     pub setting: Option<Vec<SizeCount>>,
-    /// No setting loses less.
+    /// Lower bound of the loss.
     pub lower_bound: Option<u64>,
 }
 
-/// How many variables the program has.
+/// Number of variables of the program.
 #[must_use]
 pub(super) fn variables(kinds: &[ValueClass], m: u64, most: u64) -> u64 {
     (most + 1).saturating_sub(m).saturating_mul(kinds.len() as u64 + 1)
 }
 
-/// The best setting of sizes from `m` to `most` as far as a bounded search finds it, which begins with `known` buckets where there are
-/// some; depends on nothing but these, the kinds and the sizes.
+/// The best setting that a bounded search finds for sizes from `m` to `most`, starting from `known` buckets.
+///
+/// The result depends on the kinds, the sizes and the known buckets alone.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -92,7 +92,7 @@ pub(super) fn propose(
         let number = |(&size, &number): (&u64, &Variable)| (size, solution.var_value(number).round().max(0.0) as u64);
         sizes.iter().zip(&numbers).map(number).filter(|(_, buckets)| *buckets > 0).collect::<Vec<_>>()
     });
-    // what does not make up the rows was rounded away
+    // rounding may lose rows
     let whole = |setting: &Vec<SizeCount>| setting.iter().map(|(size, buckets)| size * buckets).sum::<u64>() == rows;
     let setting = setting.filter(whole);
     let lower_bound = match (&setting, lower_bound) {
@@ -102,7 +102,7 @@ pub(super) fn propose(
     Ok(SolverProposal { setting, lower_bound })
 }
 
-/// Solves one node after the other, so that the search, which goes on where it was, is stopped between them.
+/// Solves one node at a time, so that a cancellation stops the search between nodes.
 fn searched(
     problem: &Problem,
     mut options: SolveOptions,

@@ -1,4 +1,4 @@
-//! Rows into buckets, once it is decided how many of each value go to buckets of each size.
+//! Placement of rows in buckets, once the values of each size are decided.
 
 use super::filled::FilledBuckets;
 use crate::control::{Cancelled, Control};
@@ -6,7 +6,7 @@ use crate::microdata::Codes;
 use crate::publish::assign::BucketAssignment;
 use crate::random::RandomStream;
 
-/// Deals the rows: which rows of a value go to which size is drawn, and inside a size they go round robin, values in a drawn order.
+/// Deals the rows. The size of each row of a value is drawn; within a size, rows go round robin, values in a drawn order.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.

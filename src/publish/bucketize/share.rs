@@ -3,8 +3,9 @@
 use crate::microdata::{Domain, ExactFraction};
 use crate::publication::{Ratio, Thresholds};
 
-/// How much of a bucket a value may take at most: a fraction above 0 and at most 1. Numerator and denominator are below 2^93, so
-/// that products with counts of rows stay below 2^128.
+/// Largest share of a bucket that a value may take: a fraction above 0 and at most 1.
+///
+/// Numerator and denominator are below 2^93, so that products with counts of rows stay below 2^128.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ValueThreshold {
     numerator: u128,
@@ -18,15 +19,15 @@ impl From<Ratio> for ValueThreshold {
 }
 
 impl ValueThreshold {
-    /// A fraction of at most 1.
+    /// The threshold of a ratio, at most 1.
     pub(super) fn from_fraction((numerator, denominator): ExactFraction) -> Self {
         if numerator >= denominator { Self::ALL } else { Self { numerator, denominator } }
     }
 
-    /// The whole bucket.
+    /// The whole bucket as a threshold.
     pub const ALL: Self = Self { numerator: 1, denominator: 1 };
 
-    /// `theta` times `count` of `rows`, plus `c`; at most 1.
+    /// `theta * count / rows + c`, at most 1.
     fn linear(theta: Ratio, c: Ratio, count: u64, rows: u64) -> Self {
         // 10^9 times 10^9 times 2^32 each
         let numerator = u128::from(theta.numerator()) * u128::from(c.denominator()) * u128::from(count)
@@ -42,43 +43,43 @@ impl ValueThreshold {
         Self { numerator: numerator / a, denominator: denominator / a }
     }
 
-    /// Whether it is less than another; `None` where the numbers are too large to say.
+    /// Whether this threshold is below another; `None` if the numbers are too large.
     pub(super) fn is_less(self, other: Self) -> Option<bool> {
         let left = self.numerator.checked_mul(other.denominator)?;
         Some(left < other.numerator.checked_mul(self.denominator)?)
     }
 
-    /// Its numerator and denominator.
+    /// Numerator and denominator.
     #[must_use]
     pub const fn fraction(self) -> ExactFraction {
         (self.numerator, self.denominator)
     }
 
-    /// How often the value may occur in a bucket of so many rows.
+    /// Largest number of rows of the value in a bucket of `size` rows.
     #[must_use]
     pub const fn most(self, size: u64) -> u64 {
         // at most the size, since the fraction is at most 1
         (self.numerator * size as u128 / self.denominator) as u64
     }
 
-    /// The smallest bucket that may hold the value at all.
+    /// Smallest bucket that may hold the value.
     #[must_use]
     pub const fn smallest_bucket(self) -> u64 {
         let size = self.denominator.div_ceil(if self.numerator == 0 { 1 } else { self.numerator });
         if size > u64::MAX as u128 { u64::MAX } else { size as u64 }
     }
 
-    /// Whether it is the whole bucket.
+    /// Whether the threshold is the whole bucket.
     #[must_use]
     pub const fn is_all(self) -> bool {
         self.numerator >= self.denominator
     }
 }
 
-/// The threshold of each code of an attribute whose values occur so often.
+/// Threshold of each code, given the counts of the values.
 ///
 /// # Errors
-/// How many values that occur have no threshold.
+/// The number of occurring values without a threshold.
 pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Result<Vec<ValueThreshold>, u64> {
     let rows = counts.iter().sum();
     let mut shares: Vec<Option<ValueThreshold>> = counts
@@ -100,11 +101,11 @@ pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Resul
     if missing > 0 {
         return Err(missing as u64);
     }
-    // what does not occur stands in no bucket
+    // a value that does not occur is in no bucket
     Ok(shares.into_iter().map(|share| share.unwrap_or(ValueThreshold::ALL)).collect())
 }
 
-/// How many of the stated values do not occur.
+/// Number of declared values that do not occur.
 #[must_use]
 pub fn unknown_values(thresholds: &Thresholds, domain: &Domain) -> usize {
     let named: Vec<Option<String>> =
@@ -112,18 +113,18 @@ pub fn unknown_values(thresholds: &Thresholds, domain: &Domain) -> usize {
     domain.codes_of(&named).iter().filter(|codes| codes.is_empty()).count()
 }
 
-/// Values that are alike: they occur equally often and have the same threshold.
+/// Values of one kind: they have equal counts and equal thresholds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ValueClass {
-    /// How often each of them occurs.
+    /// Number of rows of each of the values.
     pub count: u64,
-    /// What each of them may take of a bucket.
+    /// Threshold of each of the values.
     pub share: ValueThreshold,
-    /// How many they are.
+    /// Number of these values.
     pub values: u64,
 }
 
-/// The kinds of values that occur. What holds for a kind is decided once.
+/// Kinds of the values that occur.
 #[must_use]
 pub fn kinds(counts: &[u64], shares: &[ValueThreshold]) -> Vec<ValueClass> {
     let mut all: Vec<(u64, ValueThreshold)> =
@@ -137,14 +138,14 @@ pub fn kinds(counts: &[u64], shares: &[ValueThreshold]) -> Vec<ValueClass> {
     all.chunk_by(|a, b| a == b).map(kind).collect()
 }
 
-/// How many values occur more often in the whole table than their thresholds allow: then no buckets keep them.
+/// Number of values that exceed their threshold in the whole table, so that no buckets keep it.
 #[must_use]
 pub(super) fn too_frequent(kinds: &[ValueClass]) -> u64 {
     let rows = rows(kinds);
     kinds.iter().filter(|kind| kind.count > kind.share.most(rows)).map(|kind| kind.values).sum()
 }
 
-/// How many rows there are.
+/// Number of rows of all kinds.
 #[must_use]
 pub(super) fn rows(kinds: &[ValueClass]) -> u64 {
     kinds.iter().map(|kind| kind.count * kind.values).sum()

@@ -1,13 +1,15 @@
-//! Buckets of one size, and of two: which numbers of buckets are valid, and the best of them (the paper's Lemma 4.13 and Theorem
-//! 4.17).
+//! Valid buckets of one size, and of two, and the best of them.
+//!
+//! # Citations
+//! - [Wang et al. 2012, section 4.3, Lemma 4.13 and Theorem 4.17]
 
 use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
 
-/// So many buckets of a size.
+/// A size, and the number of its buckets.
 pub type SizeCount = (u64, u64);
 
-/// The sum over buckets of (size - 1)^2.
+/// Loss of buckets: the sum of (size - 1)^2.
 #[must_use]
 pub fn loss(setting: &[SizeCount]) -> u64 {
     setting.iter().map(|&(size, buckets)| buckets * (size - 1) * (size - 1)).sum()
@@ -16,53 +18,52 @@ pub fn loss(setting: &[SizeCount]) -> u64 {
 /// Two sizes with their numbers of buckets, the smaller size first; one number may be 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TwoSizes {
-    /// The smaller buckets.
+    /// Size and number of the smaller buckets.
     pub first: SizeCount,
-    /// The larger buckets.
+    /// Size and number of the larger buckets.
     pub second: SizeCount,
 }
 
 impl TwoSizes {
-    /// The sizes of which there are buckets.
+    /// The sizes that have buckets.
     #[must_use]
     pub fn setting(self) -> Vec<SizeCount> {
         [self.first, self.second].into_iter().filter(|(_, buckets)| *buckets > 0).collect()
     }
 }
 
-/// How much of the search is left out. The answer is the same.
+/// Pruning of the search, which does not change its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pruning {
-    /// Every position of every pair of sizes is looked at.
+    /// Every position of every pair of sizes is examined.
     None,
-    /// Positions that lose more than the best so far are not.
+    /// Positions above the best loss are skipped.
     Loss,
-    /// Nor are those that are not valid: they are found by where validity begins and ends.
+    /// Invalid positions are skipped, too: the valid ones are an interval.
     Full,
 }
 
-/// Whether the values fill `buckets` buckets of `size` rows (Lemma 4.13).
+/// Whether the values fill `buckets` buckets of `size` rows [Wang et al. 2012, section 4.3, Lemma 4.13].
 #[must_use]
 pub(super) fn one_is_valid(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
     u128::from(size) * u128::from(buckets) == u128::from(rows(kinds))
         && kinds.iter().all(|kind| kind.count <= kind.share.most(size) * buckets)
 }
 
-/// Whether the values fill buckets of two sizes (Theorem 4.17).
+/// Whether the values fill buckets of two sizes [Wang et al. 2012, section 4.3, Theorem 4.17].
 #[must_use]
 pub fn two_are_valid(kinds: &[ValueClass], (s1, b1): SizeCount, (s2, b2): SizeCount) -> bool {
     let fits = |kind: &ValueClass| kind.share.most(s1) * b1 + kind.share.most(s2) * b2 >= kind.count;
     s1 * b1 + s2 * b2 == rows(kinds) && kinds.iter().all(fits) && fills(kinds, (s1, b1)) && fills(kinds, (s2, b2))
 }
 
-/// Whether the buckets of a size can be filled at all.
+/// Whether all buckets of a size can be filled.
 fn fills(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
     let held: u64 = kinds.iter().map(|kind| (kind.share.most(size) * buckets).min(kind.count) * kind.values).sum();
     held >= size * buckets
 }
 
-/// All ways to make up a number of rows of two sizes: position p has `b1 - p * d1` buckets of the first size and `b2 + p * d2` of
-/// the second.
+/// All numbers of buckets of two sizes that hold a number of rows. Position p has `b1 - p * d1` and `b2 + p * d2` buckets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizePairs {
     sizes: (i128, i128),
@@ -72,7 +73,7 @@ pub struct SizePairs {
 }
 
 impl SizePairs {
-    /// The ways for two sizes, the smaller first; `None` where there are none.
+    /// Positions of two sizes, the smaller first; `None` if there are none.
     #[must_use]
     pub fn new(rows: u64, s1: u64, s2: u64) -> Option<Self> {
         let (n, s1, s2) = (i128::from(rows), i128::from(s1), i128::from(s2));
@@ -91,13 +92,13 @@ impl SizePairs {
         Some(Self { sizes: (s1, s2), b: (b1, b2), d: (a2, a1), last: b1 / a2 })
     }
 
-    /// The numbers of buckets at a position.
+    /// Numbers of buckets at a position.
     #[must_use]
     pub const fn at(&self, position: i128) -> (u64, u64) {
         ((self.b.0 - position * self.d.0) as u64, (self.b.1 + position * self.d.1) as u64)
     }
 
-    /// The last position.
+    /// The last position of the pair.
     #[must_use]
     pub const fn last(&self) -> i128 {
         self.last
@@ -108,13 +109,13 @@ impl SizePairs {
         self.b.0 * square(self.sizes.0) + self.b.1 * square(self.sizes.1)
     }
 
-    /// What a position loses more than the one before.
+    /// Increase of the loss from one position to the next.
     fn step(&self) -> i128 {
         let square = |size: i128| (size - 1) * (size - 1);
         self.d.1 * square(self.sizes.1) - self.d.0 * square(self.sizes.0)
     }
 
-    /// The last position that loses less than `best`.
+    /// The last position with a loss below `best`.
     fn last_below(&self, best: Option<u64>) -> i128 {
         let Some(best) = best.map(i128::from) else { return self.last };
         let first = self.first_loss();
@@ -125,13 +126,13 @@ impl SizePairs {
         (self.first_loss() + position * self.step()) as u64
     }
 
-    /// The first and the last valid position up to `last`: the valid ones are an interval.
+    /// First and last valid position up to `last`.
     #[must_use]
     pub fn valid(&self, kinds: &[ValueClass], last: i128) -> Option<(i128, i128)> {
         let (s1, s2) = (self.sizes.0 as u64, self.sizes.1 as u64);
         let (mut low, mut high) = (0, last);
         for kind in kinds {
-            // what there is room for beyond the count is linear in the position
+            // the free capacity of a value is linear in the position
             let (q1, q2) = (i128::from(kind.share.most(s1)), i128::from(kind.share.most(s2)));
             let room = q1 * self.b.0 + q2 * self.b.1 - i128::from(kind.count);
             let slope = q2 * self.d.1 - q1 * self.d.0;
@@ -145,14 +146,14 @@ impl SizePairs {
                 return None;
             }
         }
-        // fewer buckets of a size are filled where more are
+        // more buckets of a size are harder to fill
         let first = partition(low, high, |position| fills(kinds, (s1, self.at(position).0)));
         let end = partition(first, high, |position| !fills(kinds, (s2, self.at(position).1)));
         (first < end).then_some((first, end - 1))
     }
 }
 
-/// The first position from `low` to `high` for which `holds`, which goes on holding; `high + 1` where there is none.
+/// The first position from `low` to `high` at which a monotone predicate holds; `high + 1` if there is none.
 fn partition(low: i128, high: i128, holds: impl Fn(i128) -> bool) -> i128 {
     let (mut low, mut end) = (low, high + 1);
     while low < end {
@@ -162,7 +163,7 @@ fn partition(low: i128, high: i128, holds: impl Fn(i128) -> bool) -> i128 {
     low
 }
 
-/// The greatest common divisor g of two numbers, and what the first is to be multiplied with to be g modulo the second.
+/// Greatest common divisor, and the inverse factor of the first number modulo the second.
 fn gcd(a: i128, b: i128) -> (i128, i128) {
     let (mut r, mut s) = ((a, b), (1, 0));
     while r.1 != 0 {
@@ -176,14 +177,14 @@ fn gcd(a: i128, b: i128) -> (i128, i128) {
 /// Largest number of steps of a search for sizes.
 pub(super) const MAX_SEARCH_STEPS: u64 = 1 << 32;
 
-/// So many steps a search over pairs of sizes from `m` to `most` takes for so many kinds of values.
+/// Number of steps of a search over pairs of sizes from `m` to `most`.
 #[must_use]
 pub(super) const fn work(kinds: usize, m: u64, most: u64) -> u64 {
     let sizes = most.saturating_add(1).saturating_sub(m);
     sizes.saturating_mul(sizes).saturating_mul(kinds as u64)
 }
 
-/// The buckets of one size from `m` to `most` that lose least.
+/// The buckets of one size from `m` to `most` with the least loss.
 #[must_use]
 pub fn one_size(kinds: &[ValueClass], m: u64, most: u64) -> Option<TwoSizes> {
     let rows = rows(kinds);
@@ -193,7 +194,7 @@ pub fn one_size(kinds: &[ValueClass], m: u64, most: u64) -> Option<TwoSizes> {
     Some(TwoSizes { first: (size, rows / size), second: (size + 1, 0) })
 }
 
-/// The buckets of at most two sizes from `m` to `most` that lose least; of equal ones the first.
+/// The buckets of at most two sizes from `m` to `most` with the least loss; the first of equal ones.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -207,7 +208,7 @@ pub fn two_sizes(
     let rows = rows(kinds);
     let mut best = one_size(kinds, m, most);
     let mut least = best.map(|two| loss(&two.setting()));
-    // of a size above the number of rows there is no bucket
+    // no bucket is larger than the table
     for s1 in m.max(1)..most.min(rows.max(1)) {
         for s2 in s1 + 1..=most {
             control.check()?;
@@ -221,7 +222,7 @@ pub fn two_sizes(
                         let (b1, b2) = pairs.at(position);
                         two_are_valid(kinds, (s1, b1), (s2, b2))
                     };
-                    // without pruning every position is looked at, also behind the first valid one
+                    // without pruning, positions after the first valid one are examined, too
                     let mut valid: Box<dyn Iterator<Item = i128>> = Box::new((0..=last).filter(valid));
                     let first = valid.next();
                     if pruning == Pruning::None {

@@ -1,13 +1,15 @@
-//! What a reader of groups, their sets and the sensitive table can conclude.
+//! Inferences of a reader of buckets, their sets and the joint table.
 //!
-//! A world gives every place of a group - one for each of its rows, of which the primary value is published - a row of the
-//! sensitive table with that primary value, whose other values are in the group's sets, no row twice. A row is possible at a place
-//! when some world puts it there. The true one is a world, so the possible ones are those that an alternating cycle through it
-//! reaches: the row and the place are strongly connected. Places of one group and primary value are alike, and so are rows with
-//! equal values: one node stands for all of them.
+//! A possible world assigns a row of the joint table to every slot of a bucket, one slot per row. The primary value of a slot is
+//! published. The assigned row has it, its other values are in the sets of the bucket, and no row is assigned twice. A row is
+//! possible at a slot if some world puts it there. The truth is a world, so that the possible rows are those on an alternating
+//! cycle through it: row and slot are strongly connected. Slots of one bucket and primary value are equal, and so are rows with
+//! equal values: one node represents them.
 //!
-//! Where a publication tells that all values of a set are some row's, worlds in which none has one are ruled out, too, group by group
-//! ([`PossibleTuples::covering`]): not all that follows from groups together, but what a reader of one finds.
+//! Without noise every value of a set is that of some row. Then worlds without one of the values are ruled out, too, bucket by
+//! bucket ([`PossibleTuples::covering`]). This finds what a reader of one bucket infers, not all that follows from several.
+//!
+//! See `docs/spec/decompose.md#attacks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +18,26 @@ use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
-/// What is possible at every place.
+/// Possible values at every slot.
 #[derive(Debug)]
 pub struct PossibleTuples {
-    /// Per group and primary value.
+    /// Slots of each bucket, by primary value.
     places: Vec<BTreeMap<u32, GroupSlot>>,
 }
 
-/// The places of a group that have the same primary value.
+/// The slots of a bucket with the same primary value.
 #[derive(Debug, Default)]
 struct GroupSlot {
-    /// How many there are.
+    /// Number of these slots.
     count: usize,
-    /// Per other attribute the values that are possible at each of them.
+    /// Possible values of each other attribute.
     values: Vec<BTreeSet<u32>>,
 }
 
-/// So many pairs of a group and a kind of row of one primary value are looked at.
+/// Largest number of pairs of a bucket and a kind of row with a common primary value.
 pub const MAX_GROUP_PAIRS: u64 = 1 << 26;
 
-/// How many pairs of a group and a kind of row of one primary value there are.
+/// Number of pairs of a bucket and a kind of row with a common primary value.
 #[must_use]
 pub fn pairs(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> u64 {
     let mut of_primary: BTreeMap<u32, (u64, BTreeSet<Vec<u32>>)> = BTreeMap::new();
@@ -51,7 +53,7 @@ pub fn pairs(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> u64 {
 }
 
 impl PossibleTuples {
-    /// What all worlds leave possible.
+    /// Tuples that are possible in some world.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -64,7 +66,7 @@ impl PossibleTuples {
         Self::without(sensitive, groups, sets, &BTreeSet::new(), control)
     }
 
-    /// The same where the sensitive table has no rows of some primary values: at their places every published value is possible.
+    /// Possible tuples if the joint table lacks rows of some primary values: every published value is possible at their slots.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -75,7 +77,7 @@ impl PossibleTuples {
         left_out: &BTreeSet<u32>,
         control: &Control,
     ) -> Result<Self, Cancelled> {
-        // per primary value, its kinds of rows, and which of them are in which group
+        // kinds of rows by primary value, and the kinds in each bucket
         let mut numbers: BTreeMap<(u32, Vec<u32>), usize> = BTreeMap::new();
         let mut kinds = Vec::new();
         let mut examples = Vec::new();
@@ -110,7 +112,7 @@ impl PossibleTuples {
                 continue;
             }
             let kinds_of = &of_primary[primary];
-            // nodes: the groups, then the kinds; a group leads to the kinds that its sets admit, a kind to where it truly is
+            // nodes are buckets, then kinds; a bucket leads to the kinds that its sets admit, a kind to its true buckets
             let mut arcs: Vec<Vec<usize>> = Vec::with_capacity(holders.len() + kinds_of.len());
             for &group in holders.keys() {
                 control.check()?;
@@ -139,7 +141,7 @@ impl PossibleTuples {
         Ok(Self { places })
     }
 
-    /// What is left where of some attributes every published value is some row's, and readers know it.
+    /// Tuples that stay possible for readers who know that some attributes have no noise.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -152,7 +154,7 @@ impl PossibleTuples {
                 }
                 let of: Vec<(usize, &BTreeSet<u32>)> =
                     places.values().map(|place| (place.count, &place.values[attribute])).collect();
-                // the true rows have all of them
+                // the true rows have all values of the set
                 let Some(left) = covered(set, &of) else { continue };
                 places.values_mut().zip(left).for_each(|(place, left)| place.values[attribute] = left);
             }
@@ -160,13 +162,13 @@ impl PossibleTuples {
         Ok(self)
     }
 
-    /// The values of an attribute that are possible in a group.
+    /// Possible values of an attribute in a bucket.
     #[must_use]
     pub fn in_group(&self, group: usize, attribute: usize) -> BTreeSet<u32> {
         union(self.places[group].values(), attribute)
     }
 
-    /// How many rows of a group can have the same value of an attribute, at most.
+    /// Upper bound of the rows of a bucket with the same value of an attribute.
     #[must_use]
     pub fn most_alike(&self, group: usize, attribute: usize) -> usize {
         let mut alike: BTreeMap<u32, usize> = BTreeMap::new();
@@ -177,12 +179,12 @@ impl PossibleTuples {
     }
 }
 
-/// The values of an attribute that are possible at some places.
+/// Possible values of an attribute at some slots.
 fn union<'a>(places: impl Iterator<Item = &'a GroupSlot>, attribute: usize) -> BTreeSet<u32> {
     places.flat_map(|place| &place.values[attribute]).copied().collect()
 }
 
-/// The strongly connected component of each node (Tarjan, without recursion).
+/// Strongly connected component of each node, by Tarjan's algorithm without recursion.
 fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let (mut number, mut low) = (vec![NONE; arcs.len()], vec![0; arcs.len()]);
@@ -193,7 +195,7 @@ fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
         if number[root] != NONE {
             continue;
         }
-        // a node, and which of its arcs comes next
+        // a node, and the index of its next arc
         let mut path = vec![(root, 0)];
         while let Some((node, arc)) = path.pop() {
             if arc == 0 {
@@ -228,8 +230,8 @@ fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
     component
 }
 
-/// Published values of each group that no row of the sensitive table with one of its primary values has: group, other attribute,
-/// value (linkage, as the authors have it).
+/// Published values that no row with a primary value of the bucket has: bucket, other attribute, value. [Ye et al. 2009] calls
+/// this linkage.
 #[must_use]
 pub fn unlinked(
     sensitive: &SensitiveCodesByRow,
@@ -248,7 +250,7 @@ pub fn unlinked(
     found
 }
 
-/// Published values that no world has in the group: group, other attribute, value.
+/// Published values that no world has in the bucket: bucket, other attribute, value.
 #[must_use]
 pub fn excludable(candidates: &PossibleTuples, sets: &PublishedSets) -> Vec<(usize, usize, u32)> {
     let mut found = Vec::new();
@@ -261,21 +263,23 @@ pub fn excludable(candidates: &PossibleTuples, sets: &PublishedSets) -> Vec<(usi
     found
 }
 
-/// A value of another attribute that can be concluded.
+/// An inference of a value of another attribute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct InferredBreach {
-    /// How.
+    /// Kind of the inference.
     pub kind: BreachKind,
-    /// The group.
+    /// Index of the bucket.
     pub group: usize,
-    /// The other attribute, by its index.
+    /// Index of the other attribute.
     pub attribute: usize,
-    /// The primary value that is known, or excluded; none where none needs to be.
+    /// The known or excluded primary value; `None` if none is needed.
     pub primary: Option<u32>,
 }
 
-/// Every conclusion that leaves fewer than `fewest` values of an attribute, and every value that more of a group's places than 1/l
-/// have in all worlds; `l` is that of each other attribute.
+/// Inferences that leave fewer than `fewest` values of an attribute, and values that more than 1/l of the slots have in all
+/// worlds.
+///
+/// `l` holds the diversity of each other attribute.
 #[must_use]
 pub fn breaches(candidates: &PossibleTuples, l: &[u64], fewest: usize) -> Vec<InferredBreach> {
     let mut found = Vec::new();

@@ -1,19 +1,20 @@
-//! Where every published value of an attribute is some row's, and readers are told so: whatever its other places cannot have, one of them
-//! must. A value is possible at a place of a group when all values of the group find places beside it there.
+//! Placement of all published values of an attribute without noise: readers know that each is the value of some row.
+//!
+//! A value is possible at a slot if all other values of the set find slots at the same time.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// So many steps are taken for a group and an attribute; of more, nothing is concluded from this.
+/// Largest number of steps for a bucket and an attribute; nothing is inferred above it.
 pub(super) const MAX_PLACEMENT_STEPS: u64 = 1 << 20;
 
-/// How many steps a group takes that publishes so many values, with so many different primary values.
+/// Number of steps of a bucket with so many values and distinct primary values.
 #[must_use]
 pub(super) const fn steps(values: usize, places: usize) -> u64 {
     (values as u64).saturating_mul(values as u64).saturating_mul(places as u64)
 }
 
-/// What is left of what is possible at places, so many of each kind, when each of `values` stands at one of them; `None` where not all
-/// find places.
+/// Values that stay possible at slots, given the number of slots of each kind, when each of `values` has one; `None` if not all
+/// find one.
 pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]) -> Option<Vec<BTreeSet<u32>>> {
     let values: Vec<u32> = values.iter().copied().collect();
     let mut seats = ValuePlacement {
@@ -29,7 +30,7 @@ pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]
         return None;
     }
     let left = |place: usize| {
-        // who sits there moves on to a free place, or to the one that is left
+        // the value there moves to a free slot, or to the one that is left
         let reached = seats.reached(place);
         let moves = reached.iter().any(|&to| seats.free[to] > 0);
         let stays = |value: usize| moves || seats.of[value].is_some_and(|of| reached.contains(&of));
@@ -39,22 +40,22 @@ pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]
     Some((0..places.len()).map(left).collect())
 }
 
-/// Values at places.
+/// Values placed at slots.
 struct ValuePlacement {
-    /// Per kind of place, how many are free.
+    /// Number of free slots of each kind.
     free: Vec<usize>,
-    /// Per value, the places where it is possible.
+    /// Kinds of slots at which each value is possible.
     fits: Vec<Vec<usize>>,
-    /// Per value, where it sits.
+    /// Kind of slot of each value.
     of: Vec<Option<usize>>,
-    /// Per kind of place, who sits there.
+    /// Values at each kind of slot.
     held: Vec<Vec<usize>>,
 }
 
 impl ValuePlacement {
-    /// Finds a place for a value, moving others on; false where there is none.
+    /// Finds a slot for a value, moving others; false if there is none.
     fn seat(&mut self, value: usize) -> bool {
-        // who would come to a place
+        // the value that would come to each kind of slot
         let mut comes: Vec<Option<usize>> = vec![None; self.free.len()];
         let mut next = VecDeque::new();
         let reach = |who: usize, comes: &mut Vec<Option<usize>>, next: &mut VecDeque<usize>, fits: &[usize]| {
@@ -85,7 +86,7 @@ impl ValuePlacement {
         false
     }
 
-    /// The places that someone can move on to when one more comes to a place, and that place.
+    /// Kinds of slots that are reachable by moves from a kind, itself included.
     fn reached(&self, place: usize) -> BTreeSet<usize> {
         let mut reached = BTreeSet::from([place]);
         let mut open = vec![place];

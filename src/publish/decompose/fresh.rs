@@ -1,5 +1,7 @@
-//! Groups whose rows repeat few values of the other attributes: by choosing among rows of equal primary value as groups are filled,
-//! and by exchanging such rows between groups afterwards. Neither changes which primary values a group has.
+//! Buckets with few repeated values of the other attributes.
+//!
+//! Rows of equal primary value are chosen as buckets are filled, and exchanged between buckets afterwards. Neither changes the
+//! primary values of a bucket.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +9,14 @@ use super::{RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 
-/// So many rows of equal primary value are looked at for a place.
+/// Largest number of rows of equal primary value examined for a slot.
 const CANDIDATE_ROWS: usize = 32;
-/// So many groups are tried for an exchange.
+/// Largest number of buckets tried for an exchange.
 const EXCHANGE_PARTNERS: usize = 32;
-/// So often all groups are gone through.
+/// Largest number of passes over all buckets.
 const MAX_EXCHANGE_SWEEPS: usize = 5;
 
-/// How many rows of a group repeat a value, over all other attributes.
+/// Number of rows of a bucket that repeat a value, over all other attributes.
 #[must_use]
 pub fn repeats(sensitive: &SensitiveCodesByRow, group: &[u32]) -> usize {
     let distinct = |codes: &Vec<u32>| {
@@ -26,7 +28,7 @@ pub fn repeats(sensitive: &SensitiveCodesByRow, group: &[u32]) -> usize {
     sensitive.others.iter().map(|codes| group.len() - distinct(codes)).sum()
 }
 
-/// Gives every group rows of the primary values that it has, each time one that repeats the fewest values of the group so far.
+/// Refills every bucket with rows of its primary values, each time with one that repeats the fewest values so far.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -49,7 +51,7 @@ pub fn fresh_pick(
     for group in groups {
         control.check()?;
         let mut values: Vec<u32> = group.iter().map(|&row| sensitive.primary[row as usize]).collect();
-        // the scarcest first: it has the least choice
+        // the scarcest primary value has the least choice and comes first
         values.sort_by_key(|value| (lists[value].len(), *value));
         let mut rows: Vec<u32> = Vec::with_capacity(group.len());
         for value in values {
@@ -58,7 +60,7 @@ pub fn fresh_pick(
                 let had = |codes: &&Vec<u32>| rows.iter().any(|&r| codes[r as usize] == codes[row as usize]);
                 sensitive.others.iter().filter(had).count()
             };
-            // from the end on, the first of equal ones
+            // from the end; the first of equal ones wins
             let tried = list.iter().enumerate().rev().take(CANDIDATE_ROWS);
             if let Some((at, _)) = tried.map(|(at, row)| (at, repeated(row))).min_by_key(|&(_, repeated)| repeated) {
                 rows.push(list.swap_remove(at));
@@ -69,7 +71,7 @@ pub fn fresh_pick(
     Ok(picked)
 }
 
-/// Exchanges one or two rows of equal primary value between two groups as long as fewer values repeat for it.
+/// Exchanges one or two rows of equal primary value between two buckets while fewer values repeat.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -79,7 +81,7 @@ pub fn fresh_swap(
     control: &Control,
 ) -> Result<RowsByGroup, Cancelled> {
     let mut groups = groups;
-    // which groups have a primary value: exchanges do not change it
+    // buckets of each primary value, which exchanges do not change
     let mut holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
         for &row in group {
@@ -105,7 +107,7 @@ pub fn fresh_swap(
     Ok(groups)
 }
 
-/// Exchanges rows of a group with those of one that shares most primary values with it, when fewer values repeat for it.
+/// Exchanges rows with the bucket that shares most primary values, if fewer values repeat then.
 fn improved(
     sensitive: &SensitiveCodesByRow,
     groups: &mut RowsByGroup,
@@ -114,7 +116,7 @@ fn improved(
 ) -> bool {
     let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
     for &row in &groups[at] {
-        // of a value that very many groups have, the nearest behind this one
+        // of a value in very many buckets, the next ones after this bucket
         let of = holders.get(&sensitive.primary[row as usize]).map_or(&[][..], |of| &of[..]);
         let from = of.partition_point(|&other| other < at);
         for &other in of[from..].iter().chain(&of[..from]).take(4 * EXCHANGE_PARTNERS).filter(|&&other| other != at) {

@@ -1,6 +1,9 @@
-//! Values that no row of a group has, in its published sets, such that no reader of the sensitive table can tell them from the true
-//! ones: with every noise value comes what makes it possible that its row is in the group and another of equal primary value in
-//! that row's. Sets only grow, so what was possible stays possible.
+//! Noise: published values that no row of a bucket has, and that readers of the joint table cannot tell from true ones.
+//!
+//! Each noise value comes with the values that let its row be in the bucket, and another row of equal primary value in the place
+//! of that row. Sets only grow, so that possible tuples stay possible.
+//!
+//! See `docs/spec/decompose.md#noise`.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +11,41 @@ use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow, sets_of};
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 
-/// So many rows of equal primary value are looked at for a row.
+/// Largest number of rows of equal primary value examined for a row.
 const NOISE_CANDIDATE_ROWS: usize = 64;
 
 /// A value that was added to a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NoiseValue {
-    /// The group.
+    /// Index of the bucket at the time of the addition.
     pub group: usize,
-    /// The other attribute, by its index.
+    /// Index of the other attribute.
     pub attribute: usize,
-    /// The value.
+    /// Code of the value.
     pub value: u32,
 }
 
-/// Groups and what is published of them.
+/// Buckets with noise in their sets.
 #[derive(Clone, Debug)]
 pub struct NoisySets {
-    /// The groups.
+    /// Rows of each bucket.
     pub groups: RowsByGroup,
-    /// Their sets.
+    /// Published sets of each bucket.
     pub sets: PublishedSets,
-    /// What was added. Groups that were merged afterwards stand under their numbers of that time.
+    /// Added values. Buckets that were merged later keep their earlier numbers here.
     pub noise: Vec<NoiseValue>,
-    /// How many groups were merged with others.
+    /// Number of buckets that were merged with others.
     pub merged: usize,
 }
 
-/// Why sets could not be made large enough.
+/// Why a set stays too small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoiseError {
     /// The job was cancelled.
     Cancelled,
-    /// Of this other attribute, not even one group of all rows has so many values.
+    /// One bucket of all rows has too few values of this other attribute.
     TooFew {
-        /// The attribute, by its index.
+        /// Index of the attribute.
         attribute: usize,
     },
 }
@@ -53,7 +56,7 @@ impl From<Cancelled> for NoiseError {
     }
 }
 
-/// Adds values until every set has those that are asked for, merging groups where nothing can be added.
+/// Adds values until every set is large enough, and merges buckets if nothing can be added.
 ///
 /// # Errors
 /// [`NoiseError`]
@@ -96,7 +99,7 @@ pub fn swap_noise(
     Ok(noisy)
 }
 
-/// The group of each row.
+/// Bucket of each row.
 fn owners(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
     let mut owner = vec![usize::MAX; sensitive.rows()];
     for (at, group) in groups.iter().enumerate() {
@@ -105,8 +108,7 @@ fn owners(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
     owner
 }
 
-/// What has to be added, at the least, so that a row with a new value of the attribute may be in the group, and one of the group's
-/// in its place.
+/// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
 fn exchange(
     sensitive: &SensitiveCodesByRow,
     noisy: &NoisySets,
@@ -129,7 +131,7 @@ fn exchange(
             let value = sensitive.others[attribute][**other as usize];
             owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
         };
-        // from somewhere on, so that no row is preferred for its place
+        // from a position that depends on the row, so that none is preferred
         let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
         for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
             let mut added: Vec<NoiseValue> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
@@ -151,8 +153,8 @@ fn exchange(
     Some(best.swap_remove(chosen))
 }
 
-/// Merges a group with the one that brings most new values of an attribute: no primary value takes a larger share than in the one of
-/// both in which its share was larger.
+/// Merges a bucket with the one that brings most new values of an attribute. The share of a primary value does not exceed the
+/// larger of both.
 fn merge(noisy: &mut NoisySets, at: usize, attribute: usize) -> Result<(), NoiseError> {
     let together = |other: usize| noisy.sets[at][attribute].union(&noisy.sets[other][attribute]).count();
     let others = (0..noisy.groups.len()).filter(|&other| other != at);

@@ -1,4 +1,4 @@
-//! What every bucket must keep alone.
+//! Requirements on every bucket by itself.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -7,26 +7,26 @@ use super::halve::LocalSplitPredicate;
 use super::tally::{GroupTally, TallyGroups};
 use crate::microdata::{Codes, Column};
 
-/// A predicate on counts: each value that occurs once, with its count, values rising.
+/// A predicate on counts: each occurring value once, with its count, values rising.
 pub type CountPredicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + Sync + 'a>;
 
-/// What must hold of the counts of a sensitive attribute, in every bucket or in every group of rows in a bucket.
+/// A requirement on the counts of a sensitive attribute, in every bucket or in every group of its rows.
 pub struct BucketRequirement<'a> {
-    /// Rows of a bucket are looked at group by group, or all together.
+    /// Groups of rows that are judged one by one; `None` for the whole bucket.
     pub groups: Option<&'a TallyGroups>,
     /// The sensitive attribute.
     pub sensitive: &'a Column,
-    /// Judges the counts.
+    /// Predicate on the counts.
     pub holds: CountPredicate<'a>,
 }
 
-/// Allows the splits whose halves both keep every requirement.
+/// Predicate of splits whose halves both keep every requirement.
 #[derive(Default)]
 pub struct PerHalfPredicate<'a> {
     requirements: Vec<BoundRequirement<'a>>,
 }
 
-/// A requirement, of rows as they are called now.
+/// A requirement on rows under their current numbers.
 struct BoundRequirement<'a> {
     groups: Option<Cow<'a, TallyGroups>>,
     codes: Cow<'a, Codes>,
@@ -35,7 +35,7 @@ struct BoundRequirement<'a> {
 }
 
 impl<'a> PerHalfPredicate<'a> {
-    /// Holds every bucket to `requirements`.
+    /// A predicate of these requirements.
     #[must_use]
     pub fn new(requirements: Vec<BucketRequirement<'a>>) -> Self {
         let required = |BucketRequirement { groups, sensitive, holds }: BucketRequirement<'a>| BoundRequirement {
@@ -53,7 +53,7 @@ impl<'a> PerHalfPredicate<'a> {
         self.first_broken(rows, tally).is_none()
     }
 
-    /// The first requirement that the bucket of `rows` breaks, and the counts of the first group that does.
+    /// Index of the first requirement that the bucket of `rows` breaks, and the counts of its first violating group.
     pub fn first_broken(&self, rows: &[u32], tally: &mut GroupTally) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
             let BoundRequirement { groups, codes, values, holds } = requirement;

@@ -2,27 +2,27 @@
 
 use crate::microdata::Codes;
 
-/// A cell is counted in an array while there are at most so many of them per row, by sorting otherwise.
+/// Largest number of array cells per row; above it, values are counted by sorting.
 const CELLS_PER_ROW: usize = 2;
 
-/// A group for each row of a table.
+/// A partition of the rows of a table into groups.
 #[derive(Clone, Debug)]
 pub struct TallyGroups {
-    /// The group of each row.
+    /// Group of each row.
     pub of_row: Vec<u32>,
-    /// How many groups there are; numbers are below it.
+    /// Number of groups; group numbers are below it.
     pub count: u32,
 }
 
 impl TallyGroups {
-    /// The groups of these rows, in their order.
+    /// Groups of the rows in this order.
     #[must_use]
     pub fn gather(&self, order: &[u32]) -> Self {
         Self { of_row: order.iter().map(|&row| self.of_row[row as usize]).collect(), count: self.count }
     }
 }
 
-/// Counts for one bucket after another, in the same memory.
+/// Counter that reuses its memory for several buckets.
 #[derive(Default)]
 pub struct GroupTally {
     cells: Vec<u32>,
@@ -31,8 +31,9 @@ pub struct GroupTally {
 }
 
 impl GroupTally {
-    /// Gives `each` the counts of `codes`, each below `values`, in every group of `rows`, groups rising: each value that occurs
-    /// once, with its count, values rising. Stops at the first `false`; whether there was none.
+    /// Calls `each` with the counts of `codes` in every group of `rows`, groups and values rising, each code below `values`.
+    ///
+    /// Stops at the first `false`, and returns whether there was none.
     pub fn groups(
         &mut self,
         rows: &[u32],

@@ -1,4 +1,4 @@
-//! A specification and the releases it speaks of, in the numbers of a sequence.
+//! The problem of a sequential release, built from a specification and the earlier releases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::publish::error::{PlanError, PlanRefusal};
 use crate::spec::child;
 use crate::spec::{SequentialSpec, StepGain, StepScore};
 
-/// Where faults of the list of earlier releases are.
+/// Pointer of the list of earlier releases.
 const AGAINST_POINTER: &str = "/method/against";
 
-/// The releases of a sequence, and everything that is asked of their join.
+/// Releases of a problem, and the requirements on their join.
 pub(super) struct ProblemBuilder<'a> {
     spec: &'a SequentialSpec,
     table: &'a Table,
-    /// In the order of `against`.
+    /// Earlier releases in the order of `against`.
     earlier: Vec<&'a EarlierRelease>,
-    /// What the new release asks for, then what earlier ones do; releases are numbered as here.
+    /// Requirements of the new release, then those of earlier ones. Release 0 is the new one.
     pub(super) requirements: Vec<stated::XyRequirement>,
     pub(super) exclusions: Vec<stated::Exclusion>,
-    /// The attributes of all releases; that of the new one at `i` is `Attr(i)`.
+    /// Attributes of all releases; attribute `i` of the new one is `Attr(i)`.
     names: Vec<String>,
     domains: Vec<LabelDomain>,
 }
@@ -74,7 +74,7 @@ impl<'a> ProblemBuilder<'a> {
         Ok(builder)
     }
 
-    /// Every reference is to what its release has.
+    /// Checks that every reference names an attribute that its release publishes.
     fn known(&self) -> Result<(), PlanRefusal> {
         let has = |reference: &stated::JoinAttribute| match reference.release.checked_sub(1) {
             None => self.table.names().contains(&reference.attribute),
@@ -118,7 +118,7 @@ impl<'a> ProblemBuilder<'a> {
         child(&child(pointer, side), &named)
     }
 
-    /// Finds a place for every label.
+    /// Builds the label domain of every attribute.
     fn place(&mut self) -> Result<(), PlanRefusal> {
         let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for requirement in &self.requirements {
@@ -159,7 +159,7 @@ impl<'a> ProblemBuilder<'a> {
         Some((at as u32, self.domains.get(at)?))
     }
 
-    /// The sequence.
+    /// The problem, with attributes and labels as numbers.
     pub(super) fn problem(&'a self, control: &Control) -> Result<SequentialProblem<'a>, PlanError> {
         let class = self.spec.class.map(|class| &self.table.column(class).codes);
         let mut columns = Vec::new();
@@ -216,7 +216,7 @@ impl<'a> ProblemBuilder<'a> {
         PlanRefusal(vec![self.unplaced(&self.names[attribute], LabelError::Trees)])
     }
 
-    /// What cannot be placed, where it is stated; of what was entered, with the table.
+    /// Fault of an attribute without a common label domain, at an external table if one publishes it.
     fn unplaced(&self, name: &str, why: LabelError) -> Fault {
         let has = |release: &&EarlierRelease| release.entered && release.column(name).is_some();
         let fault = unplaced(name, why);
@@ -229,7 +229,7 @@ impl<'a> ProblemBuilder<'a> {
         }
     }
 
-    /// Those of the releases that were entered, by id.
+    /// Ids of the external tables.
     pub(super) fn entered(&self) -> Vec<String> {
         self.earlier.iter().filter(|release| release.entered).map(|release| release.release.clone()).collect()
     }
@@ -239,7 +239,7 @@ impl<'a> ProblemBuilder<'a> {
         self.earlier.iter().all(|release| release.has_rows_of(self.table.rows()))
     }
 
-    /// Rows of earlier releases say of a record what may be the same as what the table says of it: its true tuple is in the join.
+    /// Faults of external tables whose cells contradict the dataset under the same record key: the true rows would not be joined.
     pub(super) fn tied(&self, control: &Control) -> Result<Vec<Fault>, Cancelled> {
         let mut faults = Vec::new();
         for (at, release) in self.earlier.iter().enumerate() {
@@ -250,7 +250,7 @@ impl<'a> ProblemBuilder<'a> {
                 let values = records.values.column(attr);
                 let Some((column, (_, domain))) = release.column(name).zip(self.domain(name)) else { continue };
                 let places = domain.of_cells(column).zip(domain.of_domain(&values.domain));
-                // what has no place is not taken for the same
+                // a value without a label is a contradiction
                 let apart = |(&row, code): (&u32, u32)| {
                     let cell = column.cells.codes.get(row as usize);
                     places.as_ref().is_none_or(|(labels, of)| !labels[cell as usize].meets(&of[code as usize].into()))
@@ -316,7 +316,7 @@ impl<'a> ProblemBuilder<'a> {
         Ok(spans)
     }
 
-    /// Where a stated value or node stands, if some row of the release may have it.
+    /// Node range of a declared value or node, if some row of the release may have it.
     fn stated(&self, reference: &stated::JoinAttribute, label: Option<&str>) -> Option<NodeRange> {
         let (_, domain) = self.domain(&reference.attribute)?;
         let stated = domain.stated(label)?;
@@ -355,7 +355,7 @@ impl<'a> ProblemBuilder<'a> {
         self.exclusions.iter().map(barred).collect()
     }
 
-    /// The attributes that releases publish under other names than the dataset's.
+    /// Attributes that releases publish under other names than the dataset.
     pub(super) fn renamed(&self, published_names: &[String]) -> BTreeMap<usize, BTreeMap<String, String>> {
         let own = self.table.names().iter().zip(published_names);
         let earlier =
@@ -368,7 +368,7 @@ impl<'a> ProblemBuilder<'a> {
         renamed.filter(|(_, others): &(_, BTreeMap<_, _>)| !others.is_empty()).collect()
     }
 
-    /// No exclusion is true of a row of the original.
+    /// Faults of exclusions that some row of the original satisfies.
     pub(super) fn contradicted(
         &self,
         sequence: &SequentialProblem<'_>,
@@ -390,7 +390,7 @@ impl<'a> ProblemBuilder<'a> {
             let detail = match exclusion.contradicted_by(rows, &labels, control)? {
                 Some(0) => continue,
                 Some(found) => format!("{found} rows of the original are what it says nobody is"),
-                // what cannot be checked is not believed
+                // an exclusion that cannot be checked is not accepted
                 None => "it cannot be held against the original, whose columns it names are not at hand".to_owned(),
             };
             faults.push(Fault::new(said.pointer.as_str(), Kind::ExclusionContradicted, detail));
@@ -407,7 +407,7 @@ fn attributes_of(y: &[stated::YElement]) -> impl Iterator<Item = &stated::JoinAt
     })
 }
 
-/// What must hold and what nobody is: by the specification, and by what earlier releases have promised.
+/// Requirements and exclusions of the specification, and those that earlier releases promised.
 fn protection(
     spec: &SequentialSpec,
     earlier: &[&EarlierRelease],
@@ -416,7 +416,7 @@ fn protection(
     let mut unlisted = Vec::new();
     for (number, release) in (1..).zip(earlier) {
         let Some(sequence) = &release.sequence else { continue };
-        // releases as this sequence numbers them
+        // releases under the numbers of this problem
         let numbers: Vec<Option<usize>> = std::iter::once(Some(number))
             .chain(sequence.against.iter().map(|id| Some(earlier.iter().position(|other| other.release == *id)? + 1)))
             .collect();
@@ -434,7 +434,7 @@ fn protection(
             stated::YElement::Key(of) => stated::YElement::Key(renumbered(*of)),
         };
         let side = |side: &Conditions| Conditions { release: renumbered(side.release), within: side.within.clone() };
-        // what it took over from others is taken from these
+        // requirements that it took over from others come from these
         for (own, _) in sequence.requirements.iter().filter(|(requirement, _)| requirement.of == 0) {
             requirements.push(stated::XyRequirement {
                 pointer: own.pointer.clone(),

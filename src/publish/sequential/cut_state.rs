@@ -1,44 +1,44 @@
-//! The way down of one attribute: nodes that may stand in cells, and the cut of those that do.
+//! State of top-down specialization for one attribute: candidate nodes and the current cut [Fung et al. 2005].
 
 use super::gain::ClassHistogram;
 use super::span::{ColumnScale, Hierarchy, NodeRange};
 
-/// A node of an attribute that is being specialized.
+/// A node of an attribute under specialization.
 pub(super) struct CutNode {
     pub(super) span: NodeRange,
     /// Its number in the taxonomy.
     pub(super) tree: Option<u32>,
-    /// The nodes below it, once somebody asked, their spans rising.
+    /// Its children, spans rising, once they are computed.
     children: Option<Vec<u32>>,
-    /// How many steps below the root it is.
+    /// Number of steps below the root.
     depth: usize,
 }
 
-/// An attribute that is being specialized.
+/// An attribute under specialization.
 pub(super) struct CutState<'a> {
-    /// Its column in the new release.
+    /// Column of the attribute in the new release.
     pub(super) column: usize,
-    /// The place of each code.
+    /// Leaf of each code.
     pub(super) places: Vec<u32>,
     pub(super) nodes: Vec<CutNode>,
-    /// The nodes that stand in cells.
+    /// The nodes of the current cut.
     pub(super) cut: Vec<u32>,
     pub(super) cells: ClassHistogram,
     way: ChildRelation<'a>,
 }
 
-/// What is below what.
+/// Relation of a node to its children.
 enum ChildRelation<'a> {
-    /// A taxonomy, and the depth of each code's leaf.
+    /// A taxonomy, with the depth of each code's leaf.
     Tree(&'a dyn Hierarchy, Vec<usize>),
-    /// Single values, below what may be any of them.
+    /// Single values below a root that stands for any value.
     Values,
-    /// The halves of intervals.
+    /// Halves of intervals.
     Halves,
 }
 
 impl<'a> CutState<'a> {
-    /// An attribute that is generalized as far as can be; `None` where it cannot be generalized at all.
+    /// The attribute at its root; `None` if it cannot be generalized.
     pub(super) fn new(column: usize, scale: &ColumnScale<'a>, places: Vec<u32>, cells: ClassHistogram) -> Option<Self> {
         let (span, tree, way) = match scale {
             ColumnScale::Raw(_) => return None,
@@ -57,7 +57,7 @@ impl<'a> CutState<'a> {
         Some(Self { column, places, nodes: vec![root], cut: vec![0], cells, way })
     }
 
-    /// The nodes right below a node: of a taxonomy all, of what may be any value those that occur, of an interval its halves.
+    /// Children of a node: all of a taxonomy, the occurring values of a root, the halves of an interval.
     pub(super) fn children(&mut self, node: u32) -> Vec<u32> {
         let CutNode { span, tree: of, ref children, depth } = self.nodes[node as usize];
         if let Some(children) = children {
@@ -86,21 +86,21 @@ impl<'a> CutState<'a> {
         self.nodes[node as usize].span
     }
 
-    /// Which of some children, their spans rising, is above a code.
+    /// Index of the child that covers a leaf, child spans rising.
     pub(super) fn child_of(&self, children: &[u32], code: u32) -> usize {
         let place = self.places[code as usize];
         children.partition_point(|&child| self.span(child).first <= place).saturating_sub(1)
     }
 
-    /// Puts the children of a node in its place.
+    /// Replaces a node by its children.
     pub(super) fn specialize(&mut self, node: u32) {
         let children = self.children(node);
         self.cut.retain(|&other| other != node);
         self.cut.extend(children);
     }
 
-    /// How many steps of generalization a code is published above itself when `node` stands for it. An interval of several
-    /// numbers is one step, and so is what may be any value.
+    /// Steps of generalization of a code that `node` stands for. An interval of several numbers is one step, and so is a
+    /// suppressed value.
     pub(super) fn steps(&self, node: u32, code: u32) -> usize {
         let CutNode { span, depth, .. } = self.nodes[node as usize];
         match &self.way {

@@ -2,34 +2,34 @@
 
 use crate::control::Cancelled;
 
-/// Why a release cannot be made.
+/// Why a sequential release cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SequentialError {
     /// The new release has no rows.
     #[error("the table has no rows")]
     EmptyTable,
-    /// A requirement names what is not there, or tells nothing.
+    /// A requirement names a missing attribute or release, or has no Y.
     #[error("requirement {requirement} refers to an attribute or release that is not there")]
     UnknownReference {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
-    /// An exclusion names what is not there, one release only, or nothing.
+    /// An exclusion names a missing attribute, one release only, or nothing.
     #[error("exclusion {exclusion} is not between attributes of two releases")]
     UnknownExclusion {
-        /// Its index.
+        /// Index of the exclusion.
         exclusion: usize,
     },
-    /// An attribute stands on both sides.
+    /// An attribute stands in both X and Y.
     #[error("X and Y of requirement {requirement} have an attribute in common")]
     Overlap {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
     /// k below 1, h not in (0, 1], or sensitive values of another length than Y.
     #[error("the bound of requirement {requirement} means nothing")]
     Threshold {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
     /// No X has an attribute of the new release.
@@ -38,16 +38,16 @@ pub enum SequentialError {
     /// An attribute of the new release stands in X, but cannot be generalized.
     #[error("attribute {attribute} stands in X and is to be published as it is")]
     NoScale {
-        /// The attribute.
+        /// The attribute in X.
         attribute: u32,
     },
-    /// Gain is information, but there is no class.
+    /// The gain is information, but there is no class.
     #[error("there is no class to gain information on")]
     ClassMissing,
-    /// Not even the root of every attribute keeps a requirement.
+    /// Even the root of every attribute breaks a requirement.
     #[error("requirement {requirement} is broken even where everything is generalized")]
     InfeasibleRoot {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
         /// Whether this proves that no cut keeps it.
         proof: bool,
@@ -55,25 +55,25 @@ pub enum SequentialError {
     /// The earlier releases break a requirement, whatever is published now.
     #[error("earlier releases break requirement {requirement}")]
     PriorReleaseViolates {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
-    /// No row of one release matches any of the others. Cannot be where all have the same rows.
+    /// No row of one release matches any of the others. Impossible if all have the same rows.
     #[error("the join of requirement {requirement} has no tuples")]
     EmptyJoin {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
-    /// There is too much to be told apart on X and Y of a requirement.
+    /// The join has too many tuples or links to be examined.
     #[error("the join of requirement {requirement} is too dense; fewer attributes on X and Y would help")]
     TooDense {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
-    /// There are too many releases that a join may or may not have.
+    /// The joins in scope are too many.
     #[error("requirement {requirement} would have to be looked at in too many joins")]
     TooManyJoins {
-        /// Its index.
+        /// Index of the requirement.
         requirement: usize,
     },
     /// The job was cancelled.
@@ -81,7 +81,7 @@ pub enum SequentialError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Why a join is not there.
+/// Why a join is not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SequentialJoinError {
     TooDense,

@@ -1,4 +1,4 @@
-//! The earlier releases joined once, for one requirement: tuples that are alike in what matters are one block.
+//! The earlier releases, joined once for one requirement: equal tuples form one block.
 
 use ahash::RandomState;
 use hashbrown::HashMap;
@@ -9,13 +9,13 @@ use super::tables::{ColumnRef, IndexedRequirement, JoinTables};
 use super::{GroupMeasure, SequentialJoinError};
 use crate::control::Control;
 
-/// What a column of the new release is matched against.
+/// A column of the new release, paired with labels of earlier blocks.
 pub(super) struct ColumnPairing {
     /// The column of the new release.
     pub(super) column: usize,
-    /// The different labels of the blocks, as what they stand for.
+    /// Distinct labels of the blocks, as node sets.
     pub(super) places: Vec<NodeSet>,
-    /// By block, which of them is its label.
+    /// Index of the label of each block.
     pub(super) labels: Vec<u32>,
 }
 
@@ -28,7 +28,7 @@ impl ColumnPairing {
         Self { column, labels: of_blocks.iter().map(label).collect(), places }
     }
 
-    /// What the label of a block stands for.
+    /// Node set of the label of a block.
     pub(super) fn places_of(&self, block: u32) -> &NodeSet {
         &self.places[self.labels[block as usize] as usize]
     }
@@ -36,32 +36,32 @@ impl ColumnPairing {
 
 /// An exclusion between the new release and an earlier one.
 pub(super) struct ExclusionPairing {
-    /// Columns of the new release, and where each must lie for the exclusion to apply.
+    /// Columns of the new release with the node ranges that the exclusion names.
     pub(super) within: Vec<(usize, NodeRange)>,
-    /// Whether the other side of it is true of each block.
+    /// Whether each block satisfies the other side.
     pub(super) applies: Vec<bool>,
 }
 
-/// Blocks of tuples of earlier releases, those with equal values on X and Y side by side.
+/// Blocks of tuples of earlier releases.
 #[derive(Default)]
 pub(super) struct JoinedEarlier {
-    /// By block: the number of its values on X, and on Y.
+    /// Numbers of the X and Y values of each block.
     pub(super) x: Vec<u32>,
     pub(super) y: Vec<u32>,
-    /// By block: how many tuples it has.
+    /// Number of tuples of each block.
     pub(super) weights: Vec<u128>,
-    /// By number of values on Y: how many different ones it stands for, since rows that are alike are told apart by keys.
+    /// Number of distinct keys that each Y value stands for.
     pub(super) y_weights: Vec<u128>,
-    /// By number of values on Y: the sensitive values that it may be.
+    /// Sensitive values that each Y value may be.
     pub(super) y_meets: Vec<SensitiveMask>,
     pub(super) pairings: Vec<ColumnPairing>,
     pub(super) barriers: Vec<ExclusionPairing>,
 }
 
-/// Which of the sensitive values of a requirement a part of Y does not rule out, as bits.
+/// Sensitive values of a requirement that a part of Y does not rule out, as bits.
 pub(super) type SensitiveMask = Box<[u64]>;
 
-/// Which sensitive values `labels`, the values of Y at `places`, do not rule out; nothing where all values are sensitive.
+/// Sensitive values that `labels`, the Y values at `places`, do not rule out; all if no value is sensitive.
 pub(super) fn meets(measure: &GroupMeasure, labels: impl Iterator<Item = (usize, NodeSet)> + Clone) -> SensitiveMask {
     let GroupMeasure::Linkability { sensitive: Some(values), .. } = measure else { return Box::default() };
     let mut bits = vec![0; values.len().div_ceil(64)];
@@ -73,12 +73,12 @@ pub(super) fn meets(measure: &GroupMeasure, labels: impl Iterator<Item = (usize,
     bits.into()
 }
 
-/// What is kept of a tuple that is being joined.
+/// A part of a tuple under construction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TupleSlot {
-    /// The code of a column.
+    /// Code of a column.
     Cell(ColumnRef),
-    /// The signature of a row of a release, which stands for all rows that are alike.
+    /// Signature of the rows of a release, which represents all equal rows.
     Rows(usize),
 }
 
@@ -104,7 +104,7 @@ impl JoinedEarlier {
         self.weights.len()
     }
 
-    /// Joins the releases of `joined` other than the new one. No more than `most` kinds of tuples are made.
+    /// Joins the releases of `joined` without the new one, with at most `most` kinds of tuples.
     pub(super) fn join(
         tables: &JoinTables,
         sought: &IndexedRequirement,
@@ -153,7 +153,7 @@ impl JoinedEarlier {
         };
         partial.tuples.sort_by_cached_key(|(tuple, _)| (of_x(tuple), of_y(tuple), tuple.clone()));
 
-        // the places in Y of what earlier releases tell
+        // positions of earlier releases in Y
         let told: Vec<(usize, ColumnRef)> =
             sought.y.iter().copied().enumerate().filter(|&(_, (release, _))| release != 0).collect();
         let mut fixed = Self::default();
@@ -178,7 +178,7 @@ impl JoinedEarlier {
         fixed
     }
 
-    /// What the new release is matched against.
+    /// Columns of the new release that match labels of the blocks.
     fn match_new(&mut self, tables: &JoinTables, partial: &PartialTuple) {
         let places = |at: usize, (release, column): ColumnRef| -> Vec<NodeSet> {
             let of = &tables.views[release].places[column];
@@ -199,7 +199,7 @@ impl JoinedEarlier {
                 let mut applies = vec![true; partial.tuples.len()];
                 for &(column, within) in &other.within {
                     let slot = TupleSlot::Cell((release, column));
-                    // kept, because an exclusion names it
+                    // present, because an exclusion names it
                     let Some(at) = partial.slots.iter().position(|&other| other == slot) else { continue };
                     for (applies, label) in applies.iter_mut().zip(places(at, (release, column))) {
                         *applies &= label.within(within);
@@ -211,7 +211,7 @@ impl JoinedEarlier {
     }
 }
 
-/// The columns of a release that matter to a requirement in a join.
+/// Columns of a release that a requirement needs in a join.
 pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: usize, joined: &[usize]) -> Vec<usize> {
     let told = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
     let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(told).collect();
@@ -220,20 +220,20 @@ pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: us
     used
 }
 
-/// The joining of one release to those before it.
+/// The join of one release with those before it.
 struct JoinStep<'a> {
     tables: &'a JoinTables,
     sought: &'a IndexedRequirement,
     release: usize,
-    /// Its columns that matter.
+    /// Needed columns of the release.
     used: &'a [usize],
-    /// The releases still to come.
+    /// Releases of the later steps.
     later: &'a [usize],
-    /// Whether the new one comes last.
+    /// Whether the new release comes last.
     with_new: bool,
 }
 
-/// An exclusion between what was joined and a release: slots and columns, each with where it must lie.
+/// An exclusion between joined tuples and a release: parts and columns, each with its node range.
 struct ExclusionTest {
     before: Vec<(usize, ColumnRef, NodeRange)>,
     here: Vec<(usize, usize, NodeRange)>,
@@ -249,7 +249,7 @@ impl JoinStep<'_> {
     ) -> Result<PartialTuple, SequentialJoinError> {
         let Self { tables, release, used, .. } = *self;
         let view = &tables.views[release];
-        // slots with the column of this release that they have to meet
+        // parts of tuples, with the column of this release that must be compatible
         let mut pairs: Vec<(usize, ColumnRef, usize)> = Vec::new();
         for (slot, kept) in partial.slots.iter().enumerate() {
             let TupleSlot::Cell((before, column)) = *kept else { continue };
@@ -268,7 +268,7 @@ impl JoinStep<'_> {
         let kept: Vec<usize> = (0..all.len()).filter(|&at| self.is_needed(all[at])).collect();
 
         let label = |(release, column): ColumnRef, code: u32| &tables.views[release].places[column][code as usize];
-        // the signatures that meet a label of the first pair
+        // signatures that are compatible with the label of the first pair
         let mut meeting: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
         let everything: Vec<u32> = (0..signatures.len() as u32).collect();
         let mut joined: HashMap<Box<[u32]>, u128, RandomState> = HashMap::default();
@@ -333,14 +333,14 @@ impl JoinStep<'_> {
                 };
                 let before: Option<Vec<_>> = there.within.iter().map(slot).collect();
                 let here: Option<Vec<_>> = here.within.iter().map(own).collect();
-                // all of it is there, because exclusions name it
+                // all parts are present, because exclusions name them
                 found.extend(before.zip(here).map(|(before, here)| ExclusionTest { before, here }));
             }
         }
         found
     }
 
-    /// Whether a slot matters to what is still to come.
+    /// Whether a later step needs a part.
     fn is_needed(&self, slot: TupleSlot) -> bool {
         let Self { tables, sought, .. } = *self;
         match slot {

@@ -1,4 +1,4 @@
-//! What a step down is worth: information on the class, or the rows it makes more exact; and where an interval is halved.
+//! Gain of a specialization step: information on the class, or rows made more exact; and the cut point of an interval.
 
 use ahash::RandomState;
 use hashbrown::HashMap;
@@ -7,18 +7,18 @@ use super::span::NodeRange;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
-/// Splits whose gains differ by less are equally good: the smaller cut point is taken.
+/// Difference below which gains are equal; the smaller cut point wins.
 const GAIN_EPSILON: f64 = 1e-12;
 
-/// How often each place of an attribute occurs with each class, in order.
+/// Frequencies of leaves and classes, leaves in order.
 pub(super) struct ClassHistogram {
     cells: Vec<(u32, u32, u64)>,
-    /// How many classes there are; 0 where steps are not judged by them.
+    /// Number of classes; 0 if steps are not judged by them.
     classes: usize,
 }
 
 impl ClassHistogram {
-    /// Of a column whose codes have the given places. Without classes all rows are of one.
+    /// Histogram of a column with these leaves. Without classes all rows have one class.
     pub(super) fn new(
         codes: &Codes,
         places: &[u32],
@@ -39,7 +39,7 @@ impl ClassHistogram {
         Ok(Self { cells, classes: class.map_or(0, |(_, classes)| classes) })
     }
 
-    /// The first and the last place.
+    /// First and last leaf.
     pub(super) fn ends(&self) -> (u32, u32) {
         match (self.cells.first(), self.cells.last()) {
             (Some(first), Some(last)) => (first.0, last.0),
@@ -47,7 +47,7 @@ impl ClassHistogram {
         }
     }
 
-    /// The places that occur, rising.
+    /// The occurring leaves, rising.
     pub(super) fn places(&self) -> impl Iterator<Item = u32> + '_ {
         self.cells.chunk_by(|a, b| a.0 == b.0).map(|of_place| of_place[0].0)
     }
@@ -58,7 +58,7 @@ impl ClassHistogram {
         &self.cells[first..end.max(first)]
     }
 
-    /// The rows below a node.
+    /// Number of rows below a node.
     pub(super) fn rows(&self, span: NodeRange) -> u64 {
         self.below(span).iter().map(|cell| cell.2).sum()
     }
@@ -69,7 +69,7 @@ impl ClassHistogram {
         histogram
     }
 
-    /// How much the class is better known when `span` is replaced by `children`, in bits.
+    /// Information gain on the class, in bits, of the replacement of `span` by `children`.
     pub(super) fn information(&self, span: NodeRange, children: impl Iterator<Item = NodeRange>) -> f64 {
         let whole = self.histogram(span);
         let rows: u64 = whole.iter().sum();
@@ -84,8 +84,9 @@ impl ClassHistogram {
         (entropy(&whole) - rest).max(0.0)
     }
 
-    /// The halves of an interval: where they tell most of the class, the smaller cut point of equally good ones; without
-    /// classes, where they are most nearly equal. `None` where there is one place at most.
+    /// The halves of an interval at the cut point of the largest information gain, or of the most even halves without classes.
+    ///
+    /// The smaller of equal cut points wins. `None` with at most one leaf.
     pub(super) fn halves(&self, span: NodeRange) -> Option<[NodeRange; 2]> {
         let cells = self.below(span);
         let first = cells.first()?.0;
@@ -99,7 +100,7 @@ impl ClassHistogram {
             let cut = place[0].0;
             if cut > first {
                 let right_rows = rows - left_rows;
-                // the information, but for the sign and for what no cut point changes, times the rows
+                // information times rows, up to the sign and a constant
                 let rest = if self.classes > 0 {
                     weighed(left_rows) - left_sum + weighed(right_rows) - right_sum
                 } else {

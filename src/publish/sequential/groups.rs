@@ -1,4 +1,4 @@
-//! Rows of a join that are alike on X, with their values on Y: what the measures are read from, kept up to date by changes.
+//! Groups of a join by X, with their Y values: the source of measures, updated by changes.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,10 @@ use super::GroupMeasure;
 use super::fixed::{JoinedEarlier, SensitiveMask};
 use super::share::MeasureValue;
 
-/// Values on X: the number of what the new release tells, and of what earlier ones tell.
+/// An X value: its number in the new release, and in the earlier ones.
 pub(super) type XKey = (u32, u32);
 
-/// Values on Y: the number of what the new release tells, of what earlier ones tell, and the block of the new release, where its
-/// rows are told apart.
+/// A Y value: its number in the new release and in the earlier ones, and the block of the new release if Y holds its key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct YKey {
     pub(super) new: u32,
@@ -21,7 +20,7 @@ pub(super) struct YKey {
     pub(super) block: u32,
 }
 
-/// So many tuples more, or less.
+/// Change of the number of tuples of an X and Y value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct TupleChange {
     pub(super) x: XKey,
@@ -29,10 +28,10 @@ pub(super) struct TupleChange {
     pub(super) tuples: i128,
 }
 
-/// Changes beyond so many are summed up before more are taken.
+/// Largest number of pending changes before they are summed.
 const MAX_PENDING_CHANGES: usize = 1 << 20;
 
-/// Changes that are made together.
+/// Changes that are applied together.
 #[derive(Default)]
 pub(super) struct ChangeBatch {
     changes: Vec<TupleChange>,
@@ -47,7 +46,7 @@ impl ChangeBatch {
         }
     }
 
-    /// Leaves one change for every value, in order.
+    /// Sums the changes of each value, in order.
     pub(super) fn sum(&mut self) {
         self.changes.sort_unstable();
         self.changes.dedup_by(|next, before| {
@@ -59,24 +58,24 @@ impl ChangeBatch {
         self.summed = self.changes.len();
     }
 
-    /// By value on X.
+    /// Changes by X value.
     fn by_x(&self) -> impl Iterator<Item = &[TupleChange]> {
         self.changes.chunk_by(|a, b| a.x == b.x)
     }
 }
 
-/// What a group needs to know of values on Y.
+/// Weights and sensitive values of Y values.
 pub(super) struct YIndex<'a> {
     pub(super) measure: &'a GroupMeasure,
     pub(super) fixed: &'a JoinedEarlier,
-    /// By number of what the new release tells.
+    /// Of the values in the new release, by number.
     pub(super) new_meets: &'a [SensitiveMask],
-    /// The rows of each block of the new release.
+    /// Number of rows of each block of the new release.
     pub(super) block_rows: &'a [u64],
 }
 
 impl YIndex<'_> {
-    /// For how many different values one stands.
+    /// Number of distinct values that a Y value stands for.
     fn weight(&self, y: YKey) -> u128 {
         let rows = if y.block == NO_BLOCK { 1 } else { self.block_rows[y.block as usize] };
         u128::from(rows) * self.fixed.y_weights[y.earlier as usize]
@@ -89,10 +88,10 @@ impl YIndex<'_> {
     }
 }
 
-/// The block of a value on Y, where the rows of the new release are not told apart.
+/// Block of a Y value without the key of the new release.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
 
-/// The measure of one group, as its values come in.
+/// Measure of one group, value by value.
 #[derive(Default)]
 pub(super) struct MeasureTally {
     tuples: u128,
@@ -106,17 +105,17 @@ impl MeasureTally {
         self.count(y, lexicon.weight(y), tuples, lexicon);
     }
 
-    /// Counts a value that stands for `weight` different ones.
+    /// Adds a Y value that stands for `weight` distinct ones.
     pub(super) fn count(&mut self, y: YKey, weight: u128, tuples: u128, lexicon: &YIndex<'_>) {
         self.tuples += tuples;
         self.distinct += weight;
         if matches!(lexicon.measure, GroupMeasure::Linkability { .. }) && lexicon.is_sensitive(y) {
-            // rows that are alike have equally many tuples each
+            // equal rows have equally many tuples each
             self.most = self.most.max(tuples / weight);
         }
     }
 
-    /// `None` of no tuples.
+    /// The measure; `None` without tuples.
     pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
         (self.tuples > 0).then(|| match measure {
             GroupMeasure::Anonymity { .. } => MeasureValue::number(self.distinct),
@@ -126,7 +125,7 @@ impl MeasureTally {
 }
 
 struct XGroup {
-    /// Values on Y, rising, with their tuples.
+    /// Y values, rising, with their tuples.
     values: Vec<(YKey, u128)>,
     level: MeasureValue,
 }
@@ -135,17 +134,17 @@ struct XGroup {
 #[derive(Default)]
 pub(super) struct XGroups {
     groups: HashMap<XKey, XGroup, RandomState>,
-    /// How many groups there are of each level.
+    /// Number of groups at each level of the measure.
     levels: BTreeMap<MeasureValue, usize>,
 }
 
 impl XGroups {
-    /// The measure of the whole; `None` of no tuples.
+    /// The worst measure of all groups; `None` without tuples.
     pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
         measure.worst(self.levels.keys().copied())
     }
 
-    /// The measure of the whole without so many groups of some levels; `None` of no tuples.
+    /// The worst measure without some groups; `None` without tuples.
     pub(super) fn level_without(
         &self,
         gone: &BTreeMap<MeasureValue, usize>,
@@ -158,7 +157,7 @@ impl XGroups {
         }
     }
 
-    /// Makes changes.
+    /// Applies changes.
     pub(super) fn apply(&mut self, changes: &ChangeBatch, lexicon: &YIndex<'_>) {
         for changes in changes.by_x() {
             let x = changes[0].x;
@@ -184,14 +183,14 @@ impl XGroups {
         }
     }
 
-    /// The tuples of the join.
+    /// Number of tuples of the join.
     #[cfg(test)]
     pub(super) fn tuples(&self) -> u128 {
         self.groups.values().flat_map(|group| &group.values).map(|(_, tuples)| tuples).sum()
     }
 }
 
-/// The values of a group after changes, in order, without those that are gone.
+/// Y values of a group after changes, in order, without those that vanish.
 fn merge(values: &[(YKey, u128)], changes: &[TupleChange], mut each: impl FnMut(YKey, u128)) {
     let mut changes = changes.iter().peekable();
     for &(y, tuples) in values {
@@ -204,7 +203,7 @@ fn merge(values: &[(YKey, u128)], changes: &[TupleChange], mut each: impl FnMut(
             each(y, tuples);
         }
     }
-    // what was not there only grows
+    // a new value has positive tuples only
     changes.for_each(|new| each(new.y, new.tuples.unsigned_abs()));
 }
 
@@ -217,7 +216,7 @@ impl GroupMeasure {
         }
     }
 
-    /// Whether a level is allowed.
+    /// Whether the bound allows a level.
     pub(super) fn allows(&self, level: MeasureValue) -> bool {
         match self {
             Self::Anonymity { k } => level >= MeasureValue::number(u128::from(*k)),
@@ -227,7 +226,7 @@ impl GroupMeasure {
         }
     }
 
-    /// How much worse a level got, and never less than nothing; in records, or in shares.
+    /// Deterioration of a level, at least 0, in records or in shares.
     pub(super) fn loss(&self, before: MeasureValue, after: MeasureValue) -> f64 {
         if before == after {
             return 0.0;
@@ -241,7 +240,7 @@ impl GroupMeasure {
 }
 
 impl JoinedEarlier {
-    /// The measure of earlier releases by themselves; `None` of no tuples.
+    /// The measure of earlier releases by themselves; `None` without tuples.
     pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
         let lexicon = YIndex {
             measure,

@@ -1,5 +1,7 @@
-//! One requirement on one join, as cuts go down: blocks of rows of the new release that are published alike, each linked to
-//! the blocks of earlier releases that it matches. No tuple of the join is ever made.
+//! One requirement on one join, during specialization.
+//!
+//! Rows of the new release with equal labels form a block, which is linked to the earlier blocks that it matches. No tuple of the
+//! join is ever made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,20 +22,20 @@ use crate::control::Control;
 
 /// Rows of the new release with equal labels.
 pub(super) struct RowBlock {
-    /// By used column: the node, or the code where the column is not specialized.
+    /// Node by used column; the code of a column that is not specialized.
     labels: Box<[u32]>,
-    /// Their signatures.
+    /// Signatures of the rows.
     members: Vec<u32>,
-    /// The blocks of earlier releases that they match, rising.
+    /// Matching blocks of earlier releases, rising.
     pub(super) links: Arc<[u32]>,
-    /// The number of their labels on X, and on Y.
+    /// Numbers of the labels on X, and on Y.
     pub(super) x: u32,
     pub(super) y: u32,
 }
 
-/// What a step makes of a block: those of its rows that are below one of the children.
+/// The rows of a block below one of the children of a node.
 pub(super) struct BlockPart {
-    /// Which of the children.
+    /// Index of the child.
     pub(super) child: usize,
     pub(super) labels: Box<[u32]>,
     members: Vec<u32>,
@@ -41,26 +43,26 @@ pub(super) struct BlockPart {
     pub(super) links: Arc<[u32]>,
 }
 
-/// A step down: a node of a used column, and what takes its place.
+/// A specialization step: a node of a used column, and its children.
 pub(super) struct SpecializationStep<'a> {
     at: usize,
     growth: usize,
     pub(super) children: &'a [u32],
     pub(super) growths: &'a [CutState<'a>],
-    /// Of each pairing of the column, by its place: by child, which of its labels meet that.
+    /// By pairing of the column and by child, the compatible labels.
     meeting: Vec<(usize, Vec<CompatibleLabels>)>,
 }
 
-/// Which of many labels meet one.
+/// Labels that are compatible with one.
 enum CompatibleLabels {
-    /// By label.
+    /// Whether each label is compatible.
     Each(Vec<bool>),
-    /// These, rising.
+    /// The compatible labels, rising.
     These(Vec<u32>),
 }
 
 impl CompatibleLabels {
-    /// So many answers are kept one by one.
+    /// Largest number of answers that are stored one by one.
     const MOST: usize = 1 << 22;
 
     fn has(&self, label: u32) -> bool {
@@ -108,29 +110,29 @@ impl BlockTable {
 /// A requirement on a join.
 pub(super) struct RequirementJoin {
     pub(super) requirement: usize,
-    /// The joins that it speaks for, by their releases.
+    /// The joins that it represents, by their releases.
     pub(super) joins: Vec<Vec<usize>>,
-    /// Whether no other release is in it.
+    /// Whether the new release is the only one.
     pub(super) is_alone: bool,
-    /// Whether further specialization never repairs it.
+    /// Whether specialization never repairs the requirement.
     pub(super) is_monotone: bool,
     pub(super) measure: GroupMeasure,
     pub(super) fixed: JoinedEarlier,
-    /// The columns of the new release that matter.
+    /// Needed columns of the new release.
     columns: Vec<usize>,
-    /// By used column, the attribute being specialized that it is.
+    /// Attribute under specialization, by used column.
     growth_of: Vec<Option<usize>>,
-    /// The used columns on X; those on Y with their places in it.
+    /// Used columns on X, and those on Y with their positions in it.
     x: Vec<usize>,
     y: Vec<(usize, usize)>,
-    /// Whether rows of the new release are different values on Y.
+    /// Whether Y holds the key of the new release.
     pub(super) told_apart: bool,
     raw: RowSignatures,
     raw_places: Vec<Vec<NodeSet>>,
     pub(super) blocks: BlockTable,
-    /// The blocks by attribute and node.
+    /// Blocks by attribute and node.
     pub(super) of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
-    /// What is known of steps, by attribute and node, until one of the blocks of the node changes.
+    /// Weights of steps by attribute and node, valid until a block of the node changes.
     pub(super) weighed: HashMap<(usize, u32), StepWeight, RandomState>,
     xs: TupleInterner,
     ys: TupleInterner,
@@ -141,7 +143,7 @@ pub(super) struct RequirementJoin {
 }
 
 impl RequirementJoin {
-    /// The join of `joined`, the new release among them, at the root of every attribute.
+    /// The join of `joined`, the new release included, at the root of every attribute.
     pub(super) fn begin(
         tables: &JoinTables,
         requirement: usize,
@@ -162,7 +164,7 @@ impl RequirementJoin {
             sought.y.iter().enumerate().filter_map(|(in_y, cell)| Some((in_y, place(cell)?))).collect();
         let matched = tables.matched(0, joined);
         let grows = |at: usize| growth_of[at].is_some();
-        // what only divides groups never repairs one
+        // a step that only divides groups never repairs a requirement
         let is_monotone = (0..columns.len()).filter(|&at| grows(at)).all(|at| !matched.contains(&columns[at]))
             && !y.iter().any(|&(_, at)| grows(at));
         let mut begun = Self {
@@ -193,7 +195,7 @@ impl RequirementJoin {
         Ok(begun)
     }
 
-    /// Makes the blocks of the roots: all rows, divided by what is not specialized, and linked to what they match.
+    /// Makes the blocks of the roots: all rows, divided by exact columns, and linked to earlier blocks.
     fn link(&mut self, growths: &[CutState<'_>], control: &Control) -> Result<(), SequentialJoinError> {
         type Begun = (Vec<u32>, Vec<u32>, Arc<[u32]>);
         let everything: Arc<[u32]> = (0..self.fixed.len() as u32).collect();
@@ -243,7 +245,7 @@ impl RequirementJoin {
         Ok(())
     }
 
-    /// What a label of a used column stands for.
+    /// Node range of a label of a used column.
     fn places(&self, at: usize, label: u32, growths: &[CutState<'_>]) -> NodeSet {
         match self.growth_of[at] {
             Some(growth) => growths[growth].span(label).into(),
@@ -251,7 +253,7 @@ impl RequirementJoin {
         }
     }
 
-    /// For each of some labels of a used column, the links that it meets.
+    /// Compatible links of each of some labels of a used column.
     fn meeting(&self, at: usize, labels: &[NodeSet], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
         let mut meeting: Vec<Arc<[u32]>> = labels.iter().map(|_| Arc::clone(links)).collect();
         for pairing in self.fixed.pairings.iter().filter(|pairing| pairing.column == self.columns[at]) {
@@ -262,7 +264,7 @@ impl RequirementJoin {
             let index = CompatibilityIndex::from_labels(others);
             for (label, met) in labels.iter().zip(&mut meeting) {
                 let found = index.meeting(label);
-                // most often all of them meet, and need not be copied
+                // mostly all links are compatible, and need no copy
                 if found.len() == of_others.len() {
                     continue;
                 }
@@ -279,7 +281,7 @@ impl RequirementJoin {
         meeting
     }
 
-    /// The links that no exclusion forbids to these labels; of exclusions only those that name the column `naming`, if any.
+    /// Links that no exclusion forbids for these labels; only exclusions on the column `naming` if it is given.
     fn unbarred(
         &self,
         labels: &[u32],
@@ -300,7 +302,7 @@ impl RequirementJoin {
         links
     }
 
-    /// Keeps a block, not yet counted; none without links, whose rows are in no tuple.
+    /// Stores a block that is not yet counted. A block without links has no tuples and is dropped.
     fn add(
         &mut self,
         labels: Box<[u32]>,
@@ -318,7 +320,7 @@ impl RequirementJoin {
         Some(self.blocks.add(RowBlock { labels, members, links, x, y }, rows))
     }
 
-    /// The number of what the new release tells on Y.
+    /// Number of the Y value in the new release.
     pub(super) fn number_y(&mut self, labels: &[u32], growths: &[CutState<'_>]) -> u32 {
         let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (y, is_new) = self.ys.number(&on_y);
@@ -330,7 +332,7 @@ impl RequirementJoin {
         y
     }
 
-    /// Counts the tuples of a block in, or out.
+    /// Adds or removes the tuples of a block.
     fn contribute(&self, number: u32, sign: i128, changes: &mut ChangeBatch) {
         let Some(block) = self.blocks.get(number) else { return };
         let rows = sign * i128::from(self.blocks.rows[number as usize]);
@@ -340,12 +342,12 @@ impl RequirementJoin {
             let weight: u128 = links.iter().map(|&link| self.fixed.weights[link as usize]).sum();
             let own = if self.told_apart { number } else { NO_BLOCK };
             let y = YKey { new: block.y, earlier, block: own };
-            // no more than the product of all rows, which was checked
+            // at most the product of all rows, which was checked
             changes.push(TupleChange { x: (block.x, x), y, tuples: rows * weight as i128 });
         }
     }
 
-    /// Has a block found by its nodes.
+    /// Indexes a block by its nodes.
     fn enter(&mut self, number: u32) {
         let Some(block) = self.blocks.get(number) else { return };
         for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
@@ -371,23 +373,23 @@ impl RequirementJoin {
         YIndex { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
     }
 
-    /// The measure as it is; `None` of no tuple.
+    /// The current measure; `None` without tuples.
     pub(super) fn level(&self) -> Option<MeasureValue> {
         self.groups.level(&self.measure)
     }
 
-    /// How many tuples the join has.
+    /// Number of tuples of the join.
     #[cfg(test)]
     pub(super) fn tuples(&self) -> u128 {
         self.groups.tuples()
     }
 
-    /// Whether it is one of those that make groups.
+    /// Whether the column is on X.
     pub(super) fn is_on_x(&self, growth: usize) -> bool {
         self.x.iter().any(|&at| self.growth_of[at] == Some(growth))
     }
 
-    /// A step of an attribute; `None` where that does not matter.
+    /// A step of an attribute; `None` if the requirement does not depend on it.
     pub(super) fn descent<'a>(
         &self,
         growth: usize,
@@ -398,7 +400,7 @@ impl RequirementJoin {
         let of_column = |(_, pairing): &(usize, &ColumnPairing)| pairing.column == self.columns[at];
         let met = |(place, pairing): (usize, &ColumnPairing)| {
             let index = CompatibilityIndex::from_labels(pairing.places.iter().collect());
-            // values without a taxonomy may be as many as there are labels
+            // values without a taxonomy may be as many as labels
             let is_few = children.len().saturating_mul(pairing.places.len()) <= CompatibleLabels::MOST;
             let by_child = children.iter().map(|&child| {
                 let mut labels = index.meeting(&growths[growth].span(child).into());
@@ -416,7 +418,7 @@ impl RequirementJoin {
         Some(SpecializationStep { at, growth, children, growths, meeting })
     }
 
-    /// What a step makes of a block.
+    /// Parts of a block after a step.
     pub(super) fn parts(&self, block: &RowBlock, descent: &SpecializationStep<'_>) -> Vec<BlockPart> {
         let SpecializationStep { at, growth, children, growths, .. } = *descent;
         let mut members: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
@@ -429,7 +431,7 @@ impl RequirementJoin {
             for (place, by_child) in &descent.meeting {
                 let (labels, meets) = (&self.fixed.pairings[*place].labels, &by_child[child]);
                 let found: Vec<u32> = links.iter().copied().filter(|&link| meets.has(labels[link as usize])).collect();
-                // most often all of them meet, and need not be kept twice
+                // mostly all links stay, and need no copy
                 if found.len() < links.len() {
                     links = found.into();
                 }
@@ -443,7 +445,7 @@ impl RequirementJoin {
         members.into_iter().map(of_child).collect()
     }
 
-    /// The blocks that a step divides, rising.
+    /// Blocks that a step divides, rising.
     pub(super) fn divided(&self, growth: usize, node: u32) -> Vec<u32> {
         let mut divided: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
         divided.sort_unstable();

@@ -1,4 +1,4 @@
-//! Where the values and labels of one attribute stand: in all releases alike.
+//! Common label domain of one attribute over all releases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::microdata::{
 };
 use crate::publication::EarlierColumn;
 
-/// The places of an attribute. A missing value has the first one of a line.
+/// Leaves of an attribute. A missing value is the first one of a line.
 pub(super) enum LabelDomain {
-    /// Nodes of a taxonomy, by their numbers.
+    /// Nodes of a taxonomy, by number.
     Tree { tree: Arc<Taxonomy>, by_label: HashMap<Option<Vec<u8>>, u32> },
-    /// Values in their order, from 1 on.
+    /// Values in their order, from 1.
     Line { kind: AttributeType, values: Vec<Vec<u8>> },
 }
 
-/// Why the labels of an attribute have no places in common.
+/// Why the labels of an attribute have no common domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LabelError {
-    /// Its taxonomy is not the same in all releases that publish nodes of it.
+    /// Releases publish nodes of different taxonomies.
     Trees,
-    /// Its cells are of kinds that cannot be held against each other.
+    /// The cells have shapes that cannot be compared.
     Shapes,
-    /// Some of its numbers are spelled in several ways.
+    /// Some number has several spellings.
     Spellings,
 }
 
@@ -34,7 +34,7 @@ pub(super) const fn is_ordered(kind: AttributeType) -> bool {
 }
 
 impl LabelDomain {
-    /// The domain of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
+    /// The domain of an attribute: of the new release with its taxonomy, and of earlier ones with theirs.
     pub(super) fn new(
         new: Option<(&Column, Option<&BoundTaxonomy>)>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
@@ -66,7 +66,7 @@ impl LabelDomain {
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
         stated: &[&str],
     ) -> Result<Self, LabelError> {
-        // of what is suppressed no value is told, and no type
+        // suppressed cells reveal neither values nor a type
         let earlier: Vec<&EarlierColumn> =
             earlier.iter().map(|(column, _)| *column).filter(|column| column.shape != CellShape::Suppressed).collect();
         let kinds = || new.map(|column| column.domain.kind()).into_iter().chain(earlier.iter().map(|c| c.kind));
@@ -100,7 +100,7 @@ impl LabelDomain {
         Ok(Self::Line { kind, values })
     }
 
-    /// The labels of exact values, by code; `None` where one of them has no place.
+    /// Node ranges of exact values, by code; `None` if a value is unknown.
     pub(super) fn of_domain(&self, domain: &Domain) -> Option<Vec<NodeRange>> {
         match self {
             Self::Tree { tree, .. } => {
@@ -111,12 +111,12 @@ impl LabelDomain {
         }
     }
 
-    /// Whether places are those of a taxonomy, which has its own order.
+    /// Whether the domain is a taxonomy, which has an order of its own.
     pub(super) const fn is_tree(&self) -> bool {
         matches!(self, Self::Tree { .. })
     }
 
-    /// What may be any value.
+    /// Node range of any value.
     pub(super) fn anything(&self) -> NodeRange {
         match self {
             Self::Tree { tree, .. } => below(tree, 0),
@@ -124,7 +124,7 @@ impl LabelDomain {
         }
     }
 
-    /// What the labels of an earlier release stand for, by code.
+    /// Node sets of the labels of an earlier release, by code.
     pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<NodeSet>> {
         let domain = &column.cells.domain;
         let spans: Vec<NodeRange> = match (self, column.shape) {
@@ -149,7 +149,7 @@ impl LabelDomain {
         Some(spans.into_iter().map(NodeSet::Range).collect())
     }
 
-    /// The places of the values of sets.
+    /// Node sets of the values of sets.
     fn of_sets(&self, column: &EarlierColumn) -> Option<Vec<NodeSet>> {
         let sets = column.cells.domain.iter().map(|text| parse_set(text?)).collect::<Option<Vec<_>>>()?;
         let mut values: Vec<&Vec<u8>> = sets.iter().flatten().flatten().collect();
@@ -172,7 +172,7 @@ impl LabelDomain {
         sets.iter().map(|set| NodeSet::from_leaves(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
     }
 
-    /// Where a stated value or node stands; `None` where it is neither.
+    /// Node range of a declared value or node; `None` if it is unknown.
     pub(super) fn stated(&self, label: Option<&str>) -> Option<NodeRange> {
         match self {
             Self::Tree { tree, by_label } => {

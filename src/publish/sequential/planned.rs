@@ -1,4 +1,4 @@
-//! The joins that requirements are looked at on, and what is settled without looking.
+//! Joins on which requirements are checked, and those that are settled in advance.
 
 use super::cut_state::CutState;
 use super::fixed::JoinedEarlier;
@@ -8,18 +8,18 @@ use super::tables::{IndexedRequirement, JoinTables};
 use super::{AchievedMeasure, JoinScope, SequentialError, SequentialProblem};
 use crate::control::Control;
 
-/// No more joins are looked at for one requirement.
+/// Largest number of joins of one requirement.
 const MAX_JOINS: usize = 1 << 10;
 
 /// All joins of all requirements.
 pub(super) struct PlannedJoins {
-    /// Those that steps may change.
+    /// Joins whose measure steps may change.
     pub(super) open: Vec<RequirementJoin>,
-    /// Those that no step changes.
+    /// Measures that no step changes.
     pub(super) settled: Vec<AchievedMeasure>,
 }
 
-/// The looking at requirements.
+/// Planner of the joins of a problem.
 pub(super) struct JoinPlanner<'a> {
     pub(super) problem: &'a SequentialProblem<'a>,
     pub(super) tables: &'a JoinTables,
@@ -28,7 +28,7 @@ pub(super) struct JoinPlanner<'a> {
 }
 
 impl JoinPlanner<'_> {
-    /// All joins at the roots. With `reduce` a join that depends on one release alone is not made.
+    /// All joins at the roots. With `reduce`, a join that depends on one release alone is not made.
     pub(super) fn begin(&self, reduce: bool) -> Result<PlannedJoins, SequentialError> {
         let Self { problem, tables, .. } = *self;
         let mut planned = PlannedJoins { open: Vec::new(), settled: Vec::new() };
@@ -56,7 +56,7 @@ impl JoinPlanner<'_> {
                     }
                 }
             }
-            // rows that match nothing are in no join
+            // rows without a match are in no join
             if let Some(alone) = sought.alone().filter(|_| !problem.same_rows) {
                 self.alone(&mut planned, requirement, &alone, &[0])?;
             }
@@ -75,7 +75,7 @@ impl JoinPlanner<'_> {
         begun.map_err(|unjoined| unjoined.at_requirement(requirement))
     }
 
-    /// A join that says what the new release says alone, which is `sought` of it.
+    /// A requirement on the new release alone.
     fn alone(
         &self,
         planned: &mut PlannedJoins,
@@ -95,7 +95,7 @@ impl JoinPlanner<'_> {
         Ok(())
     }
 
-    /// What earlier releases say without the new one.
+    /// A requirement on earlier releases alone.
     fn settled(
         &self,
         requirement: usize,
@@ -109,7 +109,7 @@ impl JoinPlanner<'_> {
 }
 
 impl PlannedJoins {
-    /// Notes a measure that no step changes.
+    /// Records a measure that no step changes.
     fn settle(
         &mut self,
         requirement: usize,
@@ -128,7 +128,7 @@ impl PlannedJoins {
         Ok(())
     }
 
-    /// The worst measure of a requirement, of open joins as told.
+    /// The worst measure of a requirement over its joins, at these levels.
     pub(super) fn worst(
         &self,
         tables: &JoinTables,

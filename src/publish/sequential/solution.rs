@@ -6,60 +6,60 @@ use super::span::NodeRange;
 /// A label of a generalized column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CutLabel {
-    /// What it covers.
+    /// Leaves that the label covers.
     pub span: NodeRange,
-    /// Its node of the taxonomy; none of an interval.
+    /// Its node of the taxonomy; `None` for an interval.
     pub node: Option<u32>,
 }
 
 /// How a column of the new release is published.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ColumnCut {
-    /// The column, of those given.
+    /// Index of the column.
     pub column: usize,
-    /// The labels, those of no row among them: exactly one is above every value.
+    /// All labels, those without rows included: exactly one covers each value.
     pub labels: Vec<CutLabel>,
-    /// The label of each code.
+    /// Index of the label of each code.
     pub of_code: Vec<u32>,
 }
 
-/// A step down that was taken.
+/// A specialization step of the solution.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TakenStep {
-    /// The column, of those given.
+    /// Index of the column.
     pub column: usize,
-    /// The label that was replaced.
+    /// The replaced label.
     pub label: CutLabel,
-    /// The measures afterwards, by requirement, each the worst of its joins.
+    /// The measure of each requirement after the step: the worst of its joins.
     pub measures: Vec<MeasureValue>,
-    /// What the step was worth.
+    /// Score of the step.
     pub score: f64,
 }
 
-/// What a requirement comes to on joins.
+/// Achieved measure of a requirement on joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AchievedMeasure {
-    /// The requirement.
+    /// Index of the requirement.
     pub requirement: usize,
     /// The joins, each by its releases.
     pub joins: Vec<Vec<usize>>,
-    /// The measure.
+    /// The achieved measure.
     pub measure: MeasureValue,
 }
 
-/// The new release.
+/// The solution of a sequential release.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SequentialSolution {
-    /// Its generalized columns, in the order in which they stand in X.
+    /// Generalized columns, in the order of X.
     pub cuts: Vec<ColumnCut>,
-    /// The measures of the roots, by requirement, each the worst of its joins.
+    /// The measure of each requirement at the roots: the worst of its joins.
     pub root: Vec<MeasureValue>,
-    /// The steps taken, as many as lead to the cut. They look at the class and at sensitive values: for the owner alone.
+    /// Steps that lead to the cut. They depend on the class and on sensitive values: for the owner alone.
     pub steps: Vec<TakenStep>,
-    /// What holds.
+    /// Achieved measures of all requirements.
     pub achieved: Vec<AchievedMeasure>,
-    /// Steps of generalization over all cells of the generalized columns, to be divided by the rows.
+    /// Steps of generalization, summed over all cells of generalized columns.
     pub distortion: u64,
-    /// Cells that are not published as they are.
+    /// Number of cells that are not exact.
     pub changed: u64,
 }

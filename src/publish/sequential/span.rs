@@ -1,4 +1,4 @@
-//! What stands in the cells of releases, as places.
+//! Labels of releases as ranges and sets of leaves.
 
 use std::cmp::Ordering;
 use std::slice;
@@ -6,49 +6,50 @@ use std::sync::Arc;
 
 use crate::microdata::{BoundTaxonomy, Taxonomy};
 
-/// A published label as the range of places that it may stand for, both ends included. All releases place an attribute alike:
-/// a node of a taxonomy covers its own number, depth first, and those of the nodes below it, so that two nodes are on one way
-/// to the root exactly if their ranges meet; an interval of numbers covers the ranks of its values.
+/// A published label as the leaves it may stand for, both ends included. Leaves are numbered equally in all releases.
+///
+/// A taxonomy node covers its own number, depth first, and those of its descendants. Two nodes are on one path to the root
+/// exactly if their ranges intersect. An interval of numbers covers the ranks of its values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeRange {
-    /// The first place.
+    /// The first leaf.
     pub first: u32,
-    /// The last place.
+    /// The last leaf.
     pub last: u32,
 }
 
 impl NodeRange {
-    /// The range of one place.
+    /// The range of one leaf.
     #[must_use]
     pub const fn point(place: u32) -> Self {
         Self { first: place, last: place }
     }
 
-    /// Whether one value may be behind both.
+    /// Whether one value may be behind both labels.
     #[must_use]
     pub const fn meets(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Whether everything that it stands for is covered by `other`.
+    /// Whether `other` covers all leaves.
     #[must_use]
     pub const fn within(self, other: Self) -> bool {
         other.first <= self.first && self.last <= other.last
     }
 
-    /// Whether it stands for a single place.
+    /// Whether the range is a single leaf.
     #[must_use]
     pub const fn is_point(self) -> bool {
         self.first == self.last
     }
 }
 
-/// A published label as all that it may stand for: a range, or of a set of values the ranges that these make up.
+/// A published label as all leaves it may stand for: one range, or the ranges of a set of values.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum NodeSet {
-    /// One range.
+    /// One range of leaves.
     Range(NodeRange),
-    /// At least two, rising, with places between them that it does not stand for.
+    /// At least two ranges, rising, with gaps between them.
     Several(Arc<[NodeRange]>),
 }
 
@@ -59,7 +60,7 @@ impl From<NodeRange> for NodeSet {
 }
 
 impl NodeSet {
-    /// Single places, in any order; `None` of no place.
+    /// The set of single leaves in any order; `None` without leaves.
     #[must_use]
     pub fn from_leaves(mut places: Vec<u32>) -> Option<Self> {
         places.sort_unstable();
@@ -82,13 +83,13 @@ impl NodeSet {
         }
     }
 
-    /// The first place.
+    /// The first leaf.
     #[must_use]
     pub fn first(&self) -> u32 {
         self.spans().first().map_or(0, |span| span.first)
     }
 
-    /// Whether one value may be behind both.
+    /// Whether one value may be behind both labels.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         let (mut own, mut others) = (self.spans().iter().peekable(), other.spans().iter().peekable());
@@ -104,17 +105,17 @@ impl NodeSet {
         false
     }
 
-    /// Whether everything that it stands for is covered by `span`.
+    /// Whether `span` covers all leaves.
     #[must_use]
     pub fn within(&self, span: NodeRange) -> bool {
         self.spans().iter().all(|own| own.within(span))
     }
 }
 
-/// Labels, to be asked which of them meet another. Values may be many, and are not compared one by one.
+/// Index of labels for compatibility queries that avoid pairwise comparisons.
 pub(super) struct CompatibilityIndex<'a> {
     places: Vec<&'a NodeSet>,
-    /// Those of one place, rising, and the others.
+    /// Labels of one leaf, rising, and the other labels.
     points: Vec<u32>,
     wide: Vec<u32>,
 }
@@ -127,7 +128,7 @@ impl<'a> CompatibilityIndex<'a> {
         Self { points, wide, places }
     }
 
-    /// The labels that meet one, by their numbers.
+    /// Numbers of the labels that are compatible with one.
     pub(super) fn meeting(&self, label: &NodeSet) -> Vec<u32> {
         let first = |at: u32| self.places[at as usize].first();
         let within = |span: &NodeRange| {
@@ -140,17 +141,17 @@ impl<'a> CompatibilityIndex<'a> {
     }
 }
 
-/// A taxonomy over the values of a column, from which a release climbs down.
+/// A taxonomy over the values of a column, for top-down specialization.
 pub trait Hierarchy: Sync {
-    /// The node above all.
+    /// The root node.
     fn root(&self) -> u32;
-    /// The nodes right below a node, in order.
+    /// Children of a node, in order.
     fn children(&self, node: u32) -> Vec<u32>;
-    /// The places of a node and of all below it. Those of its children are disjoint, and rise.
+    /// Leaves of a node. Those of its children are disjoint, and rise.
     fn span(&self, node: u32) -> NodeRange;
-    /// How many steps lead from the root to a node.
+    /// Number of steps from the root to a node.
     fn depth(&self, node: u32) -> usize;
-    /// The leaf of a code of the column.
+    /// Leaf of a code of the column.
     fn leaf(&self, code: u32) -> u32;
 }
 
@@ -176,27 +177,27 @@ impl Hierarchy for BoundTaxonomy {
     }
 }
 
-/// The places of a node of a taxonomy and of all below it, which are numbered depth first.
+/// Node range of a taxonomy node and its descendants, numbered depth first.
 pub(super) fn below(tree: &Taxonomy, node: u32) -> NodeRange {
     let below = std::iter::successors(Some(node), |&node| tree.children(node).last());
     NodeRange { first: node, last: below.last().unwrap_or(node) }
 }
 
-/// How the values of a column of the new release are placed, and how they can be generalized.
+/// Leaves of the values of a column of the new release, and how they are generalized.
 #[derive(Clone)]
 pub enum ColumnScale<'a> {
-    /// They cannot be generalized: the label of each code.
+    /// Not generalized: the range of each code.
     Raw(Vec<NodeRange>),
     /// By a taxonomy.
     Tree(&'a dyn Hierarchy),
-    /// Not at all, or to what may be any value: the place of each code, and what the latter covers.
+    /// Exact or suppressed: the leaf of each code, and the range of any value.
     Values(Vec<u32>, NodeRange),
-    /// By intervals, halved where the rows suggest it: the place of each code.
+    /// By intervals, halved by the data: the leaf of each code.
     Numbers(Vec<u32>),
 }
 
 impl ColumnScale<'_> {
-    /// The label of each of `codes` codes, ungeneralized.
+    /// Ranges of `codes` codes, ungeneralized.
     pub(super) fn spans(&self, codes: usize) -> Vec<NodeRange> {
         match self {
             Self::Raw(spans) => spans.clone(),

@@ -1,4 +1,4 @@
-//! The releases of a problem by their numbers, the new one being 0, reduced to the columns that matter.
+//! The releases of a problem by number, reduced to the columns that requirements need.
 
 use super::signatures::RowSignatures;
 use super::span::{NodeRange, NodeSet};
@@ -12,10 +12,10 @@ use crate::microdata::Codes;
 /// A column of a release.
 pub(super) type ColumnRef = (usize, usize);
 
-/// A release, with the columns that are referred to, shared with other releases or named in exclusions.
+/// A release with the columns that are referred to, shared with other releases, or named in exclusions.
 pub(super) struct ReleaseView {
     pub(super) attributes: Vec<u32>,
-    /// What each code stands for, by column; ungeneralized in the new release.
+    /// Node sets of each code, by column; ungeneralized in the new release.
     pub(super) places: Vec<Vec<NodeSet>>,
     pub(super) signatures: RowSignatures,
 }
@@ -26,17 +26,17 @@ impl ReleaseView {
     }
 }
 
-/// One side of an exclusion: columns of a release, and where each must lie.
+/// One side of an exclusion: columns of a release, with their node ranges.
 pub(super) struct ExclusionSide {
     pub(super) release: usize,
     pub(super) within: Vec<(usize, NodeRange)>,
 }
 
-/// What two releases say that nobody can be both.
+/// Conditions on two releases that no record satisfies together.
 pub(super) struct ExclusionPair(pub(super) [ExclusionSide; 2]);
 
 impl ExclusionPair {
-    /// The sides of two releases, if it is between them.
+    /// The sides at two releases, if the exclusion is between them.
     pub(super) fn between(&self, a: usize, b: usize) -> Option<(&ExclusionSide, &ExclusionSide)> {
         let [left, right] = &self.0;
         match (left.release, right.release) {
@@ -47,12 +47,12 @@ impl ExclusionPair {
     }
 }
 
-/// A requirement by columns.
+/// A requirement by column index.
 #[derive(Clone)]
 pub(super) struct IndexedRequirement {
     pub(super) x: Vec<ColumnRef>,
     pub(super) y: Vec<ColumnRef>,
-    /// The releases whose rows are told apart.
+    /// Releases whose key Y holds.
     pub(super) keys: Vec<usize>,
     pub(super) measure: GroupMeasure,
 }
@@ -67,16 +67,15 @@ impl IndexedRequirement {
         named
     }
 
-    /// Whether it names the new release.
+    /// Whether the requirement names the new release.
     pub(super) fn names_new(&self) -> bool {
         self.x.iter().chain(&self.y).any(|&(release, _)| release == 0) || self.keys.contains(&0)
     }
 
-    /// What it says of the new release alone, rows of which may be in no join; nothing where it does not speak of it.
+    /// The requirement on the new release alone, whose rows may be in no join; `None` if it does not name the release.
     ///
-    /// X and Y are those of the new release. Of anonymity without a Y there, groups have so many rows: whoever finds a row that is in no
-    /// join has only the others that are alike in X to hide it among. Of linkability without a Y there nothing is asked: a row that is
-    /// in no join stands beside no value on Y, and the new release has none.
+    /// X and Y are restricted to the new release. Anonymity without a Y there bounds the rows of groups: a row without a match
+    /// hides only among rows that are equal on X. Linkability without a Y there asks for nothing, as such a row has no Y value.
     pub(super) fn alone(&self) -> Option<Self> {
         let mut alone = self.only(0);
         let tells = !alone.y.is_empty() || !alone.keys.is_empty();
@@ -89,7 +88,7 @@ impl IndexedRequirement {
         Some(alone)
     }
 
-    /// What it says of one release.
+    /// The requirement restricted to one release.
     pub(super) fn only(&self, only: usize) -> Self {
         let here = |&&(release, _): &&ColumnRef| release == only;
         let mut measure = self.measure.clone();
@@ -109,12 +108,12 @@ impl IndexedRequirement {
     }
 }
 
-/// All that joins are made of.
+/// Input of all joins.
 pub(super) struct JoinTables {
     pub(super) views: Vec<ReleaseView>,
     pub(super) barred: Vec<ExclusionPair>,
     pub(super) sought: Vec<IndexedRequirement>,
-    /// For each column of the new release, where it stands in the problem.
+    /// Index in the problem, by column of the new release.
     pub(super) original: Vec<usize>,
 }
 
@@ -165,7 +164,7 @@ impl JoinTables {
             });
         }
         let cell = |reference: &ResolvedAttribute| -> ColumnRef {
-            // every reference was checked, and what is referred to matters
+            // every reference was checked, and each names a needed column
             (reference.release, views[reference.release].column(reference.attribute).unwrap_or_default())
         };
         let side = |side: &super::ResolvedConditions| {
@@ -195,7 +194,7 @@ impl JoinTables {
         Ok(Self { sought, barred, views, original: used.into_iter().next().unwrap_or_default() })
     }
 
-    /// The columns of a release that decide which rows of the others of `joined` its rows match.
+    /// Columns of a release by which its rows match the other releases of `joined`.
     pub(super) fn matched(&self, release: usize, joined: &[usize]) -> Vec<usize> {
         let others = || joined.iter().copied().filter(|&other| other != release);
         let mut matched = vec![false; self.views[release].attributes.len()];
@@ -210,9 +209,10 @@ impl JoinTables {
         (0..matched.len()).filter(|&at| matched[at]).collect()
     }
 
-    /// The release on which alone a requirement depends in a join of releases with equal rows, if there is one: Y lies in it, and
-    /// X has every column by which it matches. Rows of it that are alike in X then join the same tuples, whose number cancels
-    /// out.
+    /// The only release that a requirement depends on in a join of releases with equal rows.
+    ///
+    /// Y lies in it, and X holds every column by which it matches. Then its rows with equal X join the same tuples, whose number
+    /// cancels out.
     pub(super) fn decisive(&self, sought: &IndexedRequirement, joined: &[usize]) -> Option<usize> {
         let mut of_y = sought.y.iter().map(|&(release, _)| release).chain(sought.keys.iter().copied());
         let release = of_y.next()?;
@@ -222,12 +222,12 @@ impl JoinTables {
     }
 }
 
-/// How many codes a column may have.
+/// Number of codes of a column.
 pub(super) fn distinct(codes: &Codes) -> usize {
     codes.iter().max().map_or(0, |code| code as usize + 1)
 }
 
-/// Whether what is referred to exists, and thresholds mean something.
+/// Checks that references exist and thresholds are valid.
 fn check(
     requirements: &[ResolvedRequirement],
     exclusions: &[ResolvedExclusion],
@@ -271,11 +271,10 @@ fn check(
 }
 
 impl ResolvedExclusion {
-    /// How many rows of the table behind the releases it would wrongly exclude: it must be none. `table` has the attributes it
-    /// names, ungeneralized; `None` where one of them is not there.
+    /// Number of rows of the original that the exclusion wrongly excludes, which must be 0. `None` if an attribute is missing.
     ///
     /// # Errors
-    /// [`Cancelled`](crate::control::Cancelled) when told to stop.
+    /// [`Cancelled`](crate::control::Cancelled) on cancellation.
     pub fn contradicted_by(
         &self,
         rows: usize,

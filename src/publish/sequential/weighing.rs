@@ -1,5 +1,6 @@
-//! What a step down would come to, without taking it: groups are read from the blocks that it divides, one value on X after the other,
-//! and nothing is kept of them but how bad they are.
+//! Measure of a requirement after a step, without taking it.
+//!
+//! Groups are read from the blocks that the step divides, one X value after the other, and only their levels are kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,29 +15,29 @@ use super::joined::{RequirementJoin, SpecializationStep};
 use super::share::MeasureValue;
 use crate::control::Control;
 
-/// What is known of a step.
+/// Weight of a step.
 #[derive(Clone, Copy)]
 pub(super) struct StepWeight {
-    /// The worst of the groups that it makes; of those that it takes away.
+    /// The worst level of the new groups, and of those that vanish.
     made: Option<MeasureValue>,
     gone: Option<MeasureValue>,
-    /// The links of the blocks that it divides, and of what it makes of them.
+    /// Number of links of the divided blocks, and of their parts.
     links: (u64, u64),
-    /// Whether it breaks the requirement for certain, so that not all was looked at.
+    /// Whether the step certainly breaks the requirement, so that the rest is skipped.
     is_broken: bool,
 }
 
-/// Rows of the new release with equal labels, and what they are linked to.
+/// Rows of the new release with equal labels, and their links.
 struct LinkedRows {
     rows: u64,
-    /// The number of their labels on Y.
+    /// Number of the labels on Y.
     y: u32,
     links: Arc<[u32]>,
 }
 
 impl RequirementJoin {
-    /// The measure after replacing a node by its children; `None` where no tuple is left. A `strict` caller does not ask how badly
-    /// the requirement is broken: then it is any level that is not allowed.
+    /// The measure after replacing a node by its children; `None` without tuples. With `strict`, any forbidden level may be
+    /// returned for a broken requirement.
     pub(super) fn weigh(
         &mut self,
         growth: usize,
@@ -50,7 +51,7 @@ impl RequirementJoin {
             None => {
                 let Some(descent) = self.descent(growth, children, growths) else { return Ok(self.level()) };
                 let weighed = self.look((growth, node), &descent, strict, control)?;
-                // otherwise its groups have blocks of other nodes too, which change without it
+                // otherwise its groups hold unchanged blocks of other nodes, too
                 if self.is_on_x(growth) {
                     self.weighed.insert((growth, node), weighed);
                 }
@@ -66,14 +67,14 @@ impl RequirementJoin {
         }
         let now = self.level();
         let worst = |a: Option<MeasureValue>, b: Option<MeasureValue>| self.measure.worst(a.into_iter().chain(b));
-        // nothing else is worse than the worst that there is
+        // no level is worse than the worst possible one
         if made.is_some() && worst(made, now) == made {
             return Ok(made);
         }
         if gone != now {
             return Ok(worst(made, now));
         }
-        // the worst group may be among those that go
+        // the worst group may vanish
         let mut levels: BTreeMap<MeasureValue, usize> = BTreeMap::new();
         for blocks in self.batches(growth, node) {
             control.check()?;
@@ -96,11 +97,11 @@ impl RequirementJoin {
     ) -> Result<StepWeight, SequentialJoinError> {
         let mut weighed = StepWeight { made: None, gone: None, links: (0, 0), is_broken: false };
         let divided = self.divided(growth, node);
-        // where the attribute is not on X, all that it divides stays in one group
+        // an attribute that is not on X divides blocks within one group
         let groups = if self.is_on_x(growth) { descent.children.len() } else { 1 };
         weighed.links.0 =
             divided.iter().filter_map(|&number| self.blocks.get(number)).map(|block| block.links.len() as u64).sum();
-        // whether there is too much to be told apart comes before whether it is broken
+        // too many tuples are reported before a broken requirement
         let most_links = self.links - weighed.links.0 + weighed.links.0.saturating_mul(descent.children.len() as u64);
         let may_end = strict && most_links <= self.most;
         for blocks in self.batches(growth, node) {
@@ -137,8 +138,8 @@ impl RequirementJoin {
         Some(LinkedRows { rows: self.blocks.rows[number as usize], y: block.y, links: Arc::clone(&block.links) })
     }
 
-    /// The blocks whose groups a step changes, those with equal labels on X together. What has fewest rows comes first: there it
-    /// shows soonest that a requirement is broken.
+    /// Blocks whose groups a step changes, grouped by their labels on X. Small groups come first: they reveal a broken
+    /// requirement soonest.
     fn batches(&self, growth: usize, node: u32) -> Vec<Vec<u32>> {
         let of = |number: u32| self.blocks.get(number).map_or(0, |block| block.x);
         let mut batches: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
@@ -146,7 +147,7 @@ impl RequirementJoin {
             batches.entry(of(number)).or_default().push(number);
         }
         if !self.is_on_x(growth) {
-            // rows beside those that are divided
+            // rows that the step does not divide
             let divided = self.of_node.get(&(growth, node));
             let others = self.blocks.numbers().filter(|number| divided.is_none_or(|divided| !divided.contains(number)));
             for number in others {
@@ -161,12 +162,12 @@ impl RequirementJoin {
         batches
     }
 
-    /// Gives the level of each group of blocks with equal labels on X.
+    /// Yields the level of each group of blocks with equal labels on X.
     fn levels(&self, blocks: &[LinkedRows], mut each: impl FnMut(MeasureValue)) {
         let (lexicon, fixed) = (self.lexicon(), &self.fixed);
         let mut end = |tally: &MeasureTally| tally.level(lexicon.measure).into_iter().for_each(&mut each);
         if let [LinkedRows { rows, y, links }] = blocks {
-            // links with equal values stand side by side
+            // links with equal values are adjacent
             let x = |link: u32| fixed.x[link as usize];
             let y_of = |link: u32| fixed.y[link as usize];
             for group in links.chunk_by(|&a, &b| x(a) == x(b)) {
@@ -199,7 +200,7 @@ impl RequirementJoin {
         }
     }
 
-    /// Counts a value on Y of some rows of the new release.
+    /// Counts a Y value of some rows of the new release.
     fn count(&self, tally: &mut MeasureTally, y: YKey, rows: u64, tuples: u128, lexicon: &YIndex<'_>) {
         let rows = if self.told_apart { u128::from(rows) } else { 1 };
         tally.count(y, rows * self.fixed.y_weights[y.earlier as usize], tuples, lexicon);

@@ -1,5 +1,7 @@
-//! Adding back (versatile publishing, Algorithm 1, lines 5 to 8): attribute by attribute to the tables where that tells most and
-//! breaks no rule.
+//! Addition of attributes to tables, one at a time, by the best score that breaks no rule.
+//!
+//! # Citations
+//! - [Jin et al. 2010, Algorithm 1, lines 5 to 8]
 
 use std::collections::HashSet;
 
@@ -8,22 +10,23 @@ use super::score::{EntropyScorer, ScoreTerms};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
-/// What is no gain.
+/// Smallest gain of an addition.
 const MIN_ENTROPY_GAIN: f64 = 1e-9;
-/// Scores so close are equal: the first addition is taken.
+/// Distance below which scores are equal; the first addition wins.
 pub(super) const SCORE_EPSILON: f64 = 1e-12;
 
-/// How far to go.
+/// Limits of the additions.
 #[derive(Clone, Copy, Debug)]
 pub struct AddBackLimits {
-    /// Whether additions that gain nothing are made as well.
+    /// Whether additions without a gain are made, too.
     pub fill: bool,
-    /// No addition is looked for once the scorer has done so much work.
+    /// Largest work of the scorer after which no addition is tried.
     pub work: u64,
 }
 
-/// Adds attributes to the drafts, which keep every rule: each time where the score becomes lowest, ties by table, then by
-/// attribute. Each addition breaks no rule and leaves the tables a tree. What is bucketized stays so.
+/// Adds attributes to drafts that keep every rule, each time with the lowest score; ties go to the first table and attribute.
+///
+/// No addition breaks a rule, and the tables stay a tree. Bucketized tables stay bucketized.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -37,7 +40,7 @@ pub fn add_back(
     let mut drafts = drafts;
     let Some(sum) = scorer.sum_of(&drafts) else { return Ok(drafts) };
     let mut current = scorer.scores(&[sum])?[0];
-    // what breaks a rule once breaks it beside more attributes
+    // an addition that breaks a rule breaks it with more attributes, too
     let mut rejected: HashSet<(usize, Attr)> = HashSet::new();
     while scorer.work() < bounds.work {
         let mut additions: Vec<(usize, Attr)> = Vec::new();

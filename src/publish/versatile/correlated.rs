@@ -1,6 +1,10 @@
-//! Sensitive attributes that tell each other (`PRIVACY`, correlated): where two tables protect one each and share an attribute, the
-//! buckets of the one narrow down those of the other. Such tables become one, in which both stand in parts of their own behind the
-//! same buckets: then a bucket tells of each what it tells of it alone, however well the one tells the other.
+//! Correlated sensitive attributes.
+//!
+//! Two tables may protect one of them each and share an attribute. Then the buckets of one narrow down those of the other. Such
+//! tables become one, with both attributes in parts of their own behind the same buckets. A bucket then reveals of each attribute
+//! what it reveals of it alone.
+//!
+//! See `docs/spec/guardian-normal-form.md#correlated-attributes`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +17,7 @@ use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::input::PlanRows;
 use crate::spec::CorrelatedPolicy;
 
-/// Which sensitive attributes tell each other.
+/// Correlations of sensitive attributes, computed when needed.
 pub(super) struct CorrelatedAttributes<'a> {
     rows: PlanRows<'a>,
     dependencies: &'a [Dependency],
@@ -22,12 +26,12 @@ pub(super) struct CorrelatedAttributes<'a> {
     known: BTreeMap<(Attr, Attr), Option<Correlation>>,
 }
 
-/// How one attribute tells another.
+/// How one attribute predicts another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Correlation {
     /// By a dependency.
     Dependent,
-    /// Mostly, as the data has it.
+    /// In most rows of the data.
     Mostly,
 }
 
@@ -39,7 +43,7 @@ const KNOWN_SIDE_REVEALS_DETAIL: &str = "its known side holds an attribute that 
                      them";
 
 impl<'a> CorrelatedAttributes<'a> {
-    /// Nothing is looked at yet.
+    /// Correlations of which none is computed yet.
     pub(super) fn new(
         rows: PlanRows<'a>,
         dependencies: &'a [Dependency],
@@ -49,8 +53,8 @@ impl<'a> CorrelatedAttributes<'a> {
         Self { rows, dependencies, stated, control, known: BTreeMap::new() }
     }
 
-    /// The tables with those in one whose sensitive attributes tell each other and that share an attribute. What such a table protects
-    /// stands in no other.
+    /// Joins tables that share an attribute and whose sensitive attributes are correlated. Attributes that a joined table
+    /// protects stand in no other table.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -76,7 +80,7 @@ impl<'a> CorrelatedAttributes<'a> {
         for table in tables {
             let table = table.minus(if table.is_tied() { tied.minus(table.sensitive) } else { tied });
             match table.known().is_empty() {
-                // beside nothing there is nothing to hide
+                // with no known attribute there is nothing to protect from
                 true => apart.extend(table.attributes.iter().map(|attr| TableDraft::plain(AttrSet::one(attr)))),
                 false => apart.push(table),
             }
@@ -95,7 +99,7 @@ impl<'a> CorrelatedAttributes<'a> {
         Ok(None)
     }
 
-    /// Draws the buckets of attributes that share them, as the release will, for those who compare tables.
+    /// Draws shared buckets as the release draws them, for the scores of decompositions.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -112,7 +116,7 @@ impl<'a> CorrelatedAttributes<'a> {
         }
     }
 
-    /// Marks the rules that are impossible in `tables` because of what tells what.
+    /// Rejects the rules that correlations make impossible in `tables`.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -130,7 +134,7 @@ impl<'a> CorrelatedAttributes<'a> {
         Ok(())
     }
 
-    /// The attributes that `tables` protect and that a dependency links across tables which share an attribute.
+    /// Protected attributes that a dependency links across tables with a common attribute.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -148,7 +152,7 @@ impl<'a> CorrelatedAttributes<'a> {
         Ok(all)
     }
 
-    /// A sensitive attribute of each of two tables, of which one tells the other.
+    /// Two correlated sensitive attributes, one of each table.
     fn linked(&mut self, one: &TableDraft, other: &TableDraft) -> Result<Option<(Attr, Attr)>, Cancelled> {
         for a in one.sensitive.iter() {
             for b in other.sensitive.iter().filter(|&b| b != a) {
@@ -168,7 +172,7 @@ impl<'a> CorrelatedAttributes<'a> {
         }
         let dependent = |from: Attr, to: Attr| {
             let mut told = AttrSet::one(from);
-            // what one attribute tells through others, it tells
+            // determination is transitive
             loop {
                 let more = self.dependencies.iter().filter(|d| d.determinant.is_subset(told));
                 let wider = more.fold(told, |all, d| all.with(d.dependent));

@@ -1,4 +1,4 @@
-//! Which decomposition is published: that of UAD, of GD, or the better of them.
+//! Choice of the decomposition: UAD, GD, or the best of several.
 
 use super::addback::{AddBackLimits, add_back};
 use super::correlated::CorrelatedAttributes;
@@ -10,19 +10,19 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publish::design::CandidateScores;
 use crate::spec::{Algorithm, VersatileSpec};
 
-/// What `auto` may do for each algorithm that it tries, in values looked at.
+/// Largest work of `auto` for each algorithm, in values read.
 const MAX_AUTO_WORK: u64 = 1_000_000_000;
-/// What is asked for by name may do as much as its job may take.
+/// Work of an algorithm that the specification names.
 const UNBOUNDED_WORK: u64 = u64::MAX;
 
-/// A decomposition that was tried.
+/// A decomposition with its score.
 struct ScoredDecomposition {
     name: &'static str,
     drafts: Vec<TableDraft>,
     score: f64,
 }
 
-/// The tables of an algorithm that looks at the data, and how they were chosen where several were tried.
+/// Tables of an algorithm that reads the data, with the scores of all candidates if there are several.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -69,11 +69,11 @@ fn auto(
     }
     let bounds = within(scorer);
     all.push(tried_gd(ground, scorer, links, spec.try_all, bounds, control)?);
-    // beside tables that are published already some may break rules, and some where protected attributes tell each other
+    // next to earlier tables some candidates may break rules, others may separate correlated attributes
     if all.iter().any(|tried| ground.holds(&tried.drafts)) {
         all.retain(|tried| ground.holds(&tried.drafts));
     }
-    // the tables of UAD alone share nothing
+    // tables of UAD alone share no attribute
     let mut possible = Vec::new();
     for tried in all {
         if links.apart(&tried.drafts)?.is_empty() {
@@ -86,14 +86,14 @@ fn auto(
     Ok((drafts, Some(CandidateScores { winner, considered })))
 }
 
-/// The one with the lowest score, the first of equal ones.
+/// The candidate of the lowest score; the first of equal ones.
 fn best(tried: Vec<ScoredDecomposition>) -> Option<ScoredDecomposition> {
     tried
         .into_iter()
         .reduce(|best, next| if next.score < best.score - super::addback::SCORE_EPSILON { next } else { best })
 }
 
-/// Each attribute in a table of its own, to be bucketized once there is more in it.
+/// Each attribute in a table of its own, bucketized once attributes are added.
 fn single_columns(ground: &DecompositionInput<'_>) -> Vec<TableDraft> {
     let protected = ground.protected();
     let alone =
@@ -109,7 +109,7 @@ fn from_uad(ground: &DecompositionInput<'_>, saturate: bool) -> Vec<TableDraft> 
     uad::decompose(ground.attributes, &ground.rules, saturate).into_iter().map(draft).collect()
 }
 
-/// GD, begun with the first rule, or once for each attribute that rules protect.
+/// GD, started with the first rule, or once with each protected attribute.
 fn tried_gd(
     ground: &DecompositionInput<'_>,
     scorer: &mut EntropyScorer<'_>,
@@ -131,11 +131,11 @@ fn tried_gd(
     for first in firsts {
         let mut drafts = gd::decompose(ground, first, control)?;
         if !ground.holds(&drafts) {
-            // in the way of what is published already; single columns connect nothing by themselves
+            // earlier tables conflict with these; single columns connect no attributes
             drafts = single_columns(ground);
         }
         if !ground.holds(&drafts) {
-            // what is published already breaks rules: the tables keep theirs among themselves, and the union is refused
+            // earlier tables break rules by themselves: the composition check refuses the release
             drafts = gd::decompose(&ground.alone(), first, control)?;
         }
         if !starts.contains(&drafts) {
@@ -154,7 +154,7 @@ fn tried_gd(
     Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
 }
 
-/// A decomposition with attributes added back.
+/// A decomposition after attributes are added back.
 fn added(
     name: &'static str,
     ground: &DecompositionInput<'_>,
@@ -171,15 +171,15 @@ fn added(
     scored(name, ground, drafts, scorer, links)
 }
 
-/// Buckets that guard nothing before an attribute is added stay away: to draw the line between them and the others again would
-/// look at what they hide. Where a table holds nothing beside its sensitive attribute, there is nothing to hide.
+/// Makes drafts plain whose buckets guard no rule before attributes are added. A later decision would depend on the values in
+/// these buckets. A draft with its sensitive attribute alone has nothing to protect and stays.
 fn with_idle_released(ground: &DecompositionInput<'_>, drafts: Vec<TableDraft>) -> Vec<TableDraft> {
     let released = ground.released(&drafts);
     let keep = |(draft, released): (TableDraft, TableDraft)| if draft.known().is_empty() { draft } else { released };
     drafts.into_iter().zip(released).map(keep).collect()
 }
 
-/// The decomposition as it is published.
+/// The decomposition as it is published, with its score.
 fn scored(
     name: &'static str,
     ground: &DecompositionInput<'_>,

@@ -1,13 +1,18 @@
-//! GD, guardian decomposition (versatile publishing, Algorithm 1), corrected: the lines 1 to 4 of the paper may go round in
-//! circles; here every step leaves fewer rules broken. Decided by the rules alone; what is told best is added in
-//! `addback`.
+//! GD, guardian decomposition, decided by the rules alone; `addback` adds attributes afterwards.
+//!
+//! Lines 1 to 4 of the published algorithm may loop. Here every step leaves fewer rules broken.
+//!
+//! # Citations
+//! - [Jin et al. 2010, Algorithm 1]
+//! - `docs/spec/errata.md#versatile-publishing`
 
 use super::ground::{DecompositionInput, TableDraft, stripped, without_redundant};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
-/// Tables in Guardian Normal Form, begun with one that holds all attributes and protects `first`. When tables that are
-/// published already stand in the way, rules may stay broken.
+/// Tables in Guardian Normal Form, starting with one table of all attributes that protects `first`.
+///
+/// Rules may stay broken if earlier tables conflict with them.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -34,8 +39,8 @@ pub fn decompose(
     Ok(drafts)
 }
 
-/// The drafts with what a broken rule protects in a table of its own, beside as much of what the rule says is known as breaks
-/// no rule; `None` when that leaves as many rules broken, for what is published already breaks them.
+/// Moves the sensitive attribute of a broken rule to a table of its own, with as many known attributes of the rule as possible.
+/// `None` if no fewer rules are broken then, because earlier tables break them.
 fn isolated(
     ground: &DecompositionInput<'_>,
     drafts: &[TableDraft],

@@ -1,4 +1,4 @@
-//! What decompositions are judged on: drafts of tables, the rules, and what is published already.
+//! Input of a decomposition: drafts of tables, the rules, and earlier tables.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::publication::Guarantee;
 use crate::publish::designed_table::{Bucketized, DesignedTable};
 
-/// A table under consideration.
+/// A candidate for a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TableDraft {
-    /// All its attributes.
+    /// All attributes of the table.
     pub attributes: AttrSet,
-    /// The attributes that buckets part from the others, each in a part of its own; none where tuples are whole.
+    /// Sensitive attributes, each in a part of its own; empty for a plain table.
     pub sensitive: AttrSet,
 }
 
 impl TableDraft {
-    /// A table of whole tuples.
+    /// A plain table of these attributes.
     #[must_use]
     pub const fn plain(attributes: AttrSet) -> Self {
         Self { attributes, sensitive: AttrSet::EMPTY }
     }
 
-    /// A table in which buckets part one attribute from the others.
+    /// A table in which buckets separate one attribute from the others.
     #[must_use]
     pub const fn on(attributes: AttrSet, sensitive: Attr) -> Self {
         Self { attributes, sensitive: AttrSet::one(sensitive) }
     }
 
-    /// The attributes that stand with the rows.
+    /// Attributes that no bucket separates.
     #[must_use]
     pub const fn known(&self) -> AttrSet {
         self.attributes.minus(self.sensitive)
@@ -41,25 +41,25 @@ impl TableDraft {
         self.sensitive.len() > 1
     }
 
-    /// The table with another attribute beside those known.
+    /// The table with another known attribute.
     #[must_use]
     pub const fn with(self, attr: Attr) -> Self {
         Self { attributes: self.attributes.with(attr), ..self }
     }
 
-    /// The table without some attributes.
+    /// The table without these attributes.
     #[must_use]
     pub const fn minus(self, attrs: AttrSet) -> Self {
         Self { attributes: self.attributes.minus(attrs), sensitive: self.sensitive.minus(attrs) }
     }
 }
 
-/// The rules, and the tables that are published already.
+/// The rules of a job, and the tables of earlier releases.
 #[derive(Clone, Debug)]
 pub struct DecompositionInput<'a> {
-    /// The attributes to publish.
+    /// The published attributes.
     pub attributes: AttrSet,
-    /// The rules of the job, none implied by another, in the order in which they are to be looked at.
+    /// Rules of the job in the order of their treatment; none implies another.
     pub rules: Vec<PrivacyRule>,
     protection: &'a [PrivacyRule],
     earlier: &'a [TableSchema],
@@ -67,7 +67,7 @@ pub struct DecompositionInput<'a> {
 }
 
 impl<'a> DecompositionInput<'a> {
-    /// The ground of a job beside what the ledger holds.
+    /// Input of a job, next to the tables and active rules of the ledger.
     #[must_use]
     pub fn new(
         attributes: AttrSet,
@@ -83,24 +83,23 @@ impl<'a> DecompositionInput<'a> {
         Self { attributes, rules, protection, earlier, guarantees }
     }
 
-    /// The same without what is published already.
+    /// The same input without earlier tables and active rules.
     #[must_use]
     pub fn alone(&self) -> Self {
         Self::new(self.attributes, self.rules.clone(), &[], &[])
     }
 
-    /// All rules: those of the job first.
+    /// All rules, those of the job first.
     pub(super) fn all_rules(&self) -> impl Iterator<Item = &PrivacyRule> {
         self.rules.iter().chain(self.protection)
     }
 
-    /// What buckets on `sensitive` keep: the strongest guarantees of all rules that protect it, whatever is known to whom. So
-    /// they are the same in every decomposition.
+    /// Guarantees of buckets on `sensitive`: the strongest of all rules that protect it. They are equal in every decomposition.
     pub fn guarantees(&self, sensitive: Attr) -> &[Guarantee] {
         self.guarantees.get(&sensitive).map_or(&[], Vec::as_slice)
     }
 
-    /// The table that a draft is of.
+    /// The designed table of a draft.
     pub(super) fn designed(&self, draft: &TableDraft) -> DesignedTable {
         let asked: Vec<(Attr, &[Guarantee])> =
             draft.sensitive.iter().map(|attr| (attr, self.guarantees(attr))).collect();
@@ -117,12 +116,12 @@ impl<'a> DecompositionInput<'a> {
         self.designed(draft).schema()
     }
 
-    /// The drafts, and behind them what is published already, as the check of Guardian Normal Form sees them.
+    /// Schemas of the drafts, followed by those of earlier tables.
     fn schemas(&self, drafts: &[TableDraft]) -> Vec<TableSchema> {
         drafts.iter().map(|draft| self.schema(draft)).chain(self.earlier.iter().cloned()).collect()
     }
 
-    /// The rules, by index into [`DecompositionInput::all_rules`], that the drafts break together with what is published already.
+    /// Indexes of the rules, among [`DecompositionInput::all_rules`], that the drafts break together with earlier tables.
     #[must_use]
     pub fn violated(&self, drafts: &[TableDraft]) -> Vec<usize> {
         let schemas = self.schemas(drafts);
@@ -130,15 +129,14 @@ impl<'a> DecompositionInput<'a> {
         self.all_rules().enumerate().filter(|(_, rule)| violated(rule)).map(|(index, _)| index).collect()
     }
 
-    /// Whether every rule holds.
+    /// Whether every rule holds together with earlier tables.
     #[must_use]
     pub fn holds(&self, drafts: &[TableDraft]) -> bool {
         let schemas = self.schemas(drafts);
         !self.all_rules().any(|rule| matches!(privacy::judge(&schemas, rule), RuleStatus::Violated(_)))
     }
 
-    /// Publishes raw what guards no rule: its buckets would protect nothing. Where a rule is broken nothing is certain, and
-    /// every protection stays.
+    /// Makes drafts plain that guard no rule: their buckets would protect nothing. With a broken rule every draft stays.
     #[must_use]
     pub fn released(&self, drafts: &[TableDraft]) -> Vec<TableDraft> {
         let schemas = self.schemas(drafts);
@@ -158,12 +156,12 @@ impl<'a> DecompositionInput<'a> {
     }
 }
 
-/// The drafts without the column of `attr`.
+/// The drafts without the attribute `attr`.
 pub(super) fn stripped(drafts: &[TableDraft], attr: Attr) -> Vec<TableDraft> {
     drafts.iter().map(|draft| draft.minus(AttrSet::one(attr))).filter(|draft| !draft.attributes.is_empty()).collect()
 }
 
-/// The drafts without those that say nothing beside another; of equal ones the first is kept.
+/// The drafts without those that another one contains; the first of equal ones stays.
 pub(super) fn without_redundant(drafts: &[TableDraft]) -> Vec<TableDraft> {
     let says_it = |this: usize, other: usize| {
         let (t, o) = (&drafts[this], &drafts[other]);

@@ -1,8 +1,8 @@
-//! What insiders can rule out where dependencies tell: who rules out values of an attribute rules out the values of whatever
-//! determines it that go with nothing else.
+//! Insiders and dependencies.
 //!
-//! Such values must be stated as excludable too: the buckets of the determining attribute then reckon with them, and the manifest
-//! says so. Guardian does not add them by itself, since a manifest that named them would tell of rows what no part tells.
+//! An insider who rules out values of an attribute also rules out the values of its determinant that occur with these alone. Such
+//! values must be declared as excludable, too. Then the buckets of the determinant take them into account, and the manifest names
+//! them. They are never added silently: a manifest that named them would reveal what no part reveals.
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
@@ -17,7 +17,7 @@ const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are
                        what is ruled out of each of them is not reckoned with; state the dependency under assume_unknown, or \
                        nothing as excludable";
 
-/// Refuses rules under which an insider could rule out more than is stated.
+/// Rejects rules under which an insider can rule out more values than are declared.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -30,7 +30,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
         }
         for &dependency in input.dependencies {
             let Dependency { determinant, dependent } = dependency;
-            // what is not published is protected by that
+            // an attribute that is not published needs no protection
             if dependent != sensitive || !determinant.is_subset(published) {
                 continue;
             }
@@ -46,7 +46,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
     Ok(())
 }
 
-/// Whether each value of the determinant that occurs with excludable values of the dependent alone is excludable itself.
+/// Whether every value of the determinant that occurs only with excludable values of the dependent is excludable itself.
 fn states_what_follows(table: &Table, dependency: Dependency, control: &Control) -> Result<bool, Cancelled> {
     let Some(determinant) = dependency.determinant.iter().next() else { return Ok(true) };
     let (from, to) = (table.column(determinant), table.column(dependency.dependent));

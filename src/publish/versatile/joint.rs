@@ -1,7 +1,7 @@
-//! Combinations that only their joint value can protect: each of their attributes has too frequent a value by itself.
+//! Combinations that only their joint value can protect, as each attribute has too frequent a value.
 //!
-//! Such a combination is one attribute while tables are decided: decomposition sees one of its attributes in place of all
-//! (whoever is said to know some of it is taken to know all), and the tables that come out hold all where it saw that one.
+//! Such a combination is one attribute while tables are decided. An adversary who knows part of it is assumed to know all of it.
+//! The resulting tables hold all attributes in place of the one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,7 +21,7 @@ const OVERLAPPING_COMBINATION_DETAIL: &str = "some of the combination is protect
 const NO_RARE_ATTRIBUTE_DETAIL: &str = "no attribute of the combination is rare enough by itself; its joint value is protected by uad without \
                      addback alone";
 
-/// Decides for which combinations the joint value is protected, and which rules then cannot stand beside each other.
+/// Decides which combinations are protected by their joint value, and rejects rules that conflict with these.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -37,7 +37,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
         .filter(|(_, rule)| rule.ineligibility().is_some() && rule.implied_by.is_none())
         .filter_map(|(index, rule)| Some((combination(rule)?, index)))
         .collect();
-    // what protects the smaller combination protects the larger
+    // protection of a smaller combination protects the larger one
     lacking.sort_by_key(|&(attrs, index)| (attrs.len(), index));
     let mut chosen: Vec<AttrSet> = Vec::new();
     for (attrs, index) in lacking {
@@ -75,26 +75,26 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
     Ok(())
 }
 
-/// Refuses what only a joint value protects, for algorithms that show attributes in several tables or in none together.
+/// Rejects combinations that need their joint value, for algorithms that separate or repeat attributes.
 pub(super) fn refuse_combinations(rules: &mut [DesignedRule]) {
     for rule in rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
         rule.reject(RuleRejection::Unsupported(NO_RARE_ATTRIBUTE_DETAIL));
     }
 }
 
-/// The attribute that stands for a combination.
+/// The attribute that represents a combination.
 fn first(joint: AttrSet) -> Attr {
     joint.iter().next().unwrap_or(Attr(0))
 }
 
-/// Counts of joint values, each looked at once.
+/// Counts of joint values, each computed once.
 struct JointCountCache<'a> {
     input: &'a PlanInput<'a>,
     control: &'a Control,
     known: HashMap<AttrSet, JointCounts>,
 }
 
-/// What is known of the joint values of a combination. Without rows, what single attributes cannot refute.
+/// Counts of the joint values of a combination. Without rows, bounds that follow from single attributes.
 struct JointCounts {
     rows: u64,
     largest: u64,
@@ -121,7 +121,7 @@ impl AttributeCounts for JointCounts {
 }
 
 impl JointCountCache<'_> {
-    /// Of `chosen` the one within a combination whose joint value keeps the rule's guarantee, with its largest diversity.
+    /// A chosen combination within another whose joint value keeps the guarantee of the rule, with its largest diversity.
     fn within(
         &mut self,
         chosen: &[AttrSet],
@@ -136,7 +136,7 @@ impl JointCountCache<'_> {
         Ok(None)
     }
 
-    /// Whether a joint value keeps the rule's guarantee over the whole table, and its largest diversity.
+    /// Largest diversity of a joint value, or why it does not keep the guarantee over the whole table.
     fn judge(&mut self, joint: AttrSet, rule: &PrivacyRule) -> Result<Result<u64, IneligibilityReason>, Cancelled> {
         let counts = match self.known.entry(joint) {
             Entry::Occupied(known) => known.into_mut(),
@@ -156,7 +156,7 @@ impl JointCounts {
         }
         let product = |all: u64, attr| all.saturating_mul(input.counts.distinct(attr).max(1));
         let distinct = joint.iter().fold(1_u64, product).min(rows);
-        // so many rows have the most frequent value of all at once, at least; and so many some joint value
+        // lower bounds: rows with the most frequent value of every attribute, and the average number of rows of a joint value
         let others = |attr| rows - input.counts.largest(attr).min(rows);
         let together = rows.saturating_sub(joint.iter().map(others).sum());
         let largest = together.max(rows.div_ceil(distinct.max(1)));
@@ -164,12 +164,12 @@ impl JointCounts {
     }
 }
 
-/// Combinations as single attributes.
+/// Combinations represented by single attributes.
 #[derive(Default)]
 pub(super) struct CombinationContraction(Vec<AttrSet>);
 
 impl CombinationContraction {
-    /// Of the combinations that rules protect by their joint value, which are apart from each other where nothing is refused.
+    /// The combinations that rules protect by their joint value. They are disjoint if no rule is rejected.
     pub(super) fn from_rules(rules: &[DesignedRule]) -> Self {
         let mut joints: Vec<AttrSet> = Vec::new();
         for rule in rules {
@@ -182,7 +182,7 @@ impl CombinationContraction {
         Self(joints)
     }
 
-    /// The attributes with one in place of each combination that they meet.
+    /// The attributes, with one in place of each combination that they meet.
     pub(super) fn contract(&self, attributes: AttrSet) -> AttrSet {
         let met = self.0.iter().filter(|joint| joint.meets(attributes));
         met.fold(attributes, |set, joint| set.minus(*joint).with(first(*joint)))
@@ -193,12 +193,12 @@ impl CombinationContraction {
         met.fold(attributes, |set, joint| set.union(*joint))
     }
 
-    /// A rule among contracted attributes.
+    /// The rule among contracted attributes.
     pub(super) fn rule(&self, rule: &PrivacyRule) -> PrivacyRule {
         PrivacyRule { known: self.contract(rule.known), ..*rule }
     }
 
-    /// Whether the attribute is in a combination.
+    /// Whether the attribute belongs to a combination.
     pub(super) fn holds(&self, attr: Attr) -> bool {
         self.0.iter().any(|joint| joint.contains(attr))
     }

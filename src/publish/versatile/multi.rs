@@ -1,5 +1,8 @@
-//! Multi-SA publishing (versatile publishing, Algorithm 3): one table, all attributes that rules protect in one part of it, each
-//! of them protected from whoever knows all other attributes.
+//! Multi-SA publishing: one table, all protected attributes in one part, each protected from an adversary who knows all others.
+//!
+//! # Citations
+//! - [Jin et al. 2010, Algorithm 3]
+//! - `docs/spec/guardian-normal-form.md#multiple-sensitive-attributes`
 
 use std::collections::BTreeMap;
 
@@ -16,7 +19,7 @@ use crate::publish::input::PlanInput;
 const ONLY_L_DIVERSITY_DETAIL: &str = "multi_sa keeps l_diversity alone";
 const NO_PUBLIC_ATTRIBUTE_DETAIL: &str = "multi_sa needs a published attribute that no rule protects";
 
-/// Designs the table. What its rows allow is looked at where they are known: some are left out, and perhaps all.
+/// Designs the table. If rows are known, the design is empty if all of them would be suppressed.
 pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let attributes = AttrSet::first(input.counts.attributes());
     let mut sensitive: BTreeMap<Attr, u64> = BTreeMap::new();
@@ -31,7 +34,7 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
         }
     }
     let protected: AttrSet = sensitive.keys().copied().collect();
-    // each is protected from whoever knows all others: a dependency among them tells it, whatever a rule asks for
+    // the adversary knows all other attributes: a dependency among them reveals the sensitive one
     for rule in design.rules.iter_mut().filter(|rule| protected.contains(rule.rule.sensitive)) {
         let known = attributes.without(rule.rule.sensitive);
         let demand = RuleDemand { known, ..RuleDemand::from(rule.rule) };

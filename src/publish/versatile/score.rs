@@ -1,9 +1,11 @@
-//! What decompositions are compared by: how much the reader's estimate leaves open.
+//! Scores of decompositions: the entropy of a reader's estimate.
 //!
-//! The score is the entropy of the estimate `p~`, from the groups and the buckets that would be published. A protected attribute
-//! is counted where buckets part it from the others, and alone everywhere else: so no score of any decomposition depends
-//! on which row of a bucket has which sensitive value, also when another one is chosen in the end. Where no protected
-//! attribute stands in a table that is not bucketized on it, the score is the entropy of the estimate itself.
+//! The estimate `p~` follows from the groups and buckets that would be published. A protected attribute counts together with
+//! others only if buckets separate them, and alone elsewhere. So no score depends on the assignment of sensitive values to rows
+//! within a bucket, whichever decomposition is chosen. If no plain table holds a protected attribute, the score is the entropy of
+//! the estimate itself.
+//!
+//! See `docs/spec/guardian-normal-form.md#adding-attributes`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -19,21 +21,20 @@ use crate::publish::designed_table::Bucketized;
 use crate::publish::input::PlanRows;
 use crate::spec::DecompositionScore;
 
-/// So many figures are computed at once, where there are processors for them.
+/// Largest number of terms that are computed in parallel.
 const MAX_THREADS: usize = 4;
 
-/// Sensitive attributes that share buckets are not compared beyond so many values of a bucket together, over all buckets.
+/// Largest number of value combinations, over all buckets, at which shared buckets are scored.
 const MAX_SHARED_VALUES: u64 = 1 << 24;
 
-/// A number that several decompositions share: of a table of these known attributes, with the sensitive ones if it is
-/// bucketized.
+/// Key of a term that several decompositions share: known attributes, and the sensitive ones of a bucketized table.
 type ScoreTermKey = (AttrSet, AttrSet);
 
-/// Compares decompositions of one table.
+/// Scorer of the decompositions of one table.
 pub struct EntropyScorer<'a> {
     table: &'a Table,
     score: DecompositionScore,
-    /// The attributes that count only where buckets part them from others.
+    /// Attributes that count only where buckets separate them.
     hidden: AttrSet,
     buckets: BTreeMap<AttrSet, BucketedSensitive>,
     figures: HashMap<ScoreTermKey, f64>,
@@ -44,18 +45,18 @@ pub struct EntropyScorer<'a> {
 /// Sensitive attributes in buckets.
 struct BucketedSensitive {
     buckets: BucketedColumn,
-    /// Of several attributes the code of each row's values together.
+    /// Code of the values of each row; of several attributes, of their combination.
     together: Option<Codes>,
 }
 
-/// A decomposition that can be scored: what the score is a sum of.
+/// The terms of a score.
 pub struct ScoreTerms {
     added: Vec<ScoreTermKey>,
     subtracted: Vec<ScoreTermKey>,
 }
 
 impl<'a> EntropyScorer<'a> {
-    /// Draws the buckets of every protected attribute as the release will, once.
+    /// Draws the buckets of every protected attribute once, as the release draws them.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -74,7 +75,7 @@ impl<'a> EntropyScorer<'a> {
         Self::with(drawn, rows.table, score, control)
     }
 
-    /// A scorer for buckets that are drawn already, of all protected attributes.
+    /// A scorer for drawn buckets of all protected attributes.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -100,8 +101,7 @@ impl<'a> EntropyScorer<'a> {
         })
     }
 
-    /// Takes buckets into account that several attributes share. Tables with them are comparable only when there are not too many
-    /// values in a bucket.
+    /// Adds buckets that several attributes share. Their tables have a score only if buckets have few enough combinations.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -112,19 +112,19 @@ impl<'a> EntropyScorer<'a> {
         Ok(())
     }
 
-    /// Whether the buckets of the attributes are known.
+    /// Whether the buckets of the attributes are drawn.
     #[must_use]
     pub(super) fn knows(&self, sensitive: AttrSet) -> bool {
         self.buckets.contains_key(&sensitive)
     }
 
-    /// The work done so far, in values looked at.
+    /// Work so far, in values read.
     #[must_use]
     pub const fn work(&self) -> u64 {
         self.work
     }
 
-    /// What the score of the drafts is a sum of; `None` when their tables form no tree, or have buckets that are not known.
+    /// Terms of the score of the drafts; `None` if their tables form no tree, or need buckets that are not drawn.
     #[must_use]
     pub fn sum_of(&self, drafts: &[TableDraft]) -> Option<ScoreTerms> {
         let parts_rows = |draft: &TableDraft| !draft.sensitive.is_empty() && !draft.known().is_empty();
@@ -160,7 +160,7 @@ impl<'a> EntropyScorer<'a> {
         })
     }
 
-    /// The score of each sum: the lower, the more is told.
+    /// Score of each sum; a lower score keeps more information.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -176,7 +176,7 @@ impl<'a> EntropyScorer<'a> {
         Ok(sums.iter().map(total).collect())
     }
 
-    /// Computes figures, several at once. Those that differ in few attributes share the groups of what they have in common.
+    /// Computes terms, several in parallel. Terms with common attributes share the groups of these.
     fn compute(&mut self, missing: &[ScoreTermKey]) -> Result<(), Cancelled> {
         for (base, figures) in batches(missing) {
             let groups = RowGroups::new(self.table, base, self.control)?;
@@ -185,14 +185,14 @@ impl<'a> EntropyScorer<'a> {
         Ok(())
     }
 
-    /// Computes figures of attributes that all contain `base`, by which the rows are grouped already.
+    /// Computes terms whose attributes all contain `base`, by which the rows are grouped already.
     fn compute_batch(&mut self, figures: &[ScoreTermKey], base: AttrSet, groups: &RowGroups) -> Result<(), Cancelled> {
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(figures.len())));
         let work = || {
             while let Some(figure) = figures.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let value = self.figure(*figure, base, groups);
                 let stop = value.is_err();
-                // a panic elsewhere is told by the one who joins
+                // a panic of a thread is propagated by the caller that joins it
                 found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*figure, value));
                 if stop {
                     break;
@@ -214,7 +214,7 @@ impl<'a> EntropyScorer<'a> {
         Ok(())
     }
 
-    /// How many shares an estimate looks at, at most: those of its bucket for every row.
+    /// Upper bound of the number of shares of an estimate: those of its bucket for every row.
     fn visited(&self, shares: &BucketedColumn) -> u64 {
         let rows = self.table.rows() as u64;
         rows.saturating_mul(shares.len() as u64) / (shares.count() as u64).max(1)
@@ -235,8 +235,8 @@ impl<'a> EntropyScorer<'a> {
 }
 
 impl BucketedSensitive {
-    /// Several attributes that share buckets, in which every value of the one may stand with every value of the others; `None` when
-    /// that is too many.
+    /// Shared buckets, in which every value of one attribute may occur with every value of the others. `None` if there are too
+    /// many combinations.
     fn of_several(
         table: &Table,
         tied: AttrSet,
@@ -273,7 +273,7 @@ impl BucketedSensitive {
                 wider.sort_unstable_by_key(|(pair, _)| *pair);
                 *shares = wider;
             }
-            // a row's values stand together in its bucket
+            // the values of a row occur together in its bucket
             for (value, code) in together.iter_mut().zip(codes.iter()) {
                 *value = pairs.get(&(*value, code)).copied().unwrap_or_default();
             }
@@ -284,10 +284,10 @@ impl BucketedSensitive {
     }
 }
 
-/// The figures in batches, each with attributes that all of its figures contain: what several have in common but for one
-/// attribute, as the candidates of one table have, and nothing for the others.
+/// Batches of terms, each with the attributes that all of its terms contain. The candidates for one table share all but one
+/// attribute.
 fn batches(missing: &[ScoreTermKey]) -> Vec<(AttrSet, Vec<ScoreTermKey>)> {
-    /// Fewer figures are as well computed from the beginning.
+    /// Smallest batch that gains from shared groups.
     const WORTH: usize = 3;
     let mut containing: BTreeMap<AttrSet, Vec<ScoreTermKey>> = BTreeMap::new();
     for figure in missing {
@@ -311,7 +311,7 @@ fn batches(missing: &[ScoreTermKey]) -> Vec<(AttrSet, Vec<ScoreTermKey>)> {
     batches
 }
 
-/// How many figures are computed at once.
+/// Number of terms that are computed in parallel.
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }

@@ -1,5 +1,11 @@
-//! UAD, utility-aware decomposition (versatile publishing, Algorithm 2): colour the graph of the rules, make a table of the
-//! largest colour class and the attribute it may guard, remove both, repeat. The tables partition the attributes.
+//! UAD, utility-aware decomposition: the tables partition the attributes.
+//!
+//! The graph of the rules is coloured. The largest colour class and the attribute it may guard become a table and are removed,
+//! and so on.
+//!
+//! # Citations
+//! - [Jin et al. 2010, Algorithm 2]
+//! - [Brelaz 1979]: the colouring.
 
 use std::cmp::Reverse;
 
@@ -10,18 +16,18 @@ use crate::privacy::PrivacyRule;
 /// A table that UAD selects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SelectedTable {
-    /// All its attributes.
+    /// All attributes of the table.
     pub attributes: AttrSet,
     /// The attribute that the table protects, if it guards any.
     pub sensitive: Option<Attr>,
-    /// The attributes of the table from which a rule leads to the sensitive one (V'max of line 6).
+    /// Attributes of the table from which a rule leads to the sensitive one: `V'max` of line 6.
     pub known: AttrSet,
 }
 
-/// Partitions `attributes` into tables in Guardian Normal Form for `rules`, which are irreducible.
+/// Partitions `attributes` into tables in Guardian Normal Form for irreducible `rules`.
 ///
-/// With `saturate` each colour class is first extended to a maximal independent set, in the order of (degree in the
-/// remaining graph, index): fewer tables.
+/// With `saturate`, each colour class is first extended to a maximal independent set, in the order of degree in the remaining
+/// graph, then index. That gives fewer tables.
 #[must_use]
 pub fn decompose(attributes: AttrSet, rules: &[PrivacyRule], saturate: bool) -> Vec<SelectedTable> {
     let span = attributes.iter().map(|attr| attr.index() + 1).max().unwrap_or(0);
@@ -61,7 +67,7 @@ pub fn decompose(attributes: AttrSet, rules: &[PrivacyRule], saturate: bool) -> 
     selected
 }
 
-/// The largest class; of equally large ones the lexicographically smallest.
+/// The largest class; the lexicographically smallest of equal ones.
 fn largest(classes: &[AttrSet]) -> AttrSet {
     let rank = |class: &AttrSet| {
         let members: Vec<u8> = class.iter().map(|attr| attr.0).collect();
