@@ -1,8 +1,10 @@
-//! COUNT queries over a generalized table: a row is anywhere in its box, and each place there is as likely as any other.
+//! COUNT queries over a generalized table: a row is uniformly distributed over its box.
 //!
-//! An interval of whole numbers, dates or moments holds all of them between its ends; one of decimals is a stretch; one of texts
-//! holds the values that some cell of the attribute names. What an interval shares with the missing value begins at the smallest
-//! end that is published. A node of a taxonomy holds the leaves below it.
+//! An interval of integers, dates or times holds all of them between its ends. One of decimals is continuous. One of texts holds
+//! the values that some cell of the attribute names. An interval with the missing value begins at the smallest published end. A
+//! taxonomy node holds the leaves below it.
+//!
+//! See `docs/spec/generalize.md#count-estimator`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,34 +20,34 @@ use crate::microdata::{
 };
 use crate::publication::{DeclaredTaxonomy, Part, PublishedBytes, PublishedTable, TableName};
 
-/// The rows of a generalized table.
+/// Rows of a generalized table.
 pub struct Boxes {
     parts: Vec<PartBoxes>,
 }
 
-/// The rows of a part of it.
+/// Rows of a part.
 struct PartBoxes {
     rows: usize,
-    /// The bucket of each row, counted from 0; none where rows are whole tuples.
+    /// Bucket of each row, from 0; `None` for a part without buckets.
     labels: Vec<u32>,
     columns: Vec<(Attr, BoxColumn)>,
 }
 
 struct BoxColumn {
-    /// The cell of each row.
+    /// Cell of each row.
     codes: Vec<u32>,
     cells: Vec<BoxCell>,
-    /// The values that cells name, in their order, behind the missing one.
+    /// Values that cells name, in their order, after the missing value.
     named: Domain,
 }
 
-/// What a cell stands for, in codes of the named values.
+/// Meaning of a cell, in codes of the named values.
 enum BoxCell {
     /// One value.
     Exact(u32),
-    /// All values between, with the missing one where there is no first end.
+    /// All values between two ends; with the missing value if there is no first end.
     Between(Option<u32>, u32),
-    /// These values.
+    /// A set of values.
     Among(Vec<u32>),
 }
 
@@ -67,13 +69,14 @@ impl Boxes {
         Ok(Self { parts: table.parts.iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// The attributes of which cells tell something. Of a suppressed one not even the values are known.
+    /// Attributes whose cells are informative. A suppressed one reveals not even its values.
     #[must_use]
     pub fn told(&self) -> AttrSet {
         self.parts.iter().flat_map(|part| part.columns.iter().map(|(attr, _)| *attr)).collect()
     }
 
-    /// How many rows a conjunction of selections has, as a reader must expect. In a bucket every row of a part stands beside every row of
+    /// Expected number of rows that match a conjunction of selections. In a bucket, each row of a part may belong to each row of
+    /// the others.
     /// the others.
     ///
     /// # Errors
@@ -96,7 +99,7 @@ impl Boxes {
     }
 }
 
-/// Values of attributes are compared with their cells, and with classes, up to so many times.
+/// Largest number of comparisons of values with cells and classes.
 const MAX_COMPARISONS_PER_QUERY: u64 = 1 << 26;
 const MAX_MEMOIZED_COMPARISONS: u64 = 1 << 31;
 
@@ -122,7 +125,7 @@ impl Boxes {
         {
             return Ok(None);
         }
-        // the chance of one place of each box, and per value of each attribute which boxes have it
+        // probability of one leaf of each box, and the boxes that hold each value
         let mut chances: Vec<f64> = places.iter().map(|(_, rows)| *rows as f64 / part.rows as f64).collect();
         let mut having: Vec<Vec<Vec<u64>>> = Vec::with_capacity(part.columns.len());
         for (attribute, column) in &part.columns {
@@ -171,7 +174,7 @@ impl Boxes {
     }
 }
 
-/// Of each bucket's rows, those that have the share of every part.
+/// Number of rows of each bucket that match in every part.
 fn tied(parts: &[&PartBoxes], query: &[ValueSelection], control: &Control) -> Result<Estimate, Cancelled> {
     let mut sizes: Vec<f64> = Vec::new();
     let mut products: Vec<f64> = Vec::new();
@@ -194,7 +197,7 @@ fn tied(parts: &[&PartBoxes], query: &[ValueSelection], control: &Control) -> Re
     Ok(expected(sizes.into_iter().zip(products)))
 }
 
-/// The rows that are expected of so many, each with a chance of its own.
+/// Expected number of rows, each with a probability of its own.
 fn expected(of: impl Iterator<Item = (f64, f64)>) -> Estimate {
     let (count, variance) = of.fold((0.0, 0.0), |(count, variance), (rows, chance)| {
         (count + rows * chance, variance + rows * chance * (1.0 - chance))
@@ -218,7 +221,7 @@ impl PartBoxes {
         let wanted: Vec<usize> =
             (0..part.columns.len()).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
-        // the cell of each row; 0 is an empty one
+        // cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
         let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
         let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
@@ -271,7 +274,7 @@ impl PartBoxes {
         Ok(Self { rows, labels, columns })
     }
 
-    /// The first row of each kind of row, and how many are of it. Equal rows stand together.
+    /// First row and count of each kind of row. Equal rows are adjacent.
     fn classes(&self) -> Vec<(usize, u64)> {
         let mut classes: Vec<(usize, u64)> = Vec::new();
         let alike = |a: usize, b: usize| self.columns.iter().all(|(_, column)| column.codes[a] == column.codes[b]);
@@ -284,7 +287,7 @@ impl PartBoxes {
         classes
     }
 
-    /// The share of the box of each row that a conjunction of selections has.
+    /// Share of each row's box that matches a conjunction of selections.
     fn shares(&self, query: &[ValueSelection], control: &Control) -> Result<Vec<f64>, Cancelled> {
         control.check()?;
         let mut by_attribute: BTreeMap<Attr, Vec<&ValueSelection>> = BTreeMap::new();
@@ -302,7 +305,7 @@ impl PartBoxes {
     }
 }
 
-/// The values that a cell names: one, the two ends of an interval, or all.
+/// Values that a cell names: one, the ends of an interval, or all of a set.
 fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
     match shape {
         CellShape::Exact => Some(vec![Some(text.to_vec())]),
@@ -315,20 +318,20 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
     }
 }
 
-/// What is asked of an attribute.
+/// A selection on an attribute.
 struct BoxPredicate {
-    /// Per named value, whether it counts.
+    /// Whether each named value is selected.
     named: Vec<bool>,
-    /// The numbers that count, where all numbers between two are known.
+    /// Selected integers, if all integers between two ends are known.
     whole: Option<Integrality>,
-    /// Where decimals between two are asked for, these.
+    /// Selected range of decimals.
     stretch: Option<(f64, f64)>,
 }
 
 enum Integrality {
-    /// All from one to the other.
+    /// A range of integers, both ends included.
     Stretch(i128, i128),
-    /// These, rising.
+    /// Listed integers, rising.
     Listed(Vec<i128>),
 }
 
@@ -363,7 +366,7 @@ impl BoxPredicate {
 }
 
 impl Integrality {
-    /// How many lie between two numbers, both included.
+    /// Number of selected integers between two numbers, both included.
     fn between(&self, low: i128, high: i128) -> f64 {
         match self {
             Self::Stretch(from, to) => ((*to).min(high) - (*from).max(low) + 1).max(0) as f64,
@@ -376,7 +379,7 @@ impl Integrality {
 }
 
 impl BoxColumn {
-    /// A column of cells that name these values; `None` when they are not of their type or not in their order.
+    /// A column of cells that name these values; `None` if their type or order is wrong.
     fn new(kind: AttributeType, shape: CellShape, codes: Vec<u32>, written: &[Vec<Option<Vec<u8>>>]) -> Option<Self> {
         let mut values: Vec<&Vec<u8>> = written.iter().flatten().flatten().collect();
         if !values.iter().all(|value| kind.admits(value)) {
@@ -405,7 +408,7 @@ impl BoxColumn {
         Some(Self { codes, cells, named })
     }
 
-    /// A column of cells that are nodes; `None` when one of them is none. A leaf that is no value of the type stands for no row.
+    /// A column of taxonomy nodes; `None` if a cell is not a node. A leaf that is no value of the type stands for no row.
     fn of_nodes<'t>(
         kind: AttributeType,
         tree: &Taxonomy,
@@ -445,7 +448,7 @@ impl BoxColumn {
         Some(Self { codes, cells, named: Domain::from_sorted(kind, true, arena) })
     }
 
-    /// The share of a cell's box that is asked for.
+    /// Share of a cell's box that is selected.
     fn share(&self, cell: &BoxCell, asked: &BoxPredicate) -> f64 {
         let counts = |code: u32| f64::from(u8::from(asked.named[code as usize]));
         let (from, to) = match cell {
@@ -453,7 +456,7 @@ impl BoxColumn {
             BoxCell::Among(codes) => return codes.iter().map(|&code| counts(code)).sum::<f64>() / codes.len() as f64,
             BoxCell::Between(from, to) => (from, *to),
         };
-        // the missing value is one place of the box
+        // the missing value is one leaf of the box
         let (places, hit) = if from.is_none() { (1.0, counts(0)) } else { (0.0, 0.0) };
         let first = from.unwrap_or(1);
         let of = |read: &dyn Fn(&[u8]) -> Option<i128>| {
@@ -475,7 +478,7 @@ impl BoxColumn {
     }
 }
 
-/// Whether the values between two are known one by one.
+/// Whether the values between two ends are enumerable.
 const fn is_whole(kind: AttributeType) -> bool {
     matches!(kind, AttributeType::Integer | AttributeType::Date | AttributeType::Timestamp)
 }
@@ -488,7 +491,7 @@ fn number(kind: AttributeType, value: &[u8]) -> Option<i128> {
     }
 }
 
-/// The whole number nearest to a bound, inside of it: a bound of integers may be a decimal.
+/// The nearest integer inside a bound, which may be a decimal.
 fn inside(kind: AttributeType, bound: &[u8], up: bool) -> Option<i128> {
     number(kind, bound).or_else(|| {
         let real = real(bound)?;

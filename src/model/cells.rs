@@ -1,4 +1,4 @@
-//! The rows of the published parts as codes: one dictionary for an attribute, whatever tables it stands in.
+//! Rows of the published parts as codes, with one dictionary per attribute.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -12,42 +12,42 @@ use crate::publication::{Part, Publication, PublishedBytes, RowMeaning, TableNam
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The computation was told to stop.
+    /// The computation was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// They could not be read, or are not what they are said to be.
+    /// The parts are missing, or contradict their description.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The rows of published tables.
+/// Rows of published tables.
 pub struct PublishedRows {
-    /// The values of each attribute that was read.
+    /// Values of each attribute that was read.
     domains: Vec<Option<Arc<Domain>>>,
-    /// Per published table; those that were not asked for have no rows.
+    /// Rows by published table; empty for tables that were not read.
     pub(super) tables: Vec<TableCells>,
 }
 
-/// The rows of a published table.
+/// Rows of a published table.
 #[derive(Default)]
 pub(super) struct TableCells {
     /// Rows of each part.
     pub(super) rows: usize,
-    /// Rows of each bucket; none where rows are whole tuples.
+    /// Number of rows of each bucket; empty for a table without buckets.
     pub(super) buckets: Vec<u32>,
     pub(super) parts: Vec<PartCells>,
 }
 
-/// The rows of a part.
+/// Rows of a part.
 #[derive(Default)]
 pub(super) struct PartCells {
-    /// The bucket of each row, counted from 0; none where rows are whole tuples.
+    /// Bucket of each row, from 0; `None` for a part without buckets.
     pub(super) labels: Vec<u32>,
-    /// The columns as they are read: codes in the order in which values come.
+    /// Columns as they are read: codes in the order in which values occur.
     unranked: Vec<(Attr, Vec<u32>)>,
-    /// The attributes that were asked for.
+    /// Attributes that were read.
     pub(super) columns: Vec<(Attr, Column)>,
-    /// How many rows of each bucket are of nobody; which ones is not told.
+    /// Number of counterfeits in each bucket.
     pub(super) counterfeits: u32,
 }
 
@@ -57,7 +57,7 @@ impl PartCells {
         Self { labels, unranked: Vec::new(), columns, counterfeits: 0 }
     }
 
-    /// How many rows the part has, of a table of so many.
+    /// Number of rows of the part that are data subjects, for a table of so many rows.
     pub(super) fn rows(&self, of_table: usize) -> usize {
         if self.labels.is_empty() { of_table } else { self.labels.len() }
     }
@@ -93,7 +93,7 @@ impl PublishedRows {
                     let sizes = bucket_sizes(&part.labels).into_iter();
                     sizes.map(|size| size.saturating_sub(part.counterfeits)).collect()
                 };
-                // how many values a bucket lists says nothing of its rows
+                // the number of listed values says nothing of the rows of a bucket
                 let listed = |at: usize| table.parts[at].rows == RowMeaning::Values;
                 let of_rows = cells.parts.iter().enumerate().filter(|(at, _)| several && !listed(*at));
                 let mut buckets = of_rows.map(|(_, part)| real(part));
@@ -128,14 +128,14 @@ impl PublishedRows {
         Self { domains: Vec::new(), tables }
     }
 
-    /// The values of an attribute that was read, in their order: codes are their ranks.
+    /// Values of an attribute in their order: codes are ranks.
     #[must_use]
     pub fn domain(&self, attr: Attr) -> Option<&Domain> {
         self.domains.get(attr.index()).and_then(|domain| domain.as_deref())
     }
 }
 
-/// The values of an attribute, in the order in which they come. Code 0 is the missing value.
+/// Values of an attribute in the order in which they occur. Code 0 is the missing value.
 #[derive(Default)]
 struct CodeDictionary {
     interner: Interner,
@@ -144,7 +144,7 @@ struct CodeDictionary {
 }
 
 impl CodeDictionary {
-    /// The values in their order, and the rank of each code.
+    /// Values in their order, and the rank of each code.
     fn sorted(mut self, kind: Option<AttributeType>) -> Result<(Option<Arc<Domain>>, Vec<u32>), ModelError> {
         if !self.used {
             return Ok((None, Vec::new()));
@@ -192,7 +192,7 @@ fn read_part(
     if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
         return Err(broken());
     }
-    // of a part that claims more rows than it has, no more than a first guess is reserved
+    // a part may claim more rows than it has, so that only a first guess is reserved
     let expected = part.len.min(1 << 20) as usize;
     let mut labels = Vec::with_capacity(if part.bucketed { expected } else { 0 });
     let mut columns: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::with_capacity(expected)).collect();

@@ -1,4 +1,9 @@
-//! What whoever finds out the sensitive values of some rows of a bucket knows of the others (variable-sensitivity bucketing, section 9).
+//! Corruption: posteriors of an adversary who knows the sensitive values of some rows of a bucket.
+//!
+//! # Citations
+//! - [Tao et al. 2008]: corruption.
+//! - [Wang et al. 2012, section 6]
+//! - `docs/spec/bucketize.md#corruption`
 
 use std::collections::BTreeMap;
 
@@ -6,11 +11,12 @@ use super::cells::PublishedRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
-/// How probable a value is, as `(count, of)`; `None` where no row is left that could have it.
+/// Probability of a value, as `(count, of)`; `None` if no row remains.
 type Posterior = Option<(u64, u64)>;
 
-/// The largest posterior of a value in each bucket of a table, for whoever knows the values of so many of its rows, those
-/// that tell most of the others. Buckets in the order of their labels; nothing where no part has the attribute.
+/// Largest posterior of a value in each bucket, for an adversary who knows the worst choice of so many of its rows.
+///
+/// Buckets are in the order of their labels. Empty if no part holds the attribute.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -37,7 +43,7 @@ pub fn corrupted(
     Ok(Some(counts.iter().zip(&table.buckets).map(of_bucket).collect()))
 }
 
-/// Of a bucket of `size` rows, of whose values so many are of nobody, each with a value that the bucket has not otherwise.
+/// Posterior in a bucket of `size` rows, some of which are counterfeits with values that the bucket does not hold otherwise.
 fn posterior(counts: impl Iterator<Item = u64>, size: u64, counterfeits: u64, known: u64) -> Posterior {
     let left = size.checked_sub(known).filter(|left| *left > 0)?;
     let (mut most, mut single) = (0, 0);
@@ -45,11 +51,11 @@ fn posterior(counts: impl Iterator<Item = u64>, size: u64, counterfeits: u64, kn
         most = count.max(most);
         single += u64::from(count == 1);
     }
-    // what stands there twice is real: known are rows with other values
+    // a repeated value is real: the adversary knows rows with other values
     let real = (most > 1).then(|| (most.min(left), left));
     let single = single.saturating_sub(counterfeits).min(left);
     let alone = (single > 0).then(|| {
-        // one of those left, each as likely; where all are single, one of all values that are left
+        // one of the remaining rows, each equally likely
         if single == left { (1, left + counterfeits) } else { (single, (single + counterfeits) * left) }
     });
     [real, alone]

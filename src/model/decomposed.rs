@@ -1,5 +1,11 @@
-//! COUNT queries over a decomposition (Decompose, section 8.5): a bucket's row has each of its places alike, and a place any joint row
-//! of its primary value whose other values the bucket lists.
+//! COUNT queries over a decomposition.
+//!
+//! Each row of a bucket is equally likely to have each of its slots, and a slot each joint row of its primary value that the sets
+//! admit.
+//!
+//! # Citations
+//! - [Ye et al. 2009]
+//! - `docs/spec/decompose.md#count-estimator`
 
 use std::collections::BTreeMap;
 
@@ -8,25 +14,25 @@ use super::messages::{ErrorModel, Estimate, Predicates};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
-/// The two tables of a decomposition, as a reader reckons with them.
+/// The two tables of a decomposition, as a reader combines them.
 pub struct DecompositionModel<'a> {
-    /// The rows of the buckets: quasi-identifiers.
+    /// Rows of the buckets: their quasi-identifiers.
     rows: &'a PartCells,
-    /// How many rows each bucket has.
+    /// Number of rows of each bucket.
     sizes: Vec<u32>,
     primary: Attr,
     others: Vec<Attr>,
-    /// Per bucket, its primary values and how many places each has.
+    /// Primary values of each bucket, with the number of their slots.
     places: Vec<Vec<(u32, u32)>>,
-    /// Per bucket and further attribute, the values that are listed, rising.
+    /// Listed values of each bucket and other attribute, rising.
     lists: Vec<Vec<Vec<u32>>>,
-    /// Per primary value, the others' values of its joint rows, and how many have them.
+    /// Joint rows of each primary value: values of the others, and their count.
     joint: BTreeMap<u32, Vec<(Vec<u32>, u64)>>,
-    /// Whether all rows have their joint values.
+    /// Whether every row has its joint values.
     complete: bool,
 }
 
-/// Per sensitive attribute that a query speaks of, which of its codes count.
+/// Selected codes of each sensitive attribute of a query.
 type SensitivePredicate<'q> = Vec<&'q [bool]>;
 
 fn admits(asked: &SensitivePredicate<'_>, code: u32) -> bool {
@@ -34,7 +40,7 @@ fn admits(asked: &SensitivePredicate<'_>, code: u32) -> bool {
 }
 
 impl<'a> DecompositionModel<'a> {
-    /// Of the rows of both tables, of which all sensitive attributes were read; `None` when they are not those of a decomposition.
+    /// The model of both tables, whose sensitive attributes were all read; `None` if they are no decomposition.
     #[must_use]
     pub fn new(cells: &'a PublishedRows, primary: Attr, others: &[Attr]) -> Option<Self> {
         let [TableCells { parts, buckets: sizes, .. }, TableCells { parts: joint, .. }] = &cells.tables[..] else {
@@ -73,7 +79,7 @@ impl<'a> DecompositionModel<'a> {
         })
     }
 
-    /// How many rows and kinds of joint rows a query looks at, at most.
+    /// Upper bound of the rows and kinds of joint rows that a query examines.
     #[must_use]
     pub fn work(&self) -> u64 {
         let kinds = |(code, _): &(u32, u32)| self.joint.get(code).map_or(1, |kinds| 1 + kinds.len() as u64);
@@ -81,7 +87,7 @@ impl<'a> DecompositionModel<'a> {
         pairs + self.rows.labels.len() as u64
     }
 
-    /// The estimate of a query.
+    /// Estimate of a query.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -115,7 +121,7 @@ impl<'a> DecompositionModel<'a> {
                 control.check()?;
             }
             let (size, rows) = (f64::from(self.sizes[bucket]), f64::from(rows));
-            // of the places that have it: how many are expected, and their variance were they independent
+            // expected number and variance of the matching slots, if they were independent
             let (mut mean, mut spread) = (0.0, 0.0);
             for &(code, places) in self.places[bucket].iter().filter(|(code, _)| admits(&primary, *code)) {
                 let share = if only_primary { 1.0 } else { self.share(bucket, code, &others) };
@@ -123,7 +129,7 @@ impl<'a> DecompositionModel<'a> {
                 spread += f64::from(places) * share * (1.0 - share);
             }
             count += rows * mean / size;
-            // rows are matched with places at random
+            // rows are matched with slots at random
             let drawn = rows / size;
             let matched = (size * mean - mean * mean - spread).max(0.0);
             if size > 1.0 {
@@ -135,7 +141,7 @@ impl<'a> DecompositionModel<'a> {
         Ok(Estimate { count, standard_error: variance.sqrt(), error_model })
     }
 
-    /// How many rows of each bucket have what is asked of quasi-identifiers.
+    /// Number of rows of each bucket that match the quasi-identifiers.
     fn matching(&self, known: &[&(Attr, Vec<bool>)]) -> Vec<u32> {
         if known.is_empty() {
             return self.sizes.clone();
@@ -151,7 +157,7 @@ impl<'a> DecompositionModel<'a> {
         matching
     }
 
-    /// The share of what may stand at a place of a bucket that has what is asked.
+    /// Share of the possible tuples of a slot that match the selection.
     fn share(&self, bucket: usize, primary: u32, others: &[SensitivePredicate<'_>]) -> f64 {
         let lists = &self.lists[bucket];
         let Some(kinds) = self.joint.get(&primary) else {

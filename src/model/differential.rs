@@ -1,31 +1,36 @@
-//! What the ratio of two noisy counts tells (the Differential Inference Theorem): how near an adversary comes to the share of a sensitive
-//! value when both counts are answered with Laplace noise.
+//! Differential inference: what the ratio of two noisy counts reveals.
+//!
+//! Both counts are answered with Laplace noise. Their ratio estimates the share of a sensitive value.
+//!
+//! # Citations
+//! - [Wang et al. 2012]: the differential inference theorem.
+//! - `docs/spec/bucketize.md#differential-inference`
 
-/// Two true counts, the first above 0, and the scale of the noise of each answer.
+/// Two true counts, the first above 0, and the scale of the noise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NoisyRatio {
-    /// How many rows have what is known.
+    /// Number of rows with the known values.
     pub x: f64,
-    /// How many of them have the sensitive value too.
+    /// Number of these rows with the sensitive value.
     pub y: f64,
     /// The scale b of the Laplace distribution: the sensitivity divided by the budget of the answer.
     pub scale: f64,
 }
 
 impl NoisyRatio {
-    /// The share of the sensitive value.
+    /// Share of the sensitive value.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.y / self.x
     }
 
-    /// By what the mean of the noisy ratio exceeds the ratio, to second order.
+    /// Bias of the noisy ratio, to second order.
     #[must_use]
     pub fn factor(&self) -> f64 {
         2.0f64.mul_add(self.spread(), 1.0)
     }
 
-    /// The variance of the noisy ratio, to second order.
+    /// Variance of the noisy ratio, to second order.
     #[must_use]
     pub fn variance(&self) -> f64 {
         2.0 * self.spread() * self.ratio().mul_add(self.ratio(), 1.0)
@@ -35,13 +40,13 @@ impl NoisyRatio {
         (self.scale / self.x).powi(2)
     }
 
-    /// How probable it is that the noisy x is not above 0: beyond that, the ratio means nothing.
+    /// Probability that the noisy denominator is not positive, where the ratio is meaningless.
     #[must_use]
     pub fn nonpositive(&self) -> f64 {
         0.5 * (-self.x / self.scale).exp()
     }
 
-    /// How probable it is that the noisy ratio is at most `r`, a number of at least 0; wrong by at most [`Self::nonpositive`].
+    /// Probability that the noisy ratio is at most `r`, at least 0; the error is at most [`Self::nonpositive`].
     #[must_use]
     pub fn at_most(&self, r: f64) -> f64 {
         // of the noise W = N2 - r N1
@@ -60,7 +65,7 @@ impl NoisyRatio {
         if room >= 0.0 { 1.0 - tail / 2.0 } else { tail / 2.0 }
     }
 
-    /// How probable it is that the noisy ratio is wrong by at most this part of the ratio, a number from 0 to 1.
+    /// Probability that the relative error of the noisy ratio is at most this number, from 0 to 1.
     #[must_use]
     pub fn within(&self, part: f64) -> f64 {
         let ratio = self.ratio();

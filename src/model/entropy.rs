@@ -1,7 +1,7 @@
-//! The entropy of the model, from the parts alone: the sum over its tables less the sum over what they share.
+//! Entropy of the model from the parts alone: the sum over its tables minus the sum over shared attributes.
 //!
-//! It is the mean, over all originals that a reader cannot tell apart, of the original's entropy and of how far the model is from
-//! it; so that it tells how much the release leaves open, and of no original more than of any other.
+//! It is the mean over all indistinguishable originals of two terms: the entropy of the original, and its divergence from the
+//! model. So it measures how much the release leaves open, and reveals no original more than another.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, AttributeType, Column};
 use crate::publication::{Publication, PublishedBytes};
 
-/// The entropy of a publication's model, in nats. One table is read at a time.
+/// Entropy of the model of a publication, in nats. One table is read at a time.
 ///
 /// # Errors
 /// [`ModelError`]
@@ -34,7 +34,7 @@ pub fn model_entropy(
     of_shape(shape, read, control)
 }
 
-/// The same, of tables that are read for it.
+/// Entropy of the model of tables that are read for it.
 pub(super) fn of_shape(
     shape: &ModelShape,
     mut read: impl FnMut(usize, AttrSet) -> Result<TableCells, ModelError>,
@@ -53,17 +53,17 @@ pub(super) fn of_shape(
     Ok(nats.max(0.0))
 }
 
-/// The rows of a part by their values of some attributes.
+/// Rows of a part, grouped by some attributes.
 fn groups(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<RowGroups, Cancelled> {
     let columns = table.parts[part].columns.iter().filter(|(attr, _)| attributes.contains(*attr));
     let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
     RowGroups::whole(table.parts[part].rows(table.rows)).refined(&columns, control)
 }
 
-/// The entropy of the estimate of a table, of whose parts some attributes are used.
+/// Entropy of the estimate of a table, restricted to some attributes of its parts.
 fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f64, Cancelled> {
     let mut parts: Vec<usize> = (0..used.len()).filter(|&part| !used[part].is_empty()).collect();
-    // the part of most attributes is that of most groups
+    // the part with most attributes has most groups
     parts.sort_by_key(|&part| std::cmp::Reverse(used[part].len()));
     let Some((&first, others)) = parts.split_first() else { return Ok(0.0) };
     let known = groups(table, first, used[first], control)?;
@@ -83,7 +83,7 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
     BucketedColumn::of_shares(labels, of_bucket, values, control)?.estimate_entropy(&known, control)
 }
 
-/// For each bucket, the values that its rows may have and the share of each.
+/// Possible values of the rows of each bucket, with their shares.
 struct BucketDistribution {
     of_bucket: Vec<Vec<(u32, f64)>>,
     values: usize,
@@ -104,7 +104,7 @@ impl BucketDistribution {
         Ok(Self { of_bucket: rows.into_iter().map(shares).collect(), values: groups.sizes().len() })
     }
 
-    /// The shares of pairs: which values of two parts belong together is open in every bucket.
+    /// Shares of pairs: within a bucket, any values of two parts may belong together.
     fn beside(&self, other: &Self, control: &Control) -> Result<Self, Cancelled> {
         let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
         let mut of_bucket = Vec::with_capacity(self.of_bucket.len());

@@ -1,5 +1,10 @@
-//! The reader's model of tables that form no tree, cell by cell: iterative proportional fitting over all values of the attributes
-//! and all buckets. It begins where nothing is known, and gives every published part its counts in turn, until they change no more.
+//! Model of tables that form no tree, by iterative proportional fitting over all values and buckets.
+//!
+//! It starts from the uniform distribution and adjusts it to the counts of each published part in turn, until they change no
+//! more.
+//!
+//! # Citations
+//! - [Deming and Stephan 1940]
 
 use std::collections::HashMap;
 
@@ -12,32 +17,32 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::with_codes;
 
-/// So many combinations of values and buckets are fitted, and no more.
+/// Largest number of combinations of values and buckets.
 pub const MAX_FITTED_CELLS: u64 = 1 << 22;
-/// Rounds over all parts.
+/// Largest number of sweeps over all parts.
 const MAX_FITTING_SWEEPS: u32 = 5_000;
-/// No share of a part may be further from the published one than this, for the fitting to be at its end.
+/// Largest deviation of a share from the published one when the fitting ends.
 const FITTING_TOLERANCE: f64 = 1e-12;
 
-/// The shares of all combinations of some attributes' values.
+/// Shares of all combinations of the values of some attributes.
 #[derive(Debug)]
 pub struct Fitted {
     axes: Vec<(Attr, usize)>,
     shares: Vec<f64>,
 }
 
-/// What a part says: the share of each combination of some axes.
+/// Constraint of a part: the share of each combination of some axes.
 struct Constraint {
-    /// The axes, and how far apart two neighbours on each of them are among the shares.
+    /// The axes with the strides of their neighbours among the shares.
     steps: Vec<(usize, usize)>,
     shares: Vec<f64>,
 }
 
-/// In place of a value, or of a combination, that no part shows.
+/// Marker of a value or combination that no part shows.
 const RULED_OUT: u32 = u32::MAX;
 
 impl Fitted {
-    /// Fits the model of some published tables, by index, whose rows were read; `None` when they have too many combinations.
+    /// Fits the model of some published tables, by index, whose rows were read; `None` if they have too many combinations.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -47,7 +52,7 @@ impl Fitted {
         cells: &PublishedRows,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
-        // what a plain table holds whole, a smaller table or its buckets say nothing more of
+        // a plain table implies every table within its attributes, buckets included
         let stands_elsewhere = |this: usize| {
             let attributes = published[this].attributes();
             tables.iter().filter(|&&other| other != this && published[other].is_plain()).any(|&other| {
@@ -61,7 +66,7 @@ impl Fitted {
         let size = |attr: Attr| cells.domain(attr).map_or(1, |domain| domain.len().max(1));
         let axes: Vec<(Attr, usize)> = all.iter().map(|attr| (attr, size(attr))).collect();
         let mut sizes: Vec<usize> = axes.iter().map(|&(_, size)| size).collect();
-        // a table's buckets are an axis where they tie anything
+        // the buckets of a table are an axis if they link anything
         let tied: Vec<usize> = used.iter().copied().filter(|&table| !published[table].is_plain()).collect();
         sizes.extend(tied.iter().map(|&table| cells.tables[table].buckets.len().max(1)));
         let count = sizes.iter().try_fold(1_u64, |count, &size| count.checked_mul(size as u64));
@@ -86,7 +91,8 @@ impl Fitted {
         Ok(Some(Self { axes, shares }))
     }
 
-    /// The cross entropy, in nats, between the original and the model: infinite when some row of it cannot occur. Attribute `i` is
+    /// Cross entropy, in nats, between the original and the model; infinite if some row is impossible. Attribute `i` is column
+    /// `i`.
     /// column `i` of the original.
     ///
     /// # Errors
@@ -107,7 +113,7 @@ impl Fitted {
                 };
             });
         }
-        // by place, so that the order of the rows does not matter
+        // by combination, so that the order of the rows does not matter
         let mut rows = vec![0_u32; self.shares.len()];
         let mut outside = false;
         for &place in &places {
@@ -130,7 +136,7 @@ impl Fitted {
     }
 }
 
-/// What a part says of the attributes that it shows, and of the buckets.
+/// Constraint of a part on its attributes, and on the buckets.
 fn constraint(
     part: &PartCells,
     attributes: AttrSet,
@@ -163,11 +169,11 @@ fn constraint(
     Ok(Constraint { steps, shares })
 }
 
-/// The combinations that no part rules out.
+/// Combinations that no part rules out.
 struct Support {
     /// Their numbers among all combinations, rising.
     cells: Vec<u32>,
-    /// Per constraint: for each of them, which of its shares it is in.
+    /// For each constraint, the index of the share of each combination.
     keys: Vec<Vec<u32>>,
 }
 
@@ -190,7 +196,7 @@ impl Support {
                 support.cells.push(cell as u32);
                 support.keys.iter_mut().zip(&keys).for_each(|(keys, &key)| keys.push(key));
             }
-            // the next combination: the last axis runs fastest
+            // the last axis runs fastest
             for (at, &size) in at.iter_mut().zip(sizes).rev() {
                 *at += 1;
                 if *at < size {
@@ -202,7 +208,7 @@ impl Support {
         Ok(support)
     }
 
-    /// The shares of the combinations of the support.
+    /// Shares of the combinations of the support.
     fn fit(&self, constraints: &[Constraint], count: usize, control: &Control) -> Result<Vec<f64>, Cancelled> {
         let mut shares = vec![1.0 / count.max(1) as f64; self.cells.len()];
         let empty = |at: usize| vec![0.0; constraints.get(at).map_or(0, |constraint| constraint.shares.len())];
@@ -213,12 +219,12 @@ impl Support {
         for _ in 0..MAX_FITTING_SWEEPS {
             let mut furthest = 0.0_f64;
             for (at, constraint) in constraints.iter().enumerate() {
-                // what is found becomes what each combination has to be multiplied by
+                // sums become the factors of the combinations
                 for (found, &stated) in found.iter_mut().zip(&constraint.shares) {
                     furthest = furthest.max((*found - stated).abs());
                     *found = if *found > 0.0 { stated / *found } else { 0.0 };
                 }
-                // the next constraint's shares are summed up on the way, always in the same order
+                // shares of the next constraint are summed on the way, always in the same order
                 let next = (at + 1) % constraints.len();
                 let mut sums = empty(next);
                 let keys = self.keys[at].chunks(Control::STRIDE).zip(self.keys[next].chunks(Control::STRIDE));

@@ -1,4 +1,4 @@
-//! Rows with equal values, numbered.
+//! Rows with equal values, numbered by group.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Column, Table};
 use crate::with_codes;
 
-/// A table of places in place of a hash table is used for at most so many keys, and at most so many times the rows.
+/// Largest numbers of keys, absolute and per row, for which a direct table replaces a hash table.
 const FEW_KEYS: u64 = 1 << 16;
 const KEYS_PER_ROW: u64 = 32;
 
-/// The rows of a table, grouped by their values of some attributes. Groups are numbered in the order of their first rows.
+/// Rows of a table, grouped by their values of some attributes. Groups are numbered in the order of their first rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowGroups {
     of_row: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct RowGroups {
 }
 
 impl RowGroups {
-    /// All rows in one group: they do not differ in no attributes.
+    /// All rows in one group.
     #[must_use]
     pub fn whole(rows: usize) -> Self {
         Self { of_row: vec![0; rows], sizes: if rows == 0 { Vec::new() } else { vec![rows as u32] } }
@@ -35,7 +35,7 @@ impl RowGroups {
         Self::whole(table.rows()).refined(&columns, control)
     }
 
-    /// The groups taken apart by the values of further columns.
+    /// The groups, divided by the values of further columns.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -78,7 +78,7 @@ impl RowGroups {
                 of_row.extend(words.iter().map(|&word| numbered(&mut place[word as usize], &mut sizes)));
             }
         } else {
-            // which keys the hash has does not show: groups are numbered as they are met
+            // the order of the hash table does not matter: groups are numbered by first rows
             let mut place: HashMap<u64, u32, RandomState> = HashMap::with_hasher(RandomState::with_seeds(1, 2, 3, 4));
             place.reserve(self.sizes.len());
             for words in words.chunks(Control::STRIDE) {
@@ -89,13 +89,13 @@ impl RowGroups {
         Ok(Self { of_row, sizes })
     }
 
-    /// The group of each row.
+    /// Group of each row.
     #[must_use]
     pub fn of_row(&self) -> &[u32] {
         &self.of_row
     }
 
-    /// How many rows each group has.
+    /// Number of rows of each group.
     #[must_use]
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
@@ -108,7 +108,7 @@ impl RowGroups {
     }
 }
 
-/// The group that a place stands for, one row larger; a new one where it stands for none. Places count from 1.
+/// The group of a slot, one row larger, or a new one. Slots count from 1.
 fn numbered(place: &mut u32, sizes: &mut Vec<u32>) -> u32 {
     if *place == 0 {
         sizes.push(0);

@@ -1,7 +1,7 @@
 //! The reader's model of a publication: the one distribution over all attributes that says what the published tables say, and
 //! nothing more. Of all distributions with the published marginals it has the largest entropy.
 //!
-//! Whatever is computed here is computed from what is published alone, but for what says that it tells of the original.
+//! Everything here is computed from published data alone, except where the docs name the original.
 
 mod boxes;
 mod cells;

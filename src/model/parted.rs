@@ -3,9 +3,10 @@
 use crate::microdata::Attr;
 use crate::publication::{CellContent, Part, Publication, PublishedColumn, PublishedTable, TableProtection};
 
-/// The same publication with each part of a table whose parts share attributes as a plain table of its own, in which the bucket is one more
-/// attribute, `label`: what the parts share and the bucket tie them to each other, as any tables are tied by what they share. `None` where no
-/// parts share attributes.
+/// The publication with each part of a table whose parts share attributes as a plain table of its own.
+///
+/// The bucket becomes an attribute, `label`: shared attributes and the bucket link the parts as they link any tables. `None` if
+/// no parts share attributes.
 #[must_use]
 pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
     publication.tables.iter().any(shares).then(|| {

@@ -1,61 +1,61 @@
-//! Which tables the model is made of, and which of them a query needs.
+//! The tables that the model consists of, and those that a query needs.
 
 use super::tree::{JoinTree, TableView};
 use crate::microdata::AttrSet;
 use crate::publication::Publication;
 
-/// A table as the model uses it: whole, or the one column that nothing else tells of.
+/// A table as the model uses it: as a whole, or a single column.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Factor {
-    /// The published table, by index.
+    /// Index of the published table.
     pub table: usize,
-    /// The attributes of each of its parts that are used.
+    /// Used attributes of each of its parts.
     pub view: TableView,
 }
 
-/// The tables of a model and how they hang together.
+/// The factors of a model, and their tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelShape {
-    /// What each published table shows.
+    /// View of each published table.
     pub published: Vec<TableView>,
-    /// What the model is made of.
+    /// Factors of the model.
     pub factors: Vec<Factor>,
-    /// A tree over the views of the factors.
+    /// Join tree over the views of the factors.
     pub tree: JoinTree,
-    /// Whether all published tables are in the model. When they form no tree, it is made of some of them.
+    /// Whether the model uses all published tables. If these form no tree, it uses some of them.
     pub whole: bool,
 }
 
-/// What is needed to answer for some attributes.
+/// The rows that answer for some attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum QueryPath {
-    /// One part of a published table shows them together.
+    /// One part of a published table, which holds all of them.
     Shown {
-        /// The table, by index.
+        /// Index of the table.
         table: usize,
-        /// The part, by index.
+        /// Index of the part.
         part: usize,
     },
-    /// A factor alone, whose parts show them.
+    /// One factor, whose parts hold all of them.
     Tied {
-        /// The factor, by index.
+        /// Index of the factor.
         factor: usize,
     },
     /// A tree of several factors.
     Joined(FactorSubtree),
 }
 
-/// A part of the tree of factors.
+/// A subtree of the factors.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FactorSubtree {
-    /// The factors, by index; the first is the root, and each stands behind its parent.
+    /// Indexes of the factors: the root first, each after its parent.
     pub factors: Vec<usize>,
-    /// Parent, child and edge of the whole tree, by index; in the order of the children.
+    /// Parent, child and edge of the whole tree, by index, in the order of the children.
     pub edges: Vec<(usize, usize, usize)>,
 }
 
 impl ModelShape {
-    /// The shape of a publication.
+    /// Shape of a publication.
     #[must_use]
     pub fn from_publication(publication: &Publication) -> Self {
         let view = |table: &crate::publication::PublishedTable| {
@@ -64,7 +64,7 @@ impl ModelShape {
         Self::of_views(publication.tables.iter().map(view).collect())
     }
 
-    /// The shape of published tables.
+    /// Shape of published tables.
     #[must_use]
     pub fn of_views(published: Vec<TableView>) -> Self {
         let whole: Vec<Factor> =
@@ -78,13 +78,13 @@ impl ModelShape {
         Self { published, factors, tree, whole: false }
     }
 
-    /// The published tables, by index, in groups that share no attribute with each other; tables without attributes are in none.
+    /// Groups of published tables, by index, that share no attribute with each other. Tables without attributes are in none.
     #[must_use]
     pub fn components(&self) -> Vec<Vec<usize>> {
         let mut components: Vec<(AttrSet, Vec<usize>)> = Vec::new();
         for (table, view) in self.published.iter().enumerate().filter(|(_, view)| !view.attributes().is_empty()) {
             let (mut attributes, mut tables) = (view.attributes(), vec![table]);
-            // what this table ties together becomes one, in the place of the first
+            // groups that this table connects become one, at the position of the first
             let touches = |(other, _): &(AttrSet, Vec<usize>)| !other.intersection(view.attributes()).is_empty();
             let place = components.iter().position(touches).unwrap_or(components.len());
             for (other, of_other) in components.extract_if(.., |component| touches(component)) {
@@ -97,8 +97,8 @@ impl ModelShape {
         components.into_iter().map(|(_, tables)| tables).collect()
     }
 
-    /// The shape of a model that is made of some of the published tables, and of every other column of `attributes` by itself;
-    /// `None` when these tables form no tree.
+    /// Shape of a model of some published tables, and of every other column of `attributes` by itself. `None` if these tables
+    /// form no tree.
     #[must_use]
     pub fn made_of(&self, tables: &[usize], attributes: AttrSet) -> Option<Self> {
         let whole = |&table: &usize| Factor { table, view: self.published[table].clone() };
@@ -109,7 +109,7 @@ impl ModelShape {
         tree.is_decomposable().then_some(Self { published, factors, tree, whole })
     }
 
-    /// What is needed to answer for `attributes`.
+    /// Rows that answer for `attributes`.
     #[must_use]
     pub fn route(&self, attributes: AttrSet) -> QueryPath {
         for (table, view) in self.published.iter().enumerate() {
@@ -124,8 +124,7 @@ impl ModelShape {
         }
     }
 
-    /// The smallest part of the tree that tells all there is to tell of `attributes`: leaves that add nothing to their neighbour
-    /// are cut, one after the other.
+    /// Smallest subtree that determines `attributes`: leaves that add nothing to their neighbour are removed one by one.
     fn joined(&self, attributes: AttrSet) -> FactorSubtree {
         let mut left = self.tree.members.clone();
         let edges = &self.tree.edges;
@@ -174,7 +173,7 @@ impl ModelShape {
         }
     }
 
-    /// The attributes of each published table that a route needs; nothing of tables that it does not need.
+    /// Attributes of each published table that a route needs; empty for other tables.
     #[must_use]
     pub fn needed(&self, route: &QueryPath, attributes: AttrSet) -> Vec<Option<AttrSet>> {
         let mut needed = vec![None; self.published.len()];
@@ -203,7 +202,7 @@ fn tree_of(factors: &[Factor]) -> JoinTree {
     JoinTree::from_views(&factors.iter().map(|factor| factor.view.clone()).collect::<Vec<_>>())
 }
 
-/// As many tables as form a tree, those of most attributes first; and each column that stands in none of them.
+/// Largest tables, by attributes, that form a tree together; and each column that is in none of them.
 fn some_of(published: &[TableView], whole: Vec<Factor>) -> Vec<Factor> {
     let mut order = whole;
     order.sort_by_key(|factor| std::cmp::Reverse(factor.view.attributes().len()));
@@ -220,7 +219,7 @@ fn some_of(published: &[TableView], whole: Vec<Factor>) -> Vec<Factor> {
     chosen
 }
 
-/// Each column of `attributes` that stands in none of the chosen tables, from the first table that has it.
+/// Each column of `attributes` that is in none of the chosen tables, from the first table that has it.
 fn single_columns(published: &[TableView], chosen: &[Factor], attributes: AttrSet) -> Vec<Factor> {
     let covered = chosen.iter().fold(AttrSet::EMPTY, |all, factor| all.union(factor.view.attributes()));
     let single = |attr| {

@@ -1,4 +1,4 @@
-//! How well the model foretells the original: for the one who holds it.
+//! Cross entropy between the original and the model, for the owner alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +11,12 @@ use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::PublishedTable;
 use crate::with_codes;
 
-/// No row of a part has the values of the row of the original.
+/// Marker of a row of the original whose values no row of a part has.
 const NO_MATCHING_ROW: u32 = u32::MAX;
 
-/// The cross entropy, in nats, between the original and the estimate of a factor, whose rows were read: the mean of `-ln p~` over
-/// the rows of the original. Attribute `i` is column `i` of the original. Infinite when some row of it cannot occur.
+/// Cross entropy, in nats, between the original and the estimate of a factor: the mean of `-ln p~` over its rows.
+///
+/// Attribute `i` is column `i` of the original. Infinite if some row is impossible.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -29,7 +30,7 @@ pub fn cross_entropy(
     let table = &cells.tables[*table];
     let mut used: Vec<(&PartCells, AttrSet)> =
         table.parts.iter().zip(view.parts().iter().copied()).filter(|(_, used)| !used.is_empty()).collect();
-    // the part of most attributes has the fewest buckets for each of its tuples
+    // the part with most attributes has the fewest buckets for each of its tuples
     used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
     let mut parts = Vec::with_capacity(used.len());
     for (part, attributes) in used {
@@ -65,8 +66,10 @@ pub fn cross_entropy(
     Ok(sum / original.rows().max(1) as f64)
 }
 
-/// The same of a table whose parts share attributes, all of them read: of a row in a bucket a reader expects as many as there are when all
-/// ways to put the rows of the parts side by side that agree are equally likely. `None` where the parts form no tree.
+/// Cross entropy for a table whose parts share attributes, all of them read.
+///
+/// In a bucket, the expected number of copies of a row follows from all matchings of parts that agree. `None` if the parts form
+/// no tree.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -105,7 +108,7 @@ pub fn cross_entropy_of_columns(
         let expected = |&(bucket, _): &(u32, u32)| {
             let times: f64 = parts.iter().zip(tuple).map(|(part, &tuple)| part.count_in(tuple, bucket)).product();
             let over = shared.iter().map(|shared| match shared {
-                // rows that have all have what is shared
+                // rows that agree on all attributes agree on the shared ones
                 Some(shared) => shared.count_in(shared.of_original[row], bucket).max(1.0),
                 None => read.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size)),
             });
@@ -117,13 +120,13 @@ pub fn cross_entropy_of_columns(
     Ok(Some(sum / original.rows().max(1) as f64))
 }
 
-/// The different tuples of a part, numbered.
+/// Distinct tuples of a part, numbered.
 struct DistinctTuples {
-    /// The tuple of each row of the original.
+    /// Tuple of each row of the original.
     of_original: Vec<u32>,
-    /// Tuple, bucket and how many rows of the bucket have the tuple, in this order.
+    /// Tuple, bucket and number of rows of the bucket with the tuple, in this order.
     runs: Vec<(u32, u32, u32)>,
-    /// Rows of each bucket that are of nobody.
+    /// Number of counterfeits of each bucket.
     counterfeits: u32,
 }
 
@@ -163,7 +166,7 @@ impl DistinctTuples {
         Ok(Self { of_original, runs, counterfeits: part.counterfeits })
     }
 
-    /// The buckets that have a tuple, each with how often.
+    /// Buckets with a tuple, each with its count.
     fn buckets_of(&self, tuple: u32) -> Vec<(u32, u32)> {
         let first = self.runs.partition_point(|&(of, ..)| of < tuple);
         self.runs[first..]
@@ -179,7 +182,7 @@ impl DistinctTuples {
     }
 }
 
-/// A code of whatever width.
+/// A code of any width.
 fn widened(code: impl Into<u32>) -> u32 {
     code.into()
 }

@@ -1,29 +1,34 @@
-//! How published tables hang together: which of them say something of their own, and whether they form a tree in which the
-//! reader's model is a product over tables divided by a product over what neighbours share.
+//! Join tree of published tables: the tables that add information, and whether they form a tree.
+//!
+//! On a tree, the model is the product over tables divided by the product over shared attributes.
+//!
+//! # Citations
+//! - [Beeri et al. 1983]: acyclic schemes and join trees.
+//! - [Lauritzen 1996]: decomposable models.
 
 use crate::microdata::{Attr, AttrSet};
 
-/// What a published table shows: the attributes of each of its parts. One part is a table of whole tuples; several parts are tied
-/// by their buckets, and which rows of a bucket belong together is not shown.
+/// The attributes of each part of a published table. One part is a plain table. Several parts are linked by buckets, so that the
+/// rows of a bucket may belong together in any way.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TableView {
     parts: Vec<AttrSet>,
 }
 
 impl TableView {
-    /// A table of whole tuples.
+    /// A plain table of these attributes.
     #[must_use]
     pub fn plain(attributes: AttrSet) -> Self {
         Self { parts: vec![attributes] }
     }
 
-    /// A table of so many attributes, of which `sensitive` stands in a part of its own.
+    /// A table of `attributes` with `sensitive` in a part of its own.
     #[must_use]
     pub fn bucketized(attributes: AttrSet, sensitive: Attr) -> Self {
         Self::tied([attributes.without(sensitive), AttrSet::one(sensitive)])
     }
 
-    /// A table of parts that are tied by their buckets.
+    /// A table of parts that buckets link.
     #[must_use]
     pub fn tied(parts: impl IntoIterator<Item = AttrSet>) -> Self {
         Self { parts: parts.into_iter().collect() }
@@ -35,26 +40,26 @@ impl TableView {
         self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
     }
 
-    /// The attributes of each part.
+    /// Attributes of each part.
     #[must_use]
     pub fn parts(&self) -> &[AttrSet] {
         &self.parts
     }
 
-    /// Whether it shows how often the values of `shared` occur together: they must stand in one part.
+    /// Whether it shows the joint frequencies of `shared`: one part must hold all of them.
     #[must_use]
     pub fn shows(&self, shared: AttrSet) -> bool {
         self.parts.iter().any(|part| shared.is_subset(*part))
     }
 
-    /// Whether its rows are whole tuples. A part without attributes hides nothing.
+    /// Whether it is a plain table. A part without attributes hides nothing.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.shows(self.attributes())
     }
 }
 
-/// The views, by index, whose attributes are not all in another: of equal ones a plain one is kept, else the first.
+/// Indexes of the maximal views: of equal ones a plain one stays, else the first.
 #[must_use]
 pub fn maximal(views: &[TableView]) -> Vec<usize> {
     let goes_before = |other: usize, this: usize| match (views[other].is_plain(), views[this].is_plain()) {
@@ -73,8 +78,8 @@ pub fn maximal(views: &[TableView]) -> Vec<usize> {
     (0..views.len()).filter(|&this| !covered(this)).collect()
 }
 
-/// The first two views of which the one ties by bucket what the other shows together, so that both speak of the same values and
-/// the first does not tell how often they occur together.
+/// The first two views of which the one links by bucket what the other shows jointly. The first then lacks the joint frequencies
+/// of shared attributes.
 #[must_use]
 pub fn mixed_separator(views: &[TableView]) -> Option<(usize, usize)> {
     mixed_among(views, |_| true)
@@ -86,32 +91,32 @@ fn mixed_among(views: &[TableView], counts: impl Fn(usize) -> bool) -> Option<(u
     pairs.find(|&(tied, other)| !views[tied].shows(views[tied].attributes().intersection(views[other].attributes())))
 }
 
-/// Two neighbours in a tree of views, by index, and what they share.
+/// Two neighbours in a join tree, by index, and their shared attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeEdge {
-    /// The one nearer to the root.
+    /// The neighbour nearer to the root.
     pub parent: usize,
-    /// The other.
+    /// The other neighbour.
     pub child: usize,
-    /// The attributes of both. Empty: they know nothing of each other.
+    /// Shared attributes; empty if the two are independent.
     pub separator: AttrSet,
 }
 
-/// A tree over the maximal views in which neighbours share as much as possible.
+/// A tree over the maximal views whose neighbours share as many attributes as possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinTree {
-    /// The maximal views, by index; the first is the root.
+    /// Indexes of the maximal views; the first is the root.
     pub members: Vec<usize>,
-    /// The edges, each behind the one that leads to its parent.
+    /// The edges, each after the one that leads to its parent.
     pub edges: Vec<TreeEdge>,
-    /// Whether the views of every attribute are neighbours of each other, as the views are when they are alpha-acyclic.
+    /// Whether the views of every attribute are connected: the views are alpha-acyclic.
     pub acyclic: bool,
-    /// Two views of which one ties by bucket what the other shows together.
+    /// Two views of which one links by bucket what the other shows jointly.
     pub mixed: Option<(usize, usize)>,
 }
 
 impl JoinTree {
-    /// The tree of so many views. Ties go to the view that comes first.
+    /// The join tree of these views. The first view wins ties.
     #[must_use]
     pub fn from_views(views: &[TableView]) -> Self {
         let members = maximal(views);
@@ -125,10 +130,10 @@ impl JoinTree {
             edges.push(TreeEdge { parent: members[parent], child: members[child], separator });
             joined.push(child);
         }
-        // each attribute in k views occurs in at most k - 1 separators of a tree, and in so many when they are neighbours
+        // an attribute in k views is in at most k - 1 separators of a tree, and in exactly k - 1 if they are connected
         let union = sets.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
         let acyclic = weight + union.len() == sets.iter().map(|set| set.len()).sum::<usize>();
-        // what a plain view holds whole, no bucket hides
+        // no bucket hides what a plain view shows
         let stands_in_plain = |view: usize| {
             let attributes = views[view].attributes();
             members.iter().any(|&m| m != view && views[m].is_plain() && attributes.is_subset(views[m].attributes()))
@@ -143,13 +148,13 @@ impl JoinTree {
         self.acyclic && self.mixed.is_none()
     }
 
-    /// The neighbours of a member away from the root, and what it shares with each.
+    /// Neighbours of a member away from the root, with the shared attributes.
     pub fn children(&self, parent: usize) -> impl Iterator<Item = TreeEdge> + '_ {
         self.edges.iter().copied().filter(move |edge| edge.parent == parent)
     }
 }
 
-/// The pair of a joined set and another that share most, the first of equal ones.
+/// The pair of a joined view and another that share most; the first of equal ones.
 fn heaviest(sets: &[AttrSet], joined: &[usize]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize, usize)> = None;
     for parent in (0..sets.len()).filter(|set| joined.contains(set)) {

@@ -1,21 +1,21 @@
 //! Canonical order: rows by bucket label, then by the attributes from left to right.
 //!
-//! Codes are ranks, so comparing codes compares values. Tuples whose codes fit a word are sorted as words and taken apart
-//! again, in place of sorting row numbers and gathering by them: nothing is read at random but by label, once.
+//! Codes are ranks, so that comparing codes compares values. Tuples whose codes fit a word are sorted as words and unpacked
+//! again. Memory is read at random only once, by label.
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Codes, Column, Table};
 use crate::with_codes;
 
-/// The rows of each label.
+/// Rows of each label.
 pub(super) struct BucketRows<'a> {
     labels: &'a [u32],
-    /// Where the rows of each label start when they stand together, label 1 first, and where the last ones end.
+    /// Start of the rows of each label when grouped, label 1 first, and the end of the last one.
     starts: Vec<usize>,
 }
 
 impl<'a> BucketRows<'a> {
-    /// Groups of rows by `labels`, each in `1..=groups`, or 0 for a row that stands in none.
+    /// Groups of rows by `labels`, each in `1..=groups`, or 0 for a suppressed row.
     pub(super) fn new(labels: &'a [u32], groups: u32) -> Self {
         let mut starts = vec![0; groups as usize + 1];
         for &label in labels {
@@ -43,7 +43,7 @@ impl<'a> BucketRows<'a> {
         self.starts.windows(2).map(|group| group[1] - group[0])
     }
 
-    /// One item per row, put together by label.
+    /// One item per row, grouped by label.
     fn gathered<T: Copy + Default>(&self, items: &[T], control: &Control) -> Result<Vec<T>, Cancelled> {
         let mut together = vec![T::default(); self.starts.last().copied().unwrap_or(0)];
         let mut next = self.starts.clone();
@@ -59,7 +59,7 @@ impl<'a> BucketRows<'a> {
     }
 }
 
-/// The columns of `attrs` with their rows in canonical order, each group for itself when there are groups.
+/// The columns of `attrs` with their rows in canonical order, within each group if there are groups.
 pub(super) fn arranged(
     table: &Table,
     attrs: &[Attr],
@@ -75,7 +75,7 @@ pub(super) fn arranged(
     }
 }
 
-/// How many bits a code of the column takes.
+/// Number of bits of a code of the column.
 fn width(column: &Column) -> u32 {
     column.domain.len().saturating_sub(1).checked_ilog2().map_or(0, |highest| highest + 1)
 }
@@ -104,7 +104,7 @@ macro_rules! words {
 }
 words!(u32, u64, u128);
 
-/// The tuples of `columns` as words.
+/// Tuples of `columns` as words.
 fn packed<W: PackedTuple>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
     let mut words = vec![W::default(); rows];
     for column in columns.iter().filter(|column| width(column) > 0) {
@@ -139,8 +139,7 @@ fn as_words<W: PackedTuple>(
     taken.collect()
 }
 
-/// For tuples that no word holds: row numbers are sorted, by as many of the first attributes as a word holds, then, where
-/// these are equal, by the others.
+/// Sorts row numbers of tuples that no word holds: by as many first attributes as a word holds, then by the others.
 fn as_rows(
     rows: usize,
     columns: &[&Column],
@@ -168,7 +167,7 @@ fn as_rows(
     gathered.collect()
 }
 
-/// The items, one per row, sorted by `sort` group by group.
+/// Items of the rows, sorted by `sort` group by group.
 fn sorted<T: Copy + Default>(
     items: Vec<T>,
     groups: Option<&BucketRows<'_>>,
@@ -184,7 +183,7 @@ fn sorted<T: Copy + Default>(
     };
     let mut together = groups.gathered(&items, control)?;
     drop(items);
-    // rows that stand in no group are done with
+    // suppressed rows are done
     let mut done = 0;
     let unsorted = rows - together.len() as u64;
     control.advance(unsorted)?;

@@ -1,5 +1,7 @@
-//! How well a class can be told from what is published: a decision tree (Quinlan's C4.5) is learnt from some rows, and held against the
-//! others.
+//! Accuracy of a class prediction from published data: a decision tree is learnt from some rows and tested on the others.
+//!
+//! # Citations
+//! - [Quinlan 1993]: C4.5.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +11,12 @@ use hashbrown::HashMap;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
-/// What rows are told by: a column, and the label of each of its codes where it is not shown as it is.
+/// A feature: a column, with the label of each code if it is generalized.
 #[derive(Clone, Copy)]
 pub struct Feature<'a> {
-    /// The column.
+    /// The original column.
     pub codes: &'a Codes,
-    /// The labels.
+    /// Label of each code; `None` for an exact column.
     pub labels: Option<&'a [u32]>,
 }
 
@@ -25,25 +27,25 @@ impl Feature<'_> {
     }
 }
 
-/// How often the class of a row was told wrongly.
+/// Errors of the prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Classified {
-    /// Rows the tree was learnt from.
+    /// Number of training rows.
     pub trained: u64,
-    /// Rows it was held against.
+    /// Number of test rows.
     pub tested: u64,
-    /// Of these, rows whose class it does not tell.
+    /// Number of test rows that the tree misclassifies.
     pub wrong: u64,
-    /// Of these, rows that are not of the class most frequent among those it was learnt from.
+    /// Number of test rows outside the most frequent class of the training rows.
     pub others: u64,
 }
 
-/// A branch that is split has at least two branches with so many rows.
+/// Smallest number of rows of a branch; a split needs two such branches.
 const MIN_BRANCH_ROWS: u64 = 2;
-/// The quantile of the normal distribution by which a quarter of all is above: C4.5's confidence in the errors of a leaf.
+/// Normal quantile of the upper quarter: the confidence of C4.5 in the errors of a leaf.
 const CONFIDENCE_QUANTILE: f64 = 0.674_489_75;
 
-/// Learns from the rows that are not `tested`, and holds what was learnt against those that are. A label is as far from one as from any
+/// Learns from the rows that are not `tested`, and tests on the others. All labels are equally far apart, also of numbers.
 /// other, also among numbers.
 ///
 /// # Errors
@@ -54,7 +56,7 @@ pub fn classify(
     tested: &[bool],
     control: &Control,
 ) -> Result<Classified, Cancelled> {
-    // rows that are alike are one
+    // equal rows become one
     let mut numbers: HashMap<Box<[u32]>, u64, RandomState> = HashMap::default();
     let mut labels: Vec<u32> = Vec::with_capacity(features.len() + 1);
     let mut found = Classified::default();
@@ -87,7 +89,7 @@ pub fn classify(
     Ok(found)
 }
 
-/// A node of a tree: the most frequent class, and what is below it by the labels of a feature.
+/// A node of the tree: its most frequent class, and its children by the labels of a feature.
 struct TreeNode {
     class: u32,
     below: Option<(usize, BTreeMap<u32, Self>)>,
@@ -100,11 +102,11 @@ impl TreeNode {
     }
 }
 
-/// Rows of each class.
+/// Number of rows of each class.
 type Histogram = BTreeMap<u32, u64>;
 
 struct TreeLearner<'a> {
-    /// Distinct rows, the class behind the features, and how many there are.
+    /// Distinct rows, the class after the features, with their counts.
     kinds: &'a [(Box<[u32]>, u64)],
     control: &'a Control,
 }
@@ -131,12 +133,12 @@ impl TreeLearner<'_> {
         parts
     }
 
-    /// The node of some rows, and the errors that are expected of it.
+    /// The node of some rows, and its expected errors.
     fn node(&self, members: &[usize], features: &[usize]) -> Result<(TreeNode, f64), Cancelled> {
         self.control.check()?;
         let histogram = self.histogram(members);
         let rows: u64 = histogram.values().sum();
-        // the smaller of equally frequent ones
+        // the smaller of equally frequent classes
         let most =
             histogram.iter().fold((0, 0), |most, (&class, &rows)| if rows > most.1 { (class, rows) } else { most });
         let leaf = TreeNode { class: most.0, below: None };
@@ -152,14 +154,14 @@ impl TreeLearner<'_> {
             below.insert(label, node);
             of_below += errors;
         }
-        // what tells no more than one leaf is one
+        // a subtree that is no better than a leaf becomes one
         if of_leaf <= of_below + 0.1 {
             return Ok((leaf, of_leaf));
         }
         Ok((TreeNode { below: Some((feature, below)), ..leaf }, of_below))
     }
 
-    /// The feature with the largest ratio of gain, of those that gain as much as the mean.
+    /// The feature of the largest gain ratio among those with at least the mean gain.
     fn best(&self, members: &[usize], histogram: &Histogram, features: &[usize]) -> Option<usize> {
         let rows: u64 = histogram.values().sum();
         let whole = entropy(histogram.values().copied());
@@ -178,7 +180,7 @@ impl TreeLearner<'_> {
         let gains: Vec<(usize, f64, f64)> = features.iter().filter_map(gain).collect();
         let mean = gains.iter().map(|of| of.1).sum::<f64>() / gains.len() as f64;
         let enough = gains.iter().filter(|of| of.1 >= mean - 1e-3);
-        // the first of equally good ones
+        // the first of equally good features
         enough
             .fold(None::<&(usize, f64, f64)>, |best, of| match best {
                 Some(best) if best.2 >= of.2 => Some(best),
@@ -188,7 +190,7 @@ impl TreeLearner<'_> {
     }
 }
 
-/// The entropy of counts, in bits.
+/// Entropy of counts, in bits.
 fn entropy(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     let rows = counts.clone().sum::<u64>() as f64;
     let part = |count: u64| {
@@ -198,7 +200,7 @@ fn entropy(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     counts.filter(|count| *count > 0).map(part).sum()
 }
 
-/// How many errors are expected of a leaf that had so many of so many rows: the upper end of what its share may be.
+/// Expected errors of a leaf: the upper confidence limit of its error rate.
 fn expected(errors: u64, rows: u64) -> f64 {
     let (n, z) = (rows as f64, CONFIDENCE_QUANTILE);
     if errors == 0 || rows == 0 {

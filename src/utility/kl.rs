@@ -1,5 +1,10 @@
-//! Kullback and Leibler's divergence of the original from the model: what the model is surprised by, table by table, less what
-//! neighbours share, less what the original leaves open itself. Tables that form no tree are fitted, or not all used.
+//! Kullback-Leibler divergence of the original from the model.
+//!
+//! It is the cross entropy of the tables, minus that of shared attributes, minus the entropy of the original. Tables that form no
+//! tree are fitted, or some are left out.
+//!
+//! # Citations
+//! - [Kifer and Gehrke 2006]
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! What the original says of a release: how far the readers' model is from it, how wrong their counts are, and how well a class can be
-//! told. For the internal
-//! report alone: every figure here is an equation on what the release keeps secret.
+//! Utility of a release: divergence of the model, errors of counts, and accuracy of a class prediction.
+//!
+//! For the internal report alone: every figure is an equation on the secret original.
 
 mod classification;
 mod kl;

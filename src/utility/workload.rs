@@ -1,27 +1,27 @@
-//! Random COUNT queries: how far their estimates are from the true counts.
+//! Random COUNT queries: relative errors of their estimates.
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table, ValueSelection};
 use crate::model::{Boxes, DecompositionModel, Estimator, ModelShape, Predicates, PublishedRows, QueryPath};
 use crate::with_codes;
 
-/// Random queries.
+/// A workload of random queries.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Workload {
-    /// How many.
+    /// Number of queries.
     pub number: u32,
-    /// How many attributes each has.
+    /// Number of attributes of each query.
     pub dimensions: u32,
-    /// How many values each of them has.
+    /// Number of values of each of these attributes.
     pub width: PredicateWidth,
 }
 
-/// How many values of an attribute a query has.
+/// Width of the selection of an attribute.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PredicateWidth {
-    /// This share of them, at least one.
+    /// This share of the values, at least one.
     ValueFraction(f64),
-    /// So many that all attributes together would leave this share of the rows, were they independent and values equally frequent.
+    /// The width at which all selections together match this share of the rows, if attributes were independent and uniform.
     Selectivity(f64),
 }
 
@@ -36,19 +36,19 @@ impl PredicateWidth {
     }
 }
 
-/// How far the estimates were from the true counts, relative to these.
+/// Relative errors of the estimates.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CountErrors {
-    /// The relative error of each query, rising.
+    /// Relative error of each query, rising.
     pub relative: Vec<f64>,
-    /// Queries that were drawn again because no row has them.
+    /// Number of queries that were redrawn because no row matches.
     pub redrawn: u64,
 }
 
-/// For each query so many may be drawn that no row has; with more of them the workload ends early.
+/// Largest number of redraws per query; after more of them the workload ends early.
 const MAX_DRAWS_PER_QUERY: u64 = 100;
 
-/// Draws queries by `below`, which gives a number below another, and compares the estimates with the original.
+/// Draws queries by `below`, which returns a number below its argument, and compares the estimates with the original.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -61,7 +61,7 @@ pub fn errors(
     control: &Control,
 ) -> Result<CountErrors, Cancelled> {
     let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
-    // buckets that are an attribute of the model are none of the original
+    // buckets that are an attribute of the model are not in the original
     let published = published.intersection(original.attributes());
     let all = QueryPath::Joined(shape.whole_tree());
     let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
@@ -73,7 +73,7 @@ pub fn errors(
     errors_of(published, original, workload, below, &mut estimate, control)
 }
 
-/// A query over the codes of the original as one over those of the parts.
+/// A query over codes of the original as one over codes of the parts.
 fn translated(query: &Predicates, cells: &PublishedRows, original: &Table) -> Predicates {
     let of = |(attr, admitted): &(Attr, Vec<bool>)| {
         let domain = cells.domain(*attr)?;
@@ -89,7 +89,7 @@ fn translated(query: &Predicates, cells: &PublishedRows, original: &Table) -> Pr
     query.iter().filter_map(of).collect()
 }
 
-/// The same with both tables of a decomposition, which has all attributes of the original.
+/// Errors of estimates from both tables of a decomposition, which has all attributes of the original.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -105,7 +105,7 @@ pub fn errors_of_decomposition(
     errors_of(original.attributes(), original, workload, below, &mut estimate, control)
 }
 
-/// The same with the boxes of a generalized table, which has all attributes of the original; those that are suppressed are not asked for.
+/// Errors of estimates from the boxes of a generalized table of all attributes. Suppressed attributes are not queried.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -152,7 +152,7 @@ fn errors_of(
     Ok(found)
 }
 
-/// A random query over the original: attributes and values without replacement.
+/// A random query over the original: attributes and values are drawn without replacement.
 fn drawn(original: &Table, published: AttrSet, workload: &Workload, below: &mut dyn FnMut(u32) -> u32) -> Predicates {
     let mut attributes: Vec<Attr> = published.iter().collect();
     let dimensions = (workload.dimensions as usize).min(attributes.len());
@@ -173,7 +173,7 @@ fn drawn(original: &Table, published: AttrSet, workload: &Workload, below: &mut 
     query.collect()
 }
 
-/// How many rows of the original a query has.
+/// Number of rows of the original that match a query.
 fn counted(original: &Table, query: &Predicates, control: &Control) -> Result<u64, Cancelled> {
     control.check()?;
     let mut has = vec![true; original.rows()];

@@ -1,9 +1,10 @@
 //! Dealing: buckets that resemble the whole table, for guarantees that no bucket of distinct values keeps.
 //!
-//! Rows stand in the order of their sensitive values and are dealt like cards: the row at position i goes to bucket i mod K,
-//! so that every bucket has each value equally often, but for one (the bucketizer of versatile publishing for distances and
-//! events). For distances along a taxonomy the values stand in the order of its leaves, so that each bucket has its part of every
-//! branch, too.
+//! Rows are sorted by sensitive value and dealt like cards: row i goes to bucket i mod K. So the counts of a value differ by at
+//! most one between buckets. For distances along a taxonomy, values are sorted by its leaves, so that each bucket has its share
+//! of every branch.
+//!
+//! See `docs/spec/anatomy.md#deal`.
 
 use super::largest_l::lists_of_equal_values;
 use super::{BucketAssignment, SensitiveCodes};
@@ -12,9 +13,9 @@ use crate::privacy::{self, Population};
 use crate::publication::{Guarantee, ValueDistance};
 use crate::random::RandomStream;
 
-/// Deals the rows into as many buckets as a search finds to keep all of `guarantees`, at most one per `fewest` rows. Which of
-/// the rows with equal value goes where is drawn from `stream`; how many buckets there are depends on the counts of values
-/// alone.
+/// Deals the rows into as many buckets as a search finds to keep all of `guarantees`, at most one per `fewest` rows.
+///
+/// `stream` decides which of the rows with equal value goes where. The number of buckets depends on the counts of values alone.
 ///
 /// The caller has checked eligibility: the whole table as one bucket keeps the guarantees.
 ///
@@ -39,7 +40,7 @@ pub(super) fn deal(
     let population = Population::new(counts).on(values.annotations.clone());
     let trial = DealTrial { sorted: &sorted, guarantees, population: &population, control };
 
-    // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
+    // the predicate is not monotone: the search finds a good number of buckets, not the best
     let (mut kept, mut broken) = (1, rows / usize::try_from(fewest.max(2)).unwrap_or(usize::MAX) + 1);
     while broken - kept.min(broken) > 1 {
         let middle = kept + (broken - kept) / 2;
@@ -55,7 +56,7 @@ pub(super) fn deal(
     Ok(BucketAssignment { bucket_of, buckets: if rows == 0 { 0 } else { kept as u32 } })
 }
 
-/// The codes in the order in which their rows are dealt.
+/// Codes in the order of dealing.
 fn order(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.counts.len() as u32).collect();
     let along = |g: &Guarantee| matches!(g, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. });
@@ -73,7 +74,7 @@ struct DealTrial<'a> {
 }
 
 impl DealTrial<'_> {
-    /// Whether every one of so many buckets keeps the guarantees.
+    /// Whether all buckets keep the guarantees if there are this many.
     fn keeps(&self, buckets: usize) -> Result<bool, Cancelled> {
         let (mut bucket, mut previous) = (Vec::new(), Vec::new());
         for first in 0..buckets {
@@ -87,9 +88,9 @@ impl DealTrial<'_> {
                     _ => bucket.push((code, 1)),
                 }
             }
-            // a value is dealt at one place of the order
+            // a value is at one place of the order
             bucket.sort_unstable();
-            // neighbours are often alike
+            // neighbours are often equal
             if bucket != previous {
                 if !self.guarantees.iter().all(|&g| privacy::holds(g, &bucket, self.population)) {
                     return Ok(false);

@@ -1,14 +1,14 @@
-//! Bucket labels: a secret permutation, so that a label tells nothing of the order in which buckets were made.
+//! Bucket labels: a secret permutation, so that labels do not reveal the order in which buckets are made.
 
 use super::BucketAssignment;
 use crate::publication::BucketColumn;
 use crate::random::RandomStream;
 
-/// The label of each bucket of one table.
+/// Label of each bucket of one table.
 pub struct Labels(Vec<u32>);
 
 impl Labels {
-    /// Draws the labels `1..=buckets` of one table. Independent between tables: each has its own stream.
+    /// Draws the labels `1..=buckets` of one table. Tables have streams of their own, so that their labels are independent.
     #[must_use]
     pub fn draw(buckets: u32, stream: &mut RandomStream) -> Self {
         let mut labels: Vec<u32> = (1..=buckets).collect();
@@ -16,7 +16,7 @@ impl Labels {
         Self(labels)
     }
 
-    /// The label of each row, in place of its bucket; 0 for a row that is not published.
+    /// Label of each row, in place of its bucket; 0 for a suppressed row.
     #[must_use]
     pub fn of_rows(&self, assignment: BucketAssignment) -> Vec<u32> {
         let mut labels = assignment.bucket_of;
@@ -24,8 +24,8 @@ impl Labels {
         labels
     }
 
-    /// The `bucket` column of a part in canonical order, given how many rows each label has: the only constructor of such a
-    /// column.
+    /// The `bucket` column of a part in canonical order, from the number of rows of each label. It is the only constructor of
+    /// such a column.
     #[must_use]
     pub fn column(sizes: impl Iterator<Item = usize>) -> BucketColumn {
         let mut labels = Vec::new();

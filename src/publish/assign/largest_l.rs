@@ -1,30 +1,33 @@
 //! Largest-l: buckets of at least l tuples with pairwise distinct sensitive values, in O(n).
 //!
-//! Repeatedly takes one tuple from each of the l largest lists of equal sensitive values (anatomy, section 4; Decompose,
-//! Theorem 1: no assignment makes more buckets). The order of values by list size is kept by counting, without a heap.
+//! Repeatedly takes one tuple from each of the l largest lists of equal sensitive values. No assignment makes more buckets.
+//! Counting keeps the order of values by list size, without a heap.
+//!
+//! # Citations
+//! - [Xiao and Tao 2006, section 4]: the algorithm.
+//! - [Ye et al. 2009, Theorem 1 and Corollary 1]: the number of buckets, and the residue.
 
 use super::SensitiveCodes;
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 use crate::with_codes;
 
-/// Which bucket each row goes to.
+/// The bucket of each row.
 pub struct BucketAssignment {
-    /// The bucket of each row, counted from 0 in the order of making: secret, see [`super::Labels`]. [`Self::NOWHERE`] for a
-    /// row that is not published.
+    /// Bucket of each row, from 0 in the order of making: secret, see [`super::Labels`]. [`Self::NOWHERE`] for a suppressed row.
     pub bucket_of: Vec<u32>,
-    /// How many buckets there are.
+    /// Number of buckets.
     pub buckets: u32,
 }
 
 impl BucketAssignment {
-    /// In place of the bucket of a row that is not published.
+    /// Bucket number of a suppressed row.
     pub const NOWHERE: u32 = u32::MAX;
 }
 
-/// Assigns rows to buckets so that no one of `values` takes more than 1/l of a bucket: the values of a bucket are pairwise
-/// distinct and there are at least `l`. Which of the rows with equal value goes where, which of the values with equally
-/// many rows is taken, and which bucket a leftover row joins is drawn from `stream`.
+/// Assigns rows to buckets of at least `l` pairwise distinct values, so that none takes more than 1/l of a bucket.
+///
+/// `stream` decides which rows of a value are taken, which of equally frequent values, and which bucket a leftover row joins.
 ///
 /// The caller has checked eligibility: the most frequent value times `l` is at most the number of rows.
 ///
@@ -32,7 +35,7 @@ impl BucketAssignment {
 /// [`Cancelled`] on cancellation.
 ///
 /// # Panics
-/// When the values are not eligible or `l` is 0.
+/// If the values are not eligible, or `l` is 0.
 pub fn largest_l<'a>(
     values: impl Into<SensitiveCodes<'a>>,
     l: u64,
@@ -42,8 +45,8 @@ pub fn largest_l<'a>(
     largest_l_by(values, l, stream, control, |_, list| list.len() - 1)
 }
 
-/// The same, where `choose` says which of the rows that are left of a value a bucket takes, by its place: they stand in random
-/// order.
+/// [`largest_l`] with a choice of rows: `choose` returns the position of the row that a bucket takes among the remaining rows of
+/// a value.
 pub(super) fn largest_l_by<'a>(
     values: impl Into<SensitiveCodes<'a>>,
     l: u64,
@@ -64,7 +67,7 @@ pub(super) fn largest_l_by<'a>(
     let (mut lists, mut ends) = lists_of_equal_values(&values, &size, stream, control)?;
     let mut order: Vec<u32> = (0..size.len() as u32).collect();
     order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
-    // ge[k]: how many values have at least k rows left; their positions in `order` are 0..ge[k]
+    // ge[k]: number of values with at least k rows left; their positions in `order` are 0..ge[k]
     let mut ge = vec![0usize; most + 2];
     for &count in &size {
         ge[count] += 1;
@@ -77,8 +80,8 @@ pub(super) fn largest_l_by<'a>(
     let mut buckets = 0u32;
     let mut since_check = 0;
     while ge[1] >= l {
-        // values with more rows than the l-th largest are all taken; of those with as many, a random choice, moved to the
-        // end of their block so that `order` stays sorted
+        // values with more rows than the l-th largest are all taken; of those with as many, a random choice is moved to the end
+        // of their block, so that `order` stays sorted
         let tied = size[order[l - 1] as usize];
         let (block, end) = (ge[tied + 1], ge[tied]);
         let wanted = l - block;
@@ -112,7 +115,7 @@ pub(super) fn largest_l_by<'a>(
     Ok(BucketAssignment { bucket_of, buckets })
 }
 
-/// The rows grouped by sensitive value, in random order inside a value, and where each group ends.
+/// Rows grouped by sensitive value, in random order within a value, and the end of each group.
 pub(super) fn lists_of_equal_values(
     values: &SensitiveCodes<'_>,
     size: &[usize],
@@ -143,8 +146,7 @@ pub(super) fn lists_of_equal_values(
     Ok((lists, next))
 }
 
-/// Puts each row that is left (by Corollary 1 of Decompose at most l - 1, all of different values) into a random bucket
-/// that lacks its value.
+/// Puts each leftover row into a random bucket without its value. There are at most l - 1 of them, of distinct values.
 fn place_residue(
     size: &[usize],
     ends: &[usize],

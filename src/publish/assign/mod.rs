@@ -1,4 +1,4 @@
-//! Row to bucket: the assignments that methods share, and the one place where bucket labels are made.
+//! Assignment of rows to buckets, and the only place where bucket labels are made.
 
 mod deal;
 mod labels;
@@ -19,8 +19,9 @@ use crate::privacy;
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
-/// Assigns rows to buckets that each keep all of `guarantees`: buckets of pairwise distinct values where these suffice and
-/// there are enough of them, else buckets that resemble the whole.
+/// Assigns rows to buckets that each keep all of `guarantees`.
+///
+/// Buckets have pairwise distinct values if this suffices and there are enough values. Otherwise they resemble the whole table.
 ///
 /// The caller has checked eligibility: the whole table keeps the guarantees.
 ///

@@ -1,9 +1,12 @@
-//! Several sensitive attributes in one part: groups of rows in which each of them is protected also from whoever knows all the
-//! others (multi-SA publishing of versatile publishing, Algorithm 3).
+//! Several sensitive attributes in one part: groups of rows that protect each attribute from an adversary who knows all others.
 //!
-//! Cells are the combinations of sensitive values; a line of an attribute holds the cells that agree in all the others. A group
-//! is feasible when no cell has more than 1/l of its line, for each attribute with its l. Feasible groups are closed under union,
-//! so that there is one largest: the greatest fixed point of reducing each cell to its share of its lines.
+//! A cell is a combination of sensitive values; a line of an attribute holds the cells that agree in all others. A group is
+//! feasible if no cell has more than 1/l of its line, for each attribute with its l. Unions of feasible groups are feasible, so
+//! that there is a largest one: the greatest fixed point of reducing each cell to its share of its lines.
+//!
+//! # Citations
+//! - [Jin et al. 2010, Algorithm 3]
+//! - `docs/spec/guardian-normal-form.md#multiple-sensitive-attributes`
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,26 +17,26 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::random::RandomStream;
 
-/// A bucket that has not become feasible with so many rows is given up.
+/// Number of rows at which an infeasible bucket is given up.
 const MAX_BUCKET_ROWS: u64 = 64;
 
-/// Rows of each cell.
+/// Number of rows of each cell.
 type CellRows = BTreeMap<usize, u64>;
 
-/// The sensitive values of a table as cells and lines.
+/// Sensitive values of a table as cells and lines.
 pub struct SensitiveGrid {
-    /// Per cell and attribute: the line through the cell.
+    /// Line through each cell, by attribute.
     lines: Vec<Vec<u32>>,
-    /// Per line: its cells, rising.
+    /// Cells of each line, rising.
     members: Vec<Vec<usize>>,
-    /// Per attribute: the diversity.
+    /// Diversity of each attribute.
     l: Vec<u64>,
-    /// Per cell: its rows.
+    /// Rows of each cell.
     counts: Vec<u64>,
 }
 
 impl SensitiveGrid {
-    /// The grid of `sensitive` attributes, each with its diversity, and the cell of each row.
+    /// The grid of `sensitive` attributes with their diversity, and the cell of each row.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -74,7 +77,7 @@ impl SensitiveGrid {
         self.peeled(self.counts.clone())
     }
 
-    /// The largest feasible part of a group.
+    /// The largest feasible subset of a group.
     fn peeled(&self, mut group: Vec<u64>) -> Vec<u64> {
         let mut sums = vec![0; self.members.len()];
         for (cell, &rows) in group.iter().enumerate() {
@@ -103,7 +106,7 @@ impl SensitiveGrid {
         group
     }
 
-    /// Rows of each line that a group meets.
+    /// Number of rows of each line in a group.
     fn sums(&self, group: &CellRows) -> AHashMap<u32, u64> {
         let mut sums = AHashMap::new();
         for (&cell, rows) in group {
@@ -112,7 +115,7 @@ impl SensitiveGrid {
         sums
     }
 
-    /// The smallest line of which some cell has too large a share; `None` when the group is feasible.
+    /// The smallest line with a cell of too large a share; `None` if the group is feasible.
     fn violated(&self, group: &CellRows, sums: &AHashMap<u32, u64>) -> Option<(usize, u32)> {
         let broken = group.iter().flat_map(|(&cell, &rows)| {
             let lines = self.lines[cell].iter().zip(&self.l).enumerate();
@@ -121,7 +124,7 @@ impl SensitiveGrid {
         broken.min()
     }
 
-    /// A small feasible group with a row of `seed`, out of what is `left`.
+    /// A small feasible group with a row of `seed`, out of the rows in `left`.
     fn grown(&self, seed: usize, left: &[u64]) -> Option<CellRows> {
         let mut group = CellRows::from([(seed, 1)]);
         let mut rows = 1;
@@ -133,7 +136,7 @@ impl SensitiveGrid {
             }
             let taken = |cell: usize| group.get(&cell).copied().unwrap_or(0);
             let candidates = self.members[line as usize].iter().copied().filter(|&cell| left[cell] > taken(cell));
-            // new cells first, then those whose other lines are in the bucket already, then those with most rows left
+            // new cells first, then cells with most lines in the bucket, then cells with most rows left
             let supported = |cell: usize| self.lines[cell].iter().filter(|line| sums.contains_key(line)).count();
             let next = candidates.min_by_key(|&cell| {
                 (taken(cell), std::cmp::Reverse(supported(cell)), std::cmp::Reverse(left[cell]), cell)
@@ -163,8 +166,8 @@ impl SensitiveGrid {
         let nonempty =
             |rows: Vec<u64>| rows.into_iter().enumerate().filter(|(_, rows)| *rows > 0).collect::<CellRows>();
         groups.extend(Some(nonempty(feasible)).filter(|group| !group.is_empty()));
-        // what cannot stand by itself joins the groups that share most lines, twice as many each time that was too few; at worst
-        // all become one, which is feasible
+        // an infeasible remainder joins the groups that share most lines, twice as many in each round; in the end all become one
+        // feasible group
         let mut rest = nonempty(left);
         let mut sums = self.sums(&rest);
         let mut joining = 1;
@@ -186,8 +189,10 @@ impl SensitiveGrid {
     }
 }
 
-/// Assigns the rows of the largest feasible group to small feasible buckets. Which rows of a cell are left out, and which go
-/// where, is drawn from `stream`; how many depends on the counts of cells alone.
+/// Assigns the rows of the largest feasible group to small feasible buckets.
+///
+/// `stream` decides which rows of a cell are suppressed and where the others go. Their numbers depend on the counts of cells
+/// alone.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.

@@ -1,5 +1,6 @@
-//! Buckets where an insider can rule values out: the other values are spread as if there were none, and then each of the
-//! excludable ones is dealt round robin.
+//! Buckets with excluded values: the other values are assigned first, and then each excluded one is dealt round robin.
+//!
+//! See `docs/spec/anatomy.md#excluded-values`.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,9 +12,10 @@ use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
-/// Assigns rows to buckets that hold at least `l` pairwise distinct informative values each, and of every excludable value
-/// nearly as many as every other bucket; the larger buckets take what does not come out even. `None` when the informative values
-/// do not allow it, or an excludable one comes to stand too often in some bucket: then other buckets are to be tried.
+/// Assigns rows to buckets with at least `l` distinct values that are not excluded, and an equal share of each excluded value.
+///
+/// Larger buckets take the remainders. `None` if the other values do not allow it, or if an excluded one is too frequent in some
+/// bucket.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -58,7 +60,7 @@ pub(super) fn insider_proof(
     for rows in &mut aside {
         control.check()?;
         stream.shuffle(rows);
-        // the sort is stable: of equally large buckets the order is drawn
+        // the sort is stable: the order of equally large buckets is drawn
         stream.shuffle(&mut order);
         order.sort_by_key(|&bucket| Reverse(sizes[bucket as usize]));
         for (&row, &bucket) in rows.iter().zip(order.iter().cycle()) {

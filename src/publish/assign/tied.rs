@@ -1,8 +1,8 @@
-//! Several sensitive attributes in the same buckets, each in a part of its own: for attributes that tell each other.
+//! Several correlated sensitive attributes in the same buckets, each in a part of its own.
 //!
-//! Buckets are made of pairwise distinct values of one attribute, and of the rows with such a value one is looked for whose other
-//! sensitive values are new to the bucket too. Buckets that do not keep what is asked of every attribute are put together with
-//! others until all do: every guarantee holds in a union where it holds in both, and in the whole table.
+//! Buckets take pairwise distinct values of one attribute. Among the rows with such a value, one is preferred whose other values
+//! are new to the bucket. Buckets that break a guarantee are merged with others until all keep it: a guarantee that holds in two
+//! buckets holds in their union, and it holds in the whole table.
 
 use std::cmp::Ordering;
 
@@ -14,14 +14,15 @@ use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
-/// So many rows are looked at for one with new values, and so many buckets for one that helps.
+/// Largest number of rows examined for new values, and of buckets examined for a merge.
 const CANDIDATES_PER_ROW: usize = 32;
 
-/// How often each value of an attribute occurs in a bucket, values rising.
+/// Counts of the values of an attribute in a bucket, values rising.
 type BucketCounts = Vec<(u32, u64)>;
 
-/// Assigns rows to buckets that keep, of each of the `sensitive` attributes, its guarantees. Which rows go where is drawn from
-/// `stream` and depends on the sensitive values alone: of two rows of one bucket either may have the values of the other.
+/// Assigns rows to buckets that keep the guarantees of each of the `sensitive` attributes.
+///
+/// The draw depends on `stream` and the sensitive values alone: either of two rows of a bucket may have the values of the other.
 ///
 /// The caller has checked eligibility: the whole table keeps the guarantees of every attribute.
 ///
@@ -35,7 +36,7 @@ pub fn assign_tied(
 ) -> Result<BucketAssignment, Cancelled> {
     let asked: Vec<AttributeRequirement<'_>> =
         sensitive.iter().map(|&(attr, guarantees)| AttributeRequirement::new(table, attr, guarantees)).collect();
-    // the attribute whose most frequent value is rarest makes the most buckets
+    // the attribute whose most frequent value is rarest allows the most buckets
     let rarest = |&at: &usize| asked[at].population.largest();
     let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
         return Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 });
@@ -48,7 +49,7 @@ pub fn assign_tied(
     let l = fewest.max().unwrap_or(1).clamp(1, most.max(1));
 
     let others: Vec<usize> = (0..asked.len()).filter(|&at| at != first).collect();
-    // the bucket, counted from 1, that was last given each value
+    // the bucket, from 1, that was last given each value
     let mut holder: Vec<Vec<u32>> = others.iter().map(|&at| vec![0; asked[at].population.counts().len()]).collect();
     let of_others: Vec<&Codes> = others.iter().map(|&at| asked[at].codes).collect();
     let choose = |bucket: u32, list: &[u32]| {
@@ -67,7 +68,7 @@ pub fn assign_tied(
     BucketMerger { asked: &asked, control }.merged(assignment, stream)
 }
 
-/// What is asked of an attribute.
+/// Guarantees of an attribute, with its codes.
 struct AttributeRequirement<'a> {
     codes: &'a Codes,
     guarantees: &'a [Guarantee],
@@ -87,12 +88,12 @@ impl<'a> AttributeRequirement<'a> {
         codes.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as u64)).collect()
     }
 
-    /// How far a bucket of so many rows is from the whole table: the sum of the differences of shares, in units of one by both sizes.
+    /// Distance of a bucket from the whole table: the sum of differences of shares, scaled by both sizes.
     fn gap(&self, bucket: &[(u32, u64)], size: u64) -> u128 {
         let (rows, whole) = (u128::from(self.population.rows()), self.population.counts());
         let of = |code: u32| u128::from(whole[code as usize]) * u128::from(size);
         let present: u128 = bucket.iter().map(|&(code, count)| (u128::from(count) * rows).abs_diff(of(code))).sum();
-        // what is not there is missing by all its share
+        // a value that is absent lacks its whole share
         present + rows * u128::from(size) - bucket.iter().map(|&(code, _)| of(code)).sum::<u128>()
     }
 
@@ -101,7 +102,7 @@ impl<'a> AttributeRequirement<'a> {
     }
 }
 
-/// Puts buckets together until all keep what is asked.
+/// Merges buckets until all keep the guarantees.
 struct BucketMerger<'a> {
     asked: &'a [AttributeRequirement<'a>],
     control: &'a Control,
@@ -123,7 +124,7 @@ impl BucketMerger<'_> {
                 failing.push(at);
             }
         }
-        // the buckets that are left, in random order
+        // remaining buckets, in random order
         let mut left: Vec<usize> = (0..rows.len()).collect();
         stream.shuffle(&mut left);
         let mut next = 0;
@@ -132,8 +133,8 @@ impl BucketMerger<'_> {
                 continue;
             }
             let mut counts = self.counts(&rows[bucket]);
-            // where none of those looked at is enough the nearest to the whole table is taken; after so many that were too few several
-            // at once, twice as many each time
+            // if no examined bucket suffices, the one nearest to the whole table is taken; after several such rounds, twice as
+            // many as before are taken at once
             let (mut taken_one_by_one, mut joining) = (0, 1);
             while !self.keep(&counts) {
                 self.control.check()?;
@@ -180,7 +181,7 @@ impl BucketMerger<'_> {
         self.asked.iter().map(|asked| asked.counts(rows)).collect()
     }
 
-    /// Which of two buckets is nearer to the whole table, over all attributes.
+    /// Compares the distances of two buckets from the whole table, over all attributes.
     fn nearer(&self, one: &[BucketCounts], other: &[BucketCounts]) -> Ordering {
         let distance = |counts: &[BucketCounts]| {
             let size: u64 = counts.iter().take(1).flatten().map(|(_, count)| count).sum();
@@ -196,7 +197,7 @@ impl BucketMerger<'_> {
     }
 }
 
-/// The counts of two buckets together, per attribute.
+/// Counts of the union of two buckets, by attribute.
 fn sums(one: &[BucketCounts], other: &[BucketCounts]) -> Vec<BucketCounts> {
     let sum = |(one, other): (&BucketCounts, &BucketCounts)| {
         let mut all: BucketCounts = one.iter().chain(other).copied().collect();

@@ -1,4 +1,4 @@
-//! What is spread over buckets: a code per row, of one attribute or of several together.
+//! Sensitive codes of rows: of one attribute, or of a combination.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use ahash::AHashMap;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Codes, Column, ColumnAnnotations, Table};
 
-/// Values as codes, and how often each occurs.
+/// Codes of the rows, with the frequency of each code.
 #[derive(Clone, Debug)]
 pub struct SensitiveCodes<'a> {
     pub(super) codes: Cow<'a, Codes>,
     pub(super) counts: Vec<u64>,
-    /// What is stated of the values; nothing of combinations.
+    /// Annotations of the attribute; empty for a combination.
     pub(super) annotations: ColumnAnnotations,
 }
 
@@ -23,13 +23,13 @@ impl<'a> From<&'a Column> for SensitiveCodes<'a> {
 }
 
 impl<'a> SensitiveCodes<'a> {
-    /// The values of `attributes`, at least one; of several, each combination that occurs is a value.
+    /// Codes of at least one of `attributes`; of several, each occurring combination is a value.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
     ///
     /// # Panics
-    /// When there is no attribute.
+    /// If there is no attribute.
     pub fn new(table: &'a Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let mut columns = attributes.iter().map(|attr| table.column(attr));
         #[expect(clippy::expect_used)]
@@ -41,31 +41,31 @@ impl<'a> SensitiveCodes<'a> {
         })
     }
 
-    /// The same, with what is stated of the values.
+    /// The same codes with annotations.
     #[must_use]
     pub fn on(self, annotations: &ColumnAnnotations) -> Self {
         Self { annotations: annotations.clone(), ..self }
     }
 
-    /// What is stated of the values.
+    /// Annotations of the values.
     #[must_use]
     pub const fn annotations(&self) -> &ColumnAnnotations {
         &self.annotations
     }
 
-    /// How often each value occurs.
+    /// Number of rows of each code.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// The code of each row.
+    /// Code of each row.
     #[must_use]
     pub fn codes(&self) -> &Codes {
         &self.codes
     }
 
-    /// The combinations with the values of a column. Their codes rise with the codes of both, whatever the order of rows.
+    /// Combinations with the values of a column. Their codes rise with the codes of both, whatever the order of rows.
     fn beside(&self, column: &Column, control: &Control) -> Result<Self, Cancelled> {
         let mut counted: AHashMap<(u32, u32), u64> = AHashMap::new();
         let pairs = || self.codes.iter().zip(column.codes.iter());

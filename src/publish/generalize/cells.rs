@@ -1,24 +1,24 @@
-//! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
+//! Cells of a class: an interval, a set of values, or a node of a taxonomy.
 
 use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::TableAnnotations;
 use crate::spec::CellKind;
 
-/// The values of a class, both ends included, and whether a missing value is among them.
+/// The interval of a class, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassInterval {
-    /// The codes of the first and of the last value, in the order of the axis; none where all values are missing.
+    /// Codes of the first and the last value, in the order of the axis; `None` if all values are missing.
     pub ends: Option<(u32, u32)>,
     /// Whether a missing value occurs.
     pub missing: bool,
 }
 
-/// The interval of every class, by class.
+/// Interval of every class.
 #[must_use]
 pub fn intervals(column: &Column, axis: &Axis, classes: &BucketAssignment) -> Vec<ClassInterval> {
     let mut intervals = vec![ClassInterval { ends: None, missing: false }; classes.buckets as usize];
-    // of values of equal worth the code decides
+    // the code breaks ties of values at one position
     let rank = |code: u32| (axis.ordinal(code), code);
     for (&class, code) in classes.bucket_of.iter().zip(column.codes.iter()) {
         let interval = &mut intervals[class as usize];
@@ -34,7 +34,7 @@ pub fn intervals(column: &Column, axis: &Axis, classes: &BucketAssignment) -> Ve
     intervals
 }
 
-/// The codes that occur in every class, by class, each rising.
+/// Occurring codes of every class, rising.
 #[must_use]
 pub fn sets(column: &Column, classes: &BucketAssignment) -> Vec<Vec<u32>> {
     let pair = |(&class, code): (&u32, u32)| u64::from(class) << 32 | u64::from(code);
@@ -44,10 +44,11 @@ pub fn sets(column: &Column, classes: &BucketAssignment) -> Vec<Vec<u32>> {
     pairs.chunk_by(|a, b| a >> 32 == b >> 32).map(|class| class.iter().map(|&pair| pair as u32).collect()).collect()
 }
 
-/// The order along which rows are split, by what is published of it: intervals are read in the order of values, so that rows are
-/// cut along that; sets and nodes are not, and rows are cut along the leaves of taxonomies. Values that are no numbers and have no taxonomy
-/// have no order that a set shows: the most frequent comes first, so that halves are parted between frequent values and rare ones, and
-/// the frequent soon stand alone, of which counts are then exact.
+/// Order along which rows are split, by the form of cells.
+///
+/// Intervals are read in the order of values. Sets and nodes follow the leaves of taxonomies. Text without a taxonomy has no
+/// order that a set shows: the most frequent value comes first, so that halves separate frequent and rare values. The frequent
+/// ones soon have classes of their own, with exact counts.
 pub(super) struct CutOrder<'a> {
     pub(super) table: &'a Table,
     pub(super) cells: CellKind,
@@ -67,7 +68,7 @@ impl TableAnnotations for CutOrder<'_> {
     }
 }
 
-/// The order of values that are worth nothing, by how often they occur; of equally frequent ones the first comes first.
+/// Order of text values by frequency; of equally frequent ones the first comes first.
 fn by_frequency(column: &Column) -> Option<Axis> {
     if !matches!(column.domain.kind(), AttributeType::Text | AttributeType::Boolean) {
         return None;
@@ -84,7 +85,7 @@ fn by_frequency(column: &Column) -> Option<Axis> {
 
 /// A tree over the values of a column.
 pub trait ValueTree {
-    /// The lowest node above all of `codes`, of which there is at least one.
+    /// The lowest node above all of `codes`, which are not empty.
     fn covering(&self, codes: &[u32]) -> u32;
 }
 
@@ -94,7 +95,7 @@ impl ValueTree for BoundTaxonomy {
     }
 }
 
-/// The lowest node above the values of every class, by class.
+/// Lowest node above the values of every class.
 #[must_use]
 pub fn nodes(column: &Column, classes: &BucketAssignment, tree: &dyn ValueTree) -> Vec<u32> {
     sets(column, classes).iter().map(|codes| tree.covering(codes)).collect()

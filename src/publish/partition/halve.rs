@@ -1,4 +1,4 @@
-//! Halving, level by level.
+//! Halving of buckets, level by level.
 
 use std::convert::Infallible;
 use std::mem;
@@ -15,37 +15,39 @@ use crate::publish::assign::BucketAssignment;
 /// Rows are renumbered once a bucket has at most one in this number of the rows at the last renumbering.
 const RENUMBER_BELOW_FRACTION: usize = 16;
 
-/// Says which splits are made, and is told what became of them.
+/// Predicate of splits that is notified of their results.
 pub trait SplitPredicate {
-    /// Whether `bucket` may be split into `left` and `right`, rows rising. Buckets are numbered in the order of making: the whole
-    /// table is 0; of an allowed split the left half gets the next number, the right half the one after.
+    /// Whether `bucket` may be split into `left` and `right`, rows rising.
+    ///
+    /// Buckets are numbered in the order of making. The whole table is 0; the left half of an allowed split gets the next number,
+    /// then the right half.
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
 
-    /// `bucket` is not split any more.
+    /// Notifies that `bucket` is final.
     fn closed(&mut self, _bucket: u32) {}
 
-    /// Rows are renumbered: what was row `order[row]` is `row` from now on.
+    /// Renumbers rows: row `order[row]` becomes `row`.
     fn reorder(&mut self, order: &[u32]);
 }
 
-/// Says which splits are made whatever becomes of other buckets.
+/// Predicate of splits that does not depend on other buckets, or says that it does.
 pub trait LocalSplitPredicate: Sync {
-    /// What it counts in.
+    /// Memory for counts.
     type Memory: Default + Send;
 
-    /// Why it cannot say: not without other buckets.
+    /// Reason why a split depends on other buckets.
     type Unclear: Send;
 
     /// Whether a bucket may be split into `left` and `right`, rows rising.
     ///
     /// # Errors
-    /// When that depends on other buckets.
+    /// [`Self::Unclear`] if it depends on other buckets.
     fn allows(&self, left: &[u32], right: &[u32], memory: &mut Self::Memory) -> Result<bool, Self::Unclear>;
 
-    /// The same once all buckets before it are split: each is a stretch of `order`. Says what it cannot say when that is not enough either.
+    /// Decides an unclear split once all earlier buckets of the level are split. Each is a range of `order`.
     ///
     /// # Errors
-    /// As [`Self::allows`].
+    /// [`Self::Unclear`] if it still depends on other buckets.
     fn among(
         &mut self,
         unclear: Self::Unclear,
@@ -56,18 +58,18 @@ pub trait LocalSplitPredicate: Sync {
         Err(unclear)
     }
 
-    /// The bucket that is this stretch of `order` is split at `middle`.
+    /// Notifies that the bucket at this range of `order` is split at `middle`.
     fn split(&mut self, _order: &[u32], _bucket: &Range<usize>, _middle: usize) {}
 
-    /// As [`SplitPredicate::reorder`].
+    /// Renumbers rows, as [`SplitPredicate::reorder`].
     fn reorder(&mut self, order: &[u32]);
 }
 
-/// Splits the rows of a table of `rows` rows as far as `limits` and `judge` allow: first in, first out; of each bucket the
-/// first split that is allowed. A bucket whose splits were all refused stays as it is.
+/// Splits the `rows` rows of a table as far as `limits` and `judge` allow.
 ///
-/// The caller has checked the whole table. Buckets are numbered in the order in which they were closed. Nothing is drawn: rows
-/// of equal value are taken in the order of the table, which was permuted secretly.
+/// Buckets are split first in, first out, each by its first allowed split. A bucket without an allowed split is final, and
+/// buckets are numbered in this order. The caller has checked the whole table. Nothing is drawn: rows of equal value keep the
+/// order of the table, which was permuted secretly.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
@@ -100,10 +102,10 @@ pub fn partition(
     Ok(halving.assignment())
 }
 
-/// Why rows were not split.
+/// Why a partition was not finished.
 #[derive(Clone, Copy, Debug)]
 pub enum PartitionError<U> {
-    /// What the judge could not say.
+    /// The predicate depends on other buckets.
     Unclear(U),
     /// The job was cancelled.
     Cancelled,
@@ -116,7 +118,7 @@ impl<U> From<Cancelled> for PartitionError<U> {
 }
 
 impl PartitionError<Infallible> {
-    /// Of a judge who can always say.
+    /// The cancellation of a predicate that is never unclear.
     #[must_use]
     pub fn cancelled(self) -> Cancelled {
         match self {
@@ -126,10 +128,10 @@ impl PartitionError<Infallible> {
     }
 }
 
-/// The same by a judge who looks at no other buckets: the same buckets, under the same numbers, by all processors.
+/// [`partition`] in parallel, by a predicate that does not depend on other buckets. Buckets and numbers are the same.
 ///
 /// # Errors
-/// [`PartitionError`] when the judge has to look at other buckets, or on cancellation.
+/// [`PartitionError`] if the predicate depends on other buckets, or on cancellation.
 pub fn partition_apart<J: LocalSplitPredicate>(
     space: SplitSpace,
     rows: usize,
@@ -171,7 +173,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     Ok(halving.assignment())
 }
 
-/// Puts the rows of the first allowed split of a bucket behind each other; how many are on its left.
+/// Reorders the rows of a bucket by its first allowed split, and returns the size of the left half.
 fn halve<E: From<Cancelled>>(
     space: &SplitSpace,
     rows: &mut [u32],
@@ -198,17 +200,17 @@ fn halve<E: From<Cancelled>>(
     Ok(None)
 }
 
-/// Rows on their way to buckets.
+/// A partition in progress.
 struct PartitionState {
     space: SplitSpace,
-    /// The rows of buckets, one bucket behind the other.
+    /// Rows of all buckets, bucket by bucket.
     order: Vec<u32>,
-    /// What rows are called outside of here, once they were renumbered.
+    /// Number of each row in the table; `None` before rows are renumbered.
     originals: Option<Vec<u32>>,
-    /// The rows of a bucket when they were, and when they are again to be few among these.
+    /// Size of the largest bucket at the last renumbering, and the size below which rows are never renumbered.
     among: usize,
     unnumbered_rows: usize,
-    /// Where the buckets stand that may still be split, all of one level.
+    /// Ranges of the buckets of one level that may still be split.
     open: Vec<Range<usize>>,
     bucket_of: Vec<u32>,
     closed: u32,
@@ -223,7 +225,7 @@ impl PartitionState {
         Self { space, order, originals: None, among: rows, unnumbered_rows, open, bucket_of, closed: 0 }
     }
 
-    /// Renumbers rows where those of the buckets of a level have become few.
+    /// Renumbers rows if the buckets of a level have become small.
     fn renumber(&mut self, mut reorder: impl FnMut(&[u32])) {
         let largest = self.open.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
         if largest <= self.unnumbered_rows || largest > self.among / RENUMBER_BELOW_FRACTION {
@@ -239,7 +241,7 @@ impl PartitionState {
         self.order.iter_mut().zip(0..).for_each(|(row, at)| *row = at);
     }
 
-    /// Halves a bucket with a look at those before it.
+    /// Halves a bucket whose splits may depend on earlier buckets.
     fn among<J: LocalSplitPredicate>(
         &mut self,
         bucket: Range<usize>,
@@ -259,7 +261,7 @@ impl PartitionState {
         halves
     }
 
-    /// Opens the halves of a bucket, or closes it.
+    /// Opens the halves of a bucket, or makes it final.
     fn settle(&mut self, bucket: Range<usize>, halves: Option<usize>, control: &Control) -> Result<(), Cancelled> {
         if let Some(left) = halves {
             let middle = bucket.start + left;

@@ -4,171 +4,175 @@ use super::span::{ColumnScale, NodeRange, NodeSet};
 use crate::microdata::Codes;
 use crate::publication::Ratio;
 
-/// No more links between blocks are held than so many, unless the caller says otherwise.
+/// Default of the largest number of links between blocks.
 pub const MAX_LINKS: u64 = 50_000_000;
 
-/// An attribute of a release. Attributes are numbered over all releases: a number that occurs in two is the same attribute.
+/// An attribute of a release. Equal numbers in two releases are the same attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResolvedAttribute {
-    /// The number of the release; 0 is the new one.
+    /// Number of the release; 0 is the new one.
     pub release: usize,
-    /// The attribute.
+    /// Number of the attribute.
     pub attribute: u32,
 }
 
-/// What is told apart, or told, about groups: an element of Y.
+/// An element of Y.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResolvedYElement {
     /// An attribute of a release.
     Attribute(ResolvedAttribute),
-    /// The rows of a release.
+    /// The key of a release: its rows count as distinct.
     Key(usize),
 }
 
-/// A measure of groups, and its bound.
+/// A measure of groups, with its bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GroupMeasure {
-    /// Every group has so many different values on Y.
+    /// Every group has at least k distinct Y values.
     Anonymity {
-        /// The number.
+        /// Smallest number of Y values.
         k: u64,
     },
-    /// No value on Y takes more than a share of the tuples of any group.
+    /// No Y value takes more than a share h of the tuples of a group.
     Linkability {
-        /// The largest share.
+        /// Largest share of a Y value.
         h: Ratio,
-        /// The values that are held to it, by their labels on the attributes of Y in order; all where nothing is said. A published
-        /// label that may stand for one of them counts as it.
+        /// Bounded Y values, as node ranges of the attributes of Y in order; all values by default. A published label that may
+        /// stand for one of them counts as it.
         sensitive: Option<Vec<Vec<NodeRange>>>,
     },
 }
 
-/// (X,Y)-anonymity or (X,Y)-linkability.
+/// A requirement: (X,Y)-anonymity or (X,Y)-linkability.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedRequirement {
-    /// What makes groups.
+    /// Attributes that define the groups.
     pub x: Vec<ResolvedAttribute>,
-    /// What is counted in them.
+    /// Elements that are counted in the groups.
     pub y: Vec<ResolvedYElement>,
-    /// How.
+    /// The measure and its bound.
     pub measure: GroupMeasure,
 }
 
-/// Conditions on a release: attributes, and the labels they lie within.
+/// Conditions on the attributes of one release.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedConditions {
-    /// The release.
+    /// Number of the release.
     pub release: usize,
-    /// Each attribute with the label that covers what is published of it.
+    /// Each attribute with the node range that covers its published label.
     pub within: Vec<(u32, NodeRange)>,
 }
 
-/// What nobody can be in two releases at once, such as male and pregnant. Never true of a row of the table behind them.
+/// Conditions on two releases that no record satisfies together, such as male and pregnant. No row of the original satisfies
+/// both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedExclusion {
-    /// Of one release.
+    /// Conditions on one release.
     pub left: ResolvedConditions,
-    /// Of another.
+    /// Conditions on the other release.
     pub right: ResolvedConditions,
 }
 
-/// A column as it was published.
+/// A published column of an earlier release.
 #[derive(Clone)]
 pub struct PublishedLabels<'a> {
-    /// The attribute.
+    /// Number of the attribute.
     pub attribute: u32,
-    /// A code per row.
+    /// Code of each row.
     pub codes: &'a Codes,
-    /// What each code stands for.
+    /// Node set of each code.
     pub places: Vec<NodeSet>,
 }
 
-/// An earlier release.
+/// A table of an earlier release.
 #[derive(Clone)]
 pub struct EarlierReleaseTable<'a> {
-    /// How many rows it has.
+    /// Number of rows of the release.
     pub rows: usize,
-    /// Its columns.
+    /// The published columns.
     pub columns: Vec<PublishedLabels<'a>>,
 }
 
 /// A column of the new release.
 #[derive(Clone)]
 pub struct NewTableColumn<'a> {
-    /// The attribute.
+    /// Number of the attribute.
     pub attribute: u32,
-    /// A code per row, ungeneralized.
+    /// Code of each row, ungeneralized.
     pub codes: &'a Codes,
-    /// How codes are placed, and generalized. What stands in no X is published as it is.
+    /// Leaves of the codes, and how they are generalized. Columns outside X are published exactly.
     pub scale: ColumnScale<'a>,
 }
 
 /// The new release, ungeneralized.
 #[derive(Clone)]
 pub struct NewTable<'a> {
-    /// How many rows it has.
+    /// Number of rows of the table.
     pub rows: usize,
-    /// Its columns.
+    /// Columns of the table, in their order.
     pub columns: Vec<NewTableColumn<'a>>,
-    /// What it should stay good for telling.
+    /// Class that the release should predict.
     pub class: Option<&'a Codes>,
 }
 
-/// The joins on which requirements must hold. All have the new release and those that a requirement names: an adversary may
-/// leave others out, and false matches of the full join blur.
+/// Joins on which requirements must hold. Each has the new release and those that a requirement names.
+///
+/// An adversary may leave out other releases, as false matches blur the full join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum JoinScope {
-    /// Of all releases, as in the literature.
+    /// The join of all releases, as in [Wang and Fung 2006].
     Whole,
-    /// Of the named ones, of these with any single other, and of all.
+    /// The join of named releases, its joins with any single other one, and the join of all.
     #[default]
     Extended,
-    /// With any set of others.
+    /// The joins of named releases with any set of others.
     All,
 }
 
-/// What a step down is worth.
+/// Gain of a specialization step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpecializationGain {
-    /// What it tells of the class. Intervals are cut where that is most.
+    /// Information on the class. Intervals are cut where it is largest.
     Information,
-    /// The rows it makes more exact. Intervals are cut in the middle.
+    /// Rows that become more exact. Intervals are cut in the middle.
     Distortion,
 }
 
-/// How the worth of a step is weighed against the privacy it costs.
+/// Score of a step: its gain against its loss of privacy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpecializationScore {
-    /// `gain / (loss + 1)`.
+    /// `gain / (loss + 1)`, in the units of the measure.
     PlusOne,
-    /// `gain / loss`; the gain where nothing is lost.
+    /// `gain / loss`; the gain without a loss.
     Ratio,
 }
 
-/// A new release to be made beside earlier ones.
+/// A new release to be made, and the earlier ones it is joined with.
 #[derive(Clone)]
 pub struct SequentialProblem<'a> {
-    /// The new one.
+    /// The new release.
     pub new: NewTable<'a>,
-    /// The earlier ones, numbered from 1.
+    /// The earlier releases, numbered from 1.
     pub earlier: Vec<EarlierReleaseTable<'a>>,
-    /// Whether all are projections of the same rows. Where not, rows that match nothing are in no join: what requirements
-    /// say of the new release must then hold in it alone too. Of anonymity that has no Y there, it is that many rows.
+    /// Whether all releases are projections of the same rows.
+    ///
+    /// Otherwise rows without a match are in no join, and requirements must also hold in the new release alone. Anonymity without
+    /// a Y there bounds the number of rows.
     pub same_rows: bool,
-    /// What must hold. There is at least one, and an attribute of the new release stands in the X of one.
+    /// Requirements: at least one, and an attribute of the new release is in the X of one.
     pub requirements: Vec<ResolvedRequirement>,
-    /// What nobody can be.
+    /// Exclusions between releases.
     pub exclusions: Vec<ResolvedExclusion>,
-    /// Where it must hold.
+    /// Joins on which the requirements must hold.
     pub joins: JoinScope,
-    /// What steps are worth.
+    /// Gain of the steps.
     pub gain: SpecializationGain,
-    /// How that is weighed.
+    /// Score of the steps.
     pub score: SpecializationScore,
-    /// Steps that are worth nothing are not taken.
+    /// Whether steps without a gain are not taken.
     pub stop_at_zero_gain: bool,
-    /// Steps through cuts that break a requirement are taken where none keeps all; what is made is the last cut that does.
+    /// Whether steps may pass cuts that break a requirement if no other step remains. The result is the last cut that keeps all.
     pub allow_violating_prefix: bool,
-    /// No more links between blocks are held at once, in any join.
+    /// Largest number of links between blocks in any join.
     pub most_links: u64,
 }

@@ -1,4 +1,9 @@
-//! The way down: from the roots, the step that is worth most among those that keep every requirement (sequential, section 6).
+//! Search for a cut: from the roots, the step of the best score that keeps every requirement.
+//!
+//! # Citations
+//! - [Fung et al. 2005]: top-down specialization.
+//! - [Wang and Fung 2006]: scores of steps on joins.
+//! - `docs/spec/sequential.md#search`
 
 use super::cut_state::CutState;
 use super::gain::ClassHistogram;
@@ -18,11 +23,11 @@ struct CandidateStep {
     growth: usize,
     node: u32,
     children: Vec<u32>,
-    /// What it is worth, whatever else is done.
+    /// Gain of the step.
     gain: f64,
 }
 
-/// A step that was looked at.
+/// A step whose measures are known.
 struct StepAttempt {
     candidate: usize,
     measures: Vec<MeasureValue>,
@@ -30,10 +35,10 @@ struct StepAttempt {
     score: f64,
 }
 
-/// What came of looking at a step.
+/// Outcome of an attempt.
 enum AttemptOutcome {
     Made(StepAttempt),
-    /// It breaks a requirement; for ever, when nothing can repair it.
+    /// The step breaks a requirement, for ever if nothing can repair it.
     Broken {
         for_ever: bool,
     },
@@ -46,34 +51,34 @@ struct FeasibleCut {
     levels: Vec<Option<MeasureValue>>,
 }
 
-/// A search for the cut.
+/// Search for the cut of a problem.
 pub(super) struct CutSearch<'a> {
     problem: &'a SequentialProblem<'a>,
     tables: JoinTables,
     growths: Vec<CutState<'a>>,
     pub(super) planned: PlannedJoins,
     candidates: Vec<CandidateStep>,
-    /// The measures as they are, by requirement.
+    /// Current measure of each requirement.
     measures: Vec<MeasureValue>,
 }
 
-/// Scores that are equal in so many decimals are equal.
+/// Rounds a score, so that nearly equal scores are equal.
 fn rounded(score: f64) -> i128 {
     (score * 1e9).round() as i128
 }
 
 impl SequentialProblem<'_> {
-    /// Makes the new release.
+    /// Solves the problem.
     ///
     /// # Errors
-    /// [`SequentialError`] when a requirement makes no sense, cannot be kept or cannot be checked, or on cancellation.
+    /// [`SequentialError`] if a requirement is invalid, cannot be kept or cannot be checked, or on cancellation.
     pub fn release(&self, control: &Control) -> Result<SequentialSolution, SequentialError> {
         CutSearch::begin(self, true, control)?.run(control)
     }
 }
 
 impl<'a> CutSearch<'a> {
-    /// Everything at its root. With `reduce` a join that depends on one release alone is not made.
+    /// Begins at the roots. With `reduce`, a join that depends on one release alone is not made.
     pub(super) fn begin(
         problem: &'a SequentialProblem<'a>,
         reduce: bool,
@@ -97,7 +102,7 @@ impl<'a> CutSearch<'a> {
         Ok(search)
     }
 
-    /// Goes down as far as it goes.
+    /// Takes steps as long as one is allowed.
     pub(super) fn run(&mut self, control: &Control) -> Result<SequentialSolution, SequentialError> {
         let root = self.measures.clone();
         let broken = (0..root.len()).find(|&requirement| !self.measure(requirement).allows(root[requirement]));
@@ -117,7 +122,7 @@ impl<'a> CutSearch<'a> {
         }
         match (kept, broken) {
             (Some(kept), _) => Ok(self.sequel(root, steps, &kept, control)?),
-            // not all cuts were seen
+            // some cuts were not examined
             (None, broken) => {
                 let requirement = broken.unwrap_or_default();
                 Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) })
@@ -133,7 +138,7 @@ impl<'a> CutSearch<'a> {
         self.planned.open.iter().map(RequirementJoin::level).collect()
     }
 
-    /// Whether a broken requirement can be kept by no cut below this one.
+    /// Whether no cut below this one can keep a broken requirement.
     fn is_proof(&self, requirement: usize) -> bool {
         let broken = |open: &&RequirementJoin| !open.level().is_some_and(|level| open.measure.allows(level));
         let of_it = self.planned.open.iter().filter(|open| open.requirement == requirement);
@@ -148,7 +153,7 @@ impl<'a> CutSearch<'a> {
         }
     }
 
-    /// Takes a node of the cut among the candidates, if it has children.
+    /// Adds a node of the cut to the candidates, if it has children.
     fn propose(&mut self, growth: usize, node: u32) {
         let grown = &mut self.growths[growth];
         let children = grown.children(node);
@@ -167,7 +172,7 @@ impl<'a> CutSearch<'a> {
         }
     }
 
-    /// The step that is worth most: of those that keep all requirements; else, where that is allowed, of all.
+    /// The step of the best score among those that keep all requirements; else, if allowed, among all.
     fn best(&mut self, control: &Control) -> Result<Option<StepAttempt>, SequentialError> {
         let growths = &self.growths;
         let place =
@@ -178,7 +183,7 @@ impl<'a> CutSearch<'a> {
         while at < self.candidates.len() {
             control.check()?;
             let gain = self.candidates[at].gain;
-            // no later one is worth more than it gains
+            // the score of a step is at most its gain, so that no later one is better
             let is_settled = |best: &StepAttempt| best.keeps_all && rounded(gain) < rounded(best.score);
             if self.never_exceeds_gain() && best.as_ref().is_some_and(is_settled) {
                 break;
@@ -220,7 +225,7 @@ impl<'a> CutSearch<'a> {
         b.keeps_all.cmp(&a.keeps_all).then(by_score).is_lt()
     }
 
-    /// Looks at what a step would come to on every join.
+    /// Measures a step on every join.
     fn attempt(&mut self, candidate: usize, control: &Control) -> Result<AttemptOutcome, SequentialError> {
         let CandidateStep { growth, node, ref children, gain } = self.candidates[candidate];
         let (mut levels, mut keeps_all) = (Vec::new(), true);
@@ -242,7 +247,7 @@ impl<'a> CutSearch<'a> {
         Ok(AttemptOutcome::Made(StepAttempt { candidate, measures, keeps_all, score }))
     }
 
-    /// The gain against the largest loss of a requirement. Losses of several are compared as parts of what there is.
+    /// Score of a step: its gain against the largest loss of a requirement, losses being relative to what is left.
     fn score(&self, gain: f64, after: &[MeasureValue]) -> f64 {
         let several = after.len() > 1;
         let losses = self.measures.iter().zip(after).enumerate().map(|(requirement, (&before, &after))| {
@@ -257,7 +262,7 @@ impl<'a> CutSearch<'a> {
         }
     }
 
-    /// Takes a step.
+    /// Takes a step on every join.
     fn take(&mut self, attempt: StepAttempt, control: &Control) -> Result<TakenStep, SequentialError> {
         let StepAttempt { candidate, measures, score, .. } = attempt;
         let CandidateStep { growth, node, children, .. } = self.candidates.remove(candidate);
@@ -330,7 +335,7 @@ impl<'a> CutSearch<'a> {
     }
 }
 
-/// The attributes to specialize, in the order in which they stand in X.
+/// Attributes under specialization, in the order of X.
 fn growths<'a>(
     problem: &'a SequentialProblem<'a>,
     tables: &JoinTables,

@@ -1,24 +1,24 @@
-//! Measures of privacy, exactly.
+//! Exact measures of privacy.
 
 use std::cmp::Ordering;
 
-/// A count of a total. Of anonymity it is the count over 1.
+/// A fraction: a share for linkability, a count over 1 for anonymity.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureValue {
-    /// The numerator.
+    /// Numerator of the fraction.
     pub count: u128,
-    /// The denominator, not 0.
+    /// Denominator of the fraction, not 0.
     pub of: u128,
 }
 
 impl MeasureValue {
-    /// A plain number.
+    /// A whole number.
     #[must_use]
     pub const fn number(count: u128) -> Self {
         Self { count, of: 1 }
     }
 
-    /// The nearest float, or one next to it.
+    /// The nearest float, or an adjacent one.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         self.count as f64 / self.of as f64
@@ -32,7 +32,7 @@ impl Ord for MeasureValue {
             if let (Some(left), Some(right)) = (a.count.checked_mul(b.of), b.count.checked_mul(a.of)) {
                 return left.cmp(&right);
             }
-            // the products are too long: whole parts decide, or the rests, turned over
+            // the products are too long: integer parts decide, then the reciprocals of the remainders
             let whole = (a.count / a.of).cmp(&(b.count / b.of));
             let (a_rest, b_rest) = (a.count % a.of, b.count % b.of);
             if whole.is_ne() || a_rest == 0 || b_rest == 0 {

@@ -1,4 +1,4 @@
-//! Rows that are alike in what matters, counted: whatever comes after works on these, not on rows.
+//! Signatures: the distinct rows of the needed columns, with their counts.
 
 use ahash::RandomState;
 use hashbrown::HashMap;
@@ -6,22 +6,22 @@ use hashbrown::HashMap;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
-/// The distinct rows of some columns, each with its count.
+/// Distinct rows of some columns, each with its count.
 #[derive(Clone)]
 pub(super) struct RowSignatures {
     width: usize,
-    /// One signature behind the other.
+    /// Codes of all signatures, one after the other.
     values: Vec<u32>,
     counts: Vec<u64>,
 }
 
 impl RowSignatures {
-    /// Of the rows of a table.
+    /// Signatures of the rows of a table.
     pub(super) fn of_rows(rows: usize, columns: &[&Codes], control: &Control) -> Result<Self, Cancelled> {
         Self::new(rows, columns.len(), |row, at| columns[at].get(row), |_| 1, control)
     }
 
-    /// Of some columns of other signatures.
+    /// Signatures of some columns of other signatures.
     pub(super) fn project(&self, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
         Self::new(self.len(), columns.len(), |row, at| self.get(row)[columns[at]], |row| self.counts[row], control)
     }
@@ -46,7 +46,7 @@ impl RowSignatures {
         }
         let mut found = Self { width, values: Vec::new(), counts: Vec::new() };
         for (row, number) in number_of.into_iter().enumerate() {
-            // numbers are given in the order of first rows
+            // numbers follow the order of first rows
             if number as usize == found.counts.len() {
                 found.values.extend((0..width).map(|at| cell(row, at)));
                 found.counts.push(0);
@@ -69,14 +69,14 @@ impl RowSignatures {
     }
 }
 
-/// Numbers tuples in the order in which they come.
+/// Numbers tuples in the order of their first occurrence.
 #[derive(Default)]
 pub(super) struct TupleInterner {
     numbers: HashMap<Box<[u32]>, u32, RandomState>,
 }
 
 impl TupleInterner {
-    /// The number of a tuple, and whether it is new.
+    /// Number of the tuple, and whether it is new.
     pub(super) fn number(&mut self, tuple: &[u32]) -> (u32, bool) {
         if let Some(&number) = self.numbers.get(tuple) {
             return (number, false);
