@@ -1,9 +1,11 @@
-//! How much tables tell, in nats: entropies of what they show, and of the reader's estimate where buckets hide which rows
-//! belong together.
+//! Entropies, in nats, of tables, and of a reader's estimate where buckets hide which rows belong together.
 //!
-//! The estimate of a table with known attributes X and a sensitive one S in buckets b is
-//! `p~(x, s) = 1/n sum_b n_b(x) n_b(s) / n_b`: every matching inside a bucket is equally likely. Sums are taken in an order
-//! that depends on the groups and buckets alone, so that equal tables give equal bits.
+//! The estimate of a table with known attributes X and a sensitive one S in buckets b is `p~(x, s) = 1/n sum_b n_b(x) n_b(s) /
+//! n_b`: all matchings within a bucket are equally likely. The order of summation depends on groups and buckets alone, so that
+//! equal tables give equal bits.
+//!
+//! # Citations
+//! - [Neumaier 1974]: compensated summation.
 
 use std::ops::Range;
 
@@ -11,7 +13,7 @@ use super::groups::RowGroups;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 
-/// The entropy of a table of whole tuples, of which there are so many equal ones in each group.
+/// Entropy of a plain table, from the number of equal rows in each group.
 #[must_use]
 pub fn entropy(sizes: &[u32]) -> f64 {
     let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
@@ -20,28 +22,28 @@ pub fn entropy(sizes: &[u32]) -> f64 {
     of_sum(&sum, rows as f64)
 }
 
-/// A sensitive column in buckets: the sensitive part of a table, and which rows stand in which bucket.
+/// A sensitive column in buckets, with the bucket of each row.
 #[derive(Clone, Debug)]
 pub struct BucketedColumn {
     bucket_of: Vec<u32>,
-    /// The rows, bucket by bucket.
+    /// Rows, bucket by bucket.
     rows: Vec<u32>,
-    /// Where the values of each bucket start, and where the last ones end.
+    /// Start of the values of each bucket, and the end of the last ones.
     starts: Vec<usize>,
-    /// Per bucket the values, in rising order.
+    /// Values of each bucket, rising.
     values: Vec<u32>,
-    /// The share that each value has of its bucket.
+    /// Share of each value in its bucket.
     shares: Vec<f64>,
-    /// Per bucket the share of all its values, where these are equal: then they need not be read.
+    /// Common share of all values of a bucket, if they are equal: then the list is not read.
     even: Vec<Option<f64>>,
-    /// Per bucket the sum of share times logarithm of share.
+    /// Sum of `share * ln share` of each bucket.
     certainty: Vec<f64>,
-    /// How many values the column may have.
+    /// Number of values of the column.
     domain: usize,
 }
 
 impl BucketedColumn {
-    /// The buckets of `column`; `bucket_of` gives for each row one of `count` of them.
+    /// The buckets of `column`; `bucket_of` holds one of `count` buckets for each row.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -57,7 +59,7 @@ impl BucketedColumn {
             codes.extend(bucket.iter().map(|&row| column.codes.get(row as usize)));
             codes.sort_unstable();
             let size = codes.len() as f64;
-            // a bucket that holds no row has no shares
+            // an empty bucket has no shares
             let number = bucket_of[bucket[0] as usize] as usize;
             while buckets.count() < number {
                 buckets.push(std::iter::empty());
@@ -70,8 +72,7 @@ impl BucketedColumn {
         Ok(Self { bucket_of, rows, ..buckets })
     }
 
-    /// Buckets of which the values and their shares are given, bucket by bucket, the values below `values`; `bucket_of` gives for each
-    /// row one of them.
+    /// Buckets with given shares of values below `values`, bucket by bucket; `bucket_of` holds the bucket of each row.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -90,7 +91,7 @@ impl BucketedColumn {
         Ok(buckets)
     }
 
-    /// No buckets yet.
+    /// Without buckets.
     const fn empty(bucket_of: Vec<u32>, rows: Vec<u32>, domain: usize) -> Self {
         Self {
             bucket_of,
@@ -104,7 +105,7 @@ impl BucketedColumn {
         }
     }
 
-    /// Appends a bucket.
+    /// Appends a bucket with its values and shares.
     fn push(&mut self, bucket: impl Iterator<Item = (u32, f64)>) {
         if self.starts.is_empty() {
             self.starts.push(0);
@@ -124,31 +125,32 @@ impl BucketedColumn {
         self.bucket_of[row as usize]
     }
 
-    /// How many shares there are: the rows of the sensitive part, equal ones counted once.
+    /// Number of shares: distinct values, summed over all buckets.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.shares.len()
     }
 
-    /// Whether there are no rows.
+    /// Whether the table has no rows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// How many buckets there are.
+    /// Number of buckets of the column.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.certainty.len()
     }
 
-    /// Where the values of a bucket and their shares stand.
+    /// Range of the values of a bucket, and of their shares.
     fn rows(&self, bucket: u32) -> Range<usize> {
         self.starts[bucket as usize]..self.starts[bucket as usize + 1]
     }
 
-    /// The entropy of the estimate of a table whose known attributes group the rows like `known`. It depends on what the
-    /// table shows and not on which row has which sensitive value.
+    /// Entropy of the estimate of a table whose known attributes group the rows like `known`.
+    ///
+    /// It does not depend on which row of a bucket has which sensitive value.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
@@ -158,7 +160,7 @@ impl BucketedColumn {
         let rows = self.bucket_of.len() as f64;
         self.visit(known, control, |group| match group {
             KnownGroup::InOne { rows: 1, bucket } => sum.add(self.certainty[bucket as usize]),
-            // of n rows in one bucket every share counts n times
+            // each share of a single bucket counts n times
             KnownGroup::InOne { rows, bucket } => {
                 let rows = f64::from(rows);
                 sum.add(rows * self.certainty[bucket as usize] + weighed.x_ln_x(rows));
@@ -170,15 +172,15 @@ impl BucketedColumn {
         Ok(of_sum(&sum, rows))
     }
 
-    /// The cross entropy between the rows as they are, their sensitive values in `codes`, and the estimate of the same table. It
-    /// tells of the original: for the one who holds it.
+    /// Cross entropy between the original, with sensitive values `codes`, and the estimate of the same table. It reveals the
+    /// original: for the owner alone.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.
     pub fn cross_entropy(&self, known: &RowGroups, codes: &Codes, control: &Control) -> Result<f64, Cancelled> {
         let mut sum = CompensatedSum::default();
         let all = self.bucket_of.len() as f64;
-        // rows whose group stands in one bucket are taken last, in their order
+        // rows whose group lies in one bucket come last, in their order
         let mut in_one: Vec<Option<u32>> = vec![None; known.sizes().len()];
         let mut at = 0;
         self.visit(known, control, |group| match group {
@@ -203,7 +205,7 @@ impl BucketedColumn {
         Ok(of_sum(&sum, all))
     }
 
-    /// Shows every group of `known` in the order of their numbers.
+    /// Visits every group of `known` in the order of numbers.
     fn visit(
         &self,
         known: &RowGroups,
@@ -211,7 +213,7 @@ impl BucketedColumn {
         mut shown: impl FnMut(KnownGroup<'_>),
     ) -> Result<(), Cancelled> {
         let (sizes, of_row) = (known.sizes(), known.of_row());
-        // of groups of one row no more than the bucket is needed; of the others the rows, by bucket
+        // groups of one row need only the bucket, the others their rows by bucket
         let mut place = vec![0u32; sizes.len()];
         let mut shared = 0;
         for (place, &size) in place.iter_mut().zip(sizes).filter(|(_, size)| **size > 1) {
@@ -273,15 +275,15 @@ impl BucketedColumn {
     }
 }
 
-/// The rows with equal known values, in the buckets.
+/// Rows with equal known values, by their buckets.
 enum KnownGroup<'a> {
-    /// So many, all in one bucket.
+    /// Number of rows, all in one bucket.
     InOne { rows: u32, bucket: u32 },
-    /// In several: the expected number of rows with each value, the values that may occur, and the rows, each after its bucket.
+    /// Several buckets: expected rows of each value, possible values, and the rows, each after its bucket.
     InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [(u32, u32)] },
 }
 
-/// Some rows, those of key 0 first, otherwise in the order in which they come; `key_of` gives for each row one of `keys`.
+/// Rows sorted by key, otherwise in their order; `key_of` holds one of `keys` for each row.
 fn sorted_by(keys: usize, key_of: &[u32], rows: impl IntoIterator<Item = u32> + Clone) -> Vec<u32> {
     let mut next = vec![0usize; keys + 1];
     for row in rows.clone() {
@@ -299,7 +301,7 @@ fn sorted_by(keys: usize, key_of: &[u32], rows: impl IntoIterator<Item = u32> + 
     sorted
 }
 
-/// `x ln x`, of numbers that come again and again: most weights are the shares of a few sizes of buckets.
+/// Memoized `x ln x`: most weights are the shares of a few sizes of buckets.
 struct EntropyTerms(Box<[(u64, f64); 256]>);
 
 impl Default for EntropyTerms {
@@ -309,7 +311,7 @@ impl Default for EntropyTerms {
 }
 
 impl EntropyTerms {
-    /// Of a number above 0.
+    /// `x ln x` of a positive number.
     fn x_ln_x(&mut self, x: f64) -> f64 {
         let bits = x.to_bits();
         let (known, weight) = &mut self.0[(bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize];
@@ -320,17 +322,17 @@ impl EntropyTerms {
     }
 }
 
-/// `x ln x`.
+/// `x ln x`, 0 at 0.
 fn weighed(x: f64) -> f64 {
     x * x.ln()
 }
 
-/// The entropy of weights that are `rows` together and whose `x ln x` are `sum` together.
+/// Entropy of weights that sum to `rows`, and whose `x ln x` sum to `sum`.
 fn of_sum(sum: &CompensatedSum, rows: f64) -> f64 {
     if rows == 0.0 { 0.0 } else { (rows.ln() - sum.total() / rows).max(0.0) }
 }
 
-/// A sum that does not lose small terms beside large ones (Neumaier).
+/// Compensated sum, which keeps small terms next to large ones [Neumaier 1974].
 #[derive(Default)]
 pub(super) struct CompensatedSum {
     sum: f64,

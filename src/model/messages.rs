@@ -1,5 +1,7 @@
-//! COUNT queries by message passing: every table tells its neighbour nearer to the root, for each value of what they share,
-//! which share of its rows the query has.
+//! COUNT queries by message passing: each table sends its parent the share of its rows that match, by shared values.
+//!
+//! # Citations
+//! - [Yannakakis 1981]: message passing on join trees.
 
 use std::collections::HashMap;
 
@@ -11,52 +13,51 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::with_codes;
 
-/// What a query asks of its attributes: per code of each, whether it counts.
+/// Selected codes of each attribute of a query.
 pub type Predicates = Vec<(Attr, Vec<bool>)>;
 
-/// What the standard error of an estimate speaks of.
+/// Meaning of the standard error of an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorModel {
-    /// One part shows all attributes together: the count is that of the original.
+    /// One part holds all attributes: the count is that of the original.
     Exact,
-    /// One table holds them in parts that are tied by bucket: the deviation over all ways to match the rows of its buckets, each as
-    /// likely as any other.
+    /// One table holds them in parts that buckets link: the deviation over all matchings of the rows of its buckets.
     Matching,
     /// Several tables: the deviation of a sample of as many rows from the model.
     Multinomial,
 }
 
-/// How many rows a query has, as a reader of the release must expect.
+/// Expected number of rows of a query, for a reader of the release.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The expected number.
     pub count: f64,
-    /// The model's own standard deviation of it.
+    /// Standard deviation of the number under the model.
     pub standard_error: f64,
-    /// What the deviation is taken over.
+    /// Meaning of the deviation.
     pub error_model: ErrorModel,
 }
 
-/// Answers queries from the rows that their routes need.
+/// Estimator that answers queries from the rows that their routes need.
 pub struct Estimator<'a> {
     shape: &'a ModelShape,
     cells: &'a PublishedRows,
-    /// Per edge of the tree of factors, where a route uses it.
+    /// Shared keys of each edge of the tree of factors that a route uses.
     links: Vec<Option<SharedKeys>>,
 }
 
-/// What two factors share, as keys: equal on both sides where the values are.
+/// Shared values of two factors as keys, which are equal on both sides.
 struct SharedKeys {
     ends: [SharedKeysSide; 2],
 }
 
 struct SharedKeysSide {
     factor: usize,
-    /// The part that shows what is shared.
+    /// Index of the part that holds the shared attributes.
     part: usize,
-    /// Per row of the part; empty where nothing is shared.
+    /// Key of each row of the part; empty if nothing is shared.
     keys: Vec<u32>,
-    /// Rows of each key.
+    /// Number of rows of each key.
     counts: Vec<u32>,
 }
 
@@ -66,15 +67,15 @@ impl SharedKeys {
     }
 }
 
-/// For each value of what is shared, or for all rows, the share of rows that a query has.
+/// A message: the share of matching rows, by key or of all rows.
 struct Message<'a> {
-    /// The part that it speaks to, and the keys of its rows.
+    /// Index of the receiving part, and the keys of its rows.
     to: Option<(usize, &'a [u32])>,
     shares: Vec<f64>,
 }
 
 impl<'a> Estimator<'a> {
-    /// An estimator for the routes.
+    /// An estimator for these routes.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -96,7 +97,7 @@ impl<'a> Estimator<'a> {
         Ok(Self { shape, cells, links })
     }
 
-    /// How many rows are looked at to answer by a route.
+    /// Number of rows that an answer by a route reads.
     #[must_use]
     pub fn work(shape: &ModelShape, route: &QueryPath, rows: u64) -> u64 {
         let parts: usize = match route {
@@ -107,14 +108,14 @@ impl<'a> Estimator<'a> {
         rows.saturating_mul(parts as u64)
     }
 
-    /// The estimate of a query by its route.
+    /// Estimate of a query by its route.
     ///
     /// # Errors
     /// [`Cancelled`]
     pub fn estimate(&self, route: &QueryPath, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
         match route {
             QueryPath::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits > 0 => {
-                // which of the rows are of somebody is open, as the matching is
+                // counterfeits are indistinguishable from rows, as matchings are
                 let table = &self.cells.tables[*table];
                 matching(
                     table,
@@ -145,8 +146,8 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The share of the rows of a factor, and of all below it, that the query has: for each key of the edge that leads up, or of
-    /// all rows where nothing is shared.
+    /// Share of the rows of a factor and its descendants that match the query, for each key of the edge to its parent, or of all
+    /// rows.
     fn up(
         &self,
         joined: &FactorSubtree,
@@ -178,7 +179,7 @@ impl<'a> Estimator<'a> {
                 .collect();
             of_parts.push(weights(part, table.rows, attributes, query, &told, control)?);
         }
-        // the part that speaks for all: of the rows of the others in its bucket a row has the mean
+        // one part represents all: a row has the mean of the other parts in its bucket
         let speaker = above.map_or(0, |above| above.part);
         let mut means = vec![1.0; table.buckets.len()];
         for (index, (part, weights)) in table.parts.iter().zip(&of_parts).enumerate() {
@@ -213,8 +214,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Expectation and deviation over all matchings of the rows of each bucket, and over all choices of those of its rows that are of
-/// somebody.
+/// Expectation and deviation over all matchings of each bucket, and over all choices of its counterfeits.
 fn matching<'c>(
     table: &TableCells,
     parts: impl Iterator<Item = (&'c PartCells, AttrSet)>,
@@ -230,7 +230,7 @@ fn matching<'c>(
     let (mut count, mut variance) = (0.0, 0.0);
     for (bucket, &size) in table.buckets.iter().enumerate() {
         let size = f64::from(size);
-        // of a row, and of two different rows: the chance that every part matches
+        // probability that every part matches, for one row and for two distinct rows
         let (mut one, mut two) = (1.0, 1.0);
         for (part, counterfeits) in &matching {
             let shown = size + counterfeits;
@@ -241,12 +241,12 @@ fn matching<'c>(
         count += expected;
         variance += expected + size * (size - 1.0) * two - expected * expected;
     }
-    // what cancels out may leave less than nothing
+    // cancellation may leave a negative rest
     let standard_error = if variance > 1e-9 { variance.sqrt() } else { 0.0 };
     Ok(Estimate { count, standard_error, error_model: ErrorModel::Matching })
 }
 
-/// The estimate of a query that has so large a share of the model.
+/// Estimate of a query with this share of the model.
 fn sampled(rows: f64, share: f64) -> Estimate {
     let share = share.clamp(0.0, 1.0);
     Estimate {
@@ -256,7 +256,7 @@ fn sampled(rows: f64, share: f64) -> Estimate {
     }
 }
 
-/// Per bucket, the sum over the rows of a part.
+/// Sum over the rows of a part, by bucket.
 fn sums(table: &TableCells, part: &PartCells, weights: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; table.buckets.len()];
     for (&weight, &bucket) in weights.iter().zip(&part.labels) {
@@ -265,7 +265,7 @@ fn sums(table: &TableCells, part: &PartCells, weights: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Per row of a part, what the query and the messages say of it; `None` when they say nothing.
+/// Factor of each row of a part by the query and the messages; `None` if these say nothing.
 fn weights(
     part: &PartCells,
     rows: usize,
@@ -296,7 +296,7 @@ fn weights(
     Ok(Some(weights))
 }
 
-/// Gives every value of what two factors share a key.
+/// Assigns a key to every combination of shared values.
 fn link(shape: &ModelShape, cells: &PublishedRows, edge: usize, control: &Control) -> Result<SharedKeys, Cancelled> {
     let edge = shape.tree.edges[edge];
     let mut ends = [edge.parent, edge.child].map(|factor| {
