@@ -46,7 +46,7 @@ fn l_of(column: &Column) -> u64 {
 }
 
 /// Groups on codes: the time is that of rows, whatever their number.
-fn growth(c: &mut Criterion) {
+fn scaling(c: &mut Criterion) {
     let mut group = c.benchmark_group("largest_l");
     group.sample_size(10);
     for rows in ROWS {
@@ -120,5 +120,5 @@ fn steps(c: &mut Criterion) {
     println!("values listed of a group: {listed:?}");
 }
 
-criterion_group!(benches, growth, steps);
+criterion_group!(benches, scaling, steps);
 criterion_main!(benches);

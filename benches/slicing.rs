@@ -122,7 +122,7 @@ fn settings(criterion: &mut Criterion) {
 /// Columns of all attributes that share some: two, of which one has the occupation, and four, of which two have it.
 fn covers(table: &Table) -> [(&'static str, u64, Vec<AttrSet>); 2] {
     let set = |names: &[&str]| -> AttrSet { names.iter().map(|name| attr(table, name)).collect() };
-    let beside = table.attributes().without(attr(table, "occupation"));
+    let other_attributes = table.attributes().without(attr(table, "occupation"));
     let (sex, race) = (set(&["sex", "occupation"]), set(&["race", "occupation"]));
     let people = set(&["age", "workclass", "fnlwgt", "education", "education-num", "race"]);
     let lives = set(&[
@@ -135,7 +135,7 @@ fn covers(table: &Table) -> [(&'static str, u64, Vec<AttrSet>); 2] {
         "native-country",
         "income",
     ]);
-    [("2 shared columns", 3, vec![beside, sex]), ("4 shared columns", 2, vec![people, lives, race, sex])]
+    [("2 shared columns", 3, vec![other_attributes, sex]), ("4 shared columns", 2, vec![people, lives, race, sex])]
 }
 
 /// The diversities, by their names.
@@ -154,7 +154,7 @@ fn shared(criterion: &mut Criterion) {
 }
 
 /// So often the fastest of three runs takes on a hundred times the rows: `n^exponent`.
-fn growth(name: &str, mut run: impl FnMut(usize)) {
+fn scaling(name: &str, mut run: impl FnMut(usize)) {
     const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
     if std::env::var("LARGE").is_ok_and(|only| only != "1" && !name.contains(&only)) {
         return;
@@ -184,7 +184,7 @@ fn large(_: &mut Criterion) {
     let of = |rows: usize| &tables.iter().find(|(of, _)| *of == rows).unwrap().1;
     for (name, diversity) in [("bucket", alone as fn(u64) -> SlicingDiversity), ("mixture", mixture)] {
         for count in [2, 5] {
-            growth(&format!("slicing, {name}, 15 attributes, c={count}, l=5"), |rows| {
+            scaling(&format!("slicing, {name}, 15 attributes, c={count}, l=5"), |rows| {
                 let table = of(rows);
                 let slicing = slicing(table, ColumnChoice::SensitiveWidth { count, width: 1 }, diversity(5), None);
                 let sliced = slicing.slice(table, &NoAnnotations, &Control::default());
@@ -194,7 +194,7 @@ fn large(_: &mut Criterion) {
     }
     for (setting, l, _) in covers(&adult) {
         for (name, diversity) in DIVERSE {
-            growth(&format!("slicing, {name}, 15 attributes, {setting}, l={l}"), |rows| {
+            scaling(&format!("slicing, {name}, 15 attributes, {setting}, l={l}"), |rows| {
                 let table = of(rows);
                 let columns = covers(table).into_iter().find(|(of, ..)| *of == setting).unwrap().2;
                 let slicing = slicing(table, ColumnChoice::Explicit(columns), diversity(l), None);
@@ -205,7 +205,7 @@ fn large(_: &mut Criterion) {
     }
     let eight = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country", "occupation"];
     for (name, k, guarantees) in [("k=10", 10, vec![]), ("k=5 and l=3", 5, vec![Guarantee::LDiversity { l: 3 }])] {
-        growth(&format!("generalize, 8 attributes, {name}"), |rows| {
+        scaling(&format!("generalize, 8 attributes, {name}"), |rows| {
             let table = only(of(rows), &eight);
             let occupation = attr(&table, "occupation");
             let generalization = GeneralizationInput {

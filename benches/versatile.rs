@@ -139,7 +139,7 @@ fn uad_core(c: &mut Criterion) {
 }
 
 /// What the decomposition and the buckets of ten to a hundred and fifty times the rows take: `n^exponent`.
-fn growth(_: &mut Criterion) {
+fn scaling(_: &mut Criterion) {
     const SIZES: [usize; 3] = [10_000, 151_551, 1_500_000];
     let tables = SIZES.map(discharges);
     let seconds = tables.each_ref().map(|table| {
@@ -338,5 +338,5 @@ fn incremental_against_literal(_: &mut Criterion) {
     println!("gd on 2,000 rows: incremental {fastest:.4} s, literal {seconds:.2} s, {:.0} times", seconds / fastest);
 }
 
-criterion_group!(benches, uad_core, growth, anatomy, candidate, guardian_decomposition, incremental_against_literal);
+criterion_group!(benches, uad_core, scaling, anatomy, candidate, guardian_decomposition, incremental_against_literal);
 criterion_main!(benches);

@@ -35,7 +35,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Calls until it is not told to come back later.
+    /// Repeats a call while the answer asks for a retry.
     async fn call(&self, what: &'static str, make: impl Fn() -> RequestBuilder) -> Result<Response, String> {
         for _ in 0..PATIENCE {
             let begun = Instant::now();

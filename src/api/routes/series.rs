@@ -19,7 +19,7 @@ use crate::spec::path_segment;
 
 /// Returns the ledger of a series
 ///
-/// The answer contains the disclosures, the active rules, the joinable disclosures, and the pairs of attributes that no further
+/// The answer contains the disclosures, the active rules, the joinable disclosures, and the pairs of attributes that no later
 /// release can publish together. Composition checks compare disclosures of the same content and external tables; the lists cover all
 /// contents.
 #[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),

@@ -131,7 +131,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // implements the traits that ports declares
     ("store", &["ports", "identity", "meter", "problem", "publication", "control", "vault"]),
     ("ports", &["identity", "ledger", "spec", "problem", "publication", "control", "vault"]),
-    // names every metric; records what others tell it
+    // names every metric; records calls of other modules
     ("meter", &[]),
     // keys, scopes, callers
     ("identity", &[]),

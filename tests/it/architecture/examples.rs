@@ -71,7 +71,7 @@ impl Lossy {
         State((base, http, asked)): State<(String, reqwest::Client, Arc<AtomicUsize>)>,
         request: Request,
     ) -> Response {
-        // a stream of events is not asked for again: whoever listens looks at the job afterwards
+        // a stream of events is not repeated: its client reads the job afterwards
         let lost = !request.uri().path().ends_with("/events") && asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
         let (head, body) = request.into_parts();
         let body = axum::body::to_bytes(body, 1 << 24).await.unwrap();

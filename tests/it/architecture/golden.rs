@@ -1,4 +1,4 @@
-//! Twenty releases under a given key: every file stays equal byte for byte, `created_at` set aside.
+//! Twenty releases under a given key: every file stays equal in bytes, except `created_at`.
 
 use std::collections::BTreeMap;
 use std::fs;

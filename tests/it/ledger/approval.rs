@@ -1,4 +1,4 @@
-//! Who approved what, and who can tell: approval by another, the history of releases, the audit log.
+//! Approval by another key, the history of releases and the audit log.
 
 use std::path::Path;
 
@@ -64,9 +64,9 @@ async fn the_submitter_does_not_approve_where_the_tenant_says_so() {
     officer.post(&format!("{path}/withdraw"), &reason()).await.ok(200);
 
     let history = officer.items(&format!("{path}/history")).await;
-    let told = |event: &Value| (text(&event["status"]), text(&event["reason"]));
+    let audit_entries = |event: &Value| (text(&event["status"]), text(&event["reason"]));
     let expected = ["published", "withdrawn"].map(|status| (status.to_owned(), "why".to_owned()));
-    assert_eq!(history.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(history.iter().map(audit_entries).collect::<Vec<_>>(), expected);
     assert_ne!(history[0]["actor"], history[1]["actor"]);
     assert!(history.iter().all(|event| event["actor"].is_string() && event["happened_at"].is_string()));
     let log = officer.items("/v1/audit-log?action=release.approve").await;
@@ -92,7 +92,7 @@ async fn anonymous_caller_cannot_approve_own_release() {
     server.stop().await;
 }
 
-async fn told(client: &Client, query: &str) -> Vec<(String, String)> {
+async fn audit_entries(client: &Client, query: &str) -> Vec<(String, String)> {
     let entry = |entry: &Value| (text(&entry["action"]), text(&entry["object"]));
     client.items(&format!("/v1/audit-log{query}")).await.iter().map(entry).collect()
 }
@@ -120,15 +120,15 @@ async fn audit_log_lists_entries() {
         line("dataset.upload", &dataset),
     ];
     let operator = guarded.preset(Preset::Operator);
-    assert_eq!(told(&operator, "?limit=4").await, newest);
-    assert_eq!(told(&guarded.preset(Preset::Officer), "?limit=4").await, newest);
+    assert_eq!(audit_entries(&operator, "?limit=4").await, newest);
+    assert_eq!(audit_entries(&guarded.preset(Preset::Officer), "?limit=4").await, newest);
     let page = operator.get("/v1/audit-log?limit=2").await.ok(200);
     let rest = format!("?limit=2&cursor={}", text(&page["next"]));
-    assert_eq!(told(&operator, &rest).await, newest[2..]);
-    assert_eq!(told(&operator, "?action=policy.put").await, newest[2..3]);
+    assert_eq!(audit_entries(&operator, &rest).await, newest[2..]);
+    assert_eq!(audit_entries(&operator, "?action=policy.put").await, newest[2..3]);
     let at = text(&page["items"][1]["at"]);
-    assert_eq!(told(&operator, &format!("?since={at}")).await, newest[..2]);
-    assert!(told(&operator, "?since=2999-01-01T00:00:00Z").await.is_empty());
+    assert_eq!(audit_entries(&operator, &format!("?since={at}")).await, newest[..2]);
+    assert!(audit_entries(&operator, "?since=2999-01-01T00:00:00Z").await.is_empty());
     for wrong in ["?action=job", "?since=yesterday", "?limit=0", "?cursor=x", "?key=1"] {
         operator.get(&format!("/v1/audit-log{wrong}")).await.problem(400, "malformed-request");
     }
@@ -138,7 +138,7 @@ async fn audit_log_lists_entries() {
     }
     // another tenant has a log of its own
     let unknown_value = guarded.server.with_token(&guarded.unknown_value);
-    assert_eq!(told(&unknown_value, "").await.len(), 1, "the making of its key");
+    assert_eq!(audit_entries(&unknown_value, "").await.len(), 1, "the making of its key");
     guarded.server.stop().await;
 }
 

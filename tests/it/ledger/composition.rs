@@ -90,7 +90,7 @@ async fn a_release_that_would_break_a_standing_rule_is_refused() {
     );
     assert_eq!(planned["problems"][0]["path"], problem["path"]);
     assert_eq!(planned["composition"]["violations"][0]["rule"], problem["rule"]);
-    // nothing is left of it, and it stands in nobody's way
+    // nothing remains of it, and it blocks no release
     assert_eq!((server.stored("part_chunks").await, server.stored("job_keys").await), (parts, 0));
     assert_eq!(server.items("/v1/releases").await.len(), 1);
 

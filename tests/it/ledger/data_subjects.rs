@@ -108,7 +108,7 @@ async fn overlap_is_found_under_other_column_names() {
     let again = uploaded(&server, "series=again", whole).await;
     assert_eq!(again["overlaps"][0]["rows"], json!({"count": 2000, "of": 2000}));
     refused_at_once(&server, &again, protected(), "series-undeclared").await;
-    // so few rows say nothing of whom they speak, be they equal: that is told, and no more
+    // too few rows identify no data subjects, even if equal: only a warning
     let tiny = "a,b\n1,x\n2,y\n3,x\n4,y\n";
     let before = uploaded(&server, "series=tiny", tiny).await;
     server.delete(&format!("/v1/datasets/{}", id(&before))).await.ok(200);
@@ -157,7 +157,7 @@ async fn table_with_one_added_patient_is_refused() {
         assert_eq!(problem[count], counts[count]);
     }
     assert!(problem["remedies"].as_array().unwrap().len() == 2, "{problem}");
-    // what was published is forgotten by nobody
+    // the ledger keeps every disclosure
     server.delete(&format!("/v1/datasets/{}", id(&first))).await.ok(200);
     refused_at_once(&server, &second, protected(), "overlapping-row-sets").await;
 
@@ -262,7 +262,10 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     let problem =
         state(json!({"reason": "no", "aliases": {"age": "dx", "new": "years"}, "functions": {"dx": ["sex"]}}));
     let problem = problem.await.problem(409, "conflict");
-    assert!(["age was stated", "dx would"].iter().all(|told| text(&problem["detail"]).contains(told)), "{problem:#}");
+    assert!(
+        ["age was stated", "dx would"].iter().all(|upload_answer| text(&problem["detail"]).contains(upload_answer)),
+        "{problem:#}"
+    );
     state(json!({"reason": "no"})).await.problem(400, "malformed-body");
     state(json!({"reason": "no", "tables": [{"name": "t", "attributes": [], "protection": "plain"}]}))
         .await
@@ -292,13 +295,13 @@ async fn a_determinant_that_comes_later_is_found() {
     let dataset = uploaded(&server, "series=s", format!("q,a,b\n{rows}")).await;
     let first = json!({"unlisted": "drop", "method": versatile(&["q -> b"])});
     let release = server.publish(&id(&dataset), first).await;
-    // b is no column of the job; that a tells it is known all the same
+    // b is no column of the job, but the adversary knows that a determines it
     let problem = server.refused(&id(&dataset), plain(&["q", "a"])).await;
     assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
     let planned = plan(&server, &dataset, plain(&["q", "a"])).await;
     assert_eq!(planned["composition"]["verdict"], "violated");
 
-    // the same where the bound says nothing of what tells b: then nothing may tell it
+    // without a bound for its determinants, no attribute may reveal b
     for (number, guarantee) in [
         json!({"type": "t_closeness", "t": "0.3"}),
         json!({"type": "thresholds", "explicit": {"b0": "0.3"}, "otherwise": "0.6"}),
@@ -313,7 +316,7 @@ async fn a_determinant_that_comes_later_is_found() {
         let release = server.publish(&id(&dataset), first.clone()).await;
         let problem = server.refused(&id(&dataset), plain(&["q", "a"])).await;
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]), "{guarantee}");
-        // the other way round: what tells b was published first
+        // in reverse order: the determinant of b is published first
         let query = format!("series=u{number}&{OTHERS}");
         let dataset = uploaded(&server, &query, format!("q,a,b\n{rows}")).await;
         server.publish(&id(&dataset), plain(&["q", "a"])).await;
@@ -326,7 +329,7 @@ async fn a_determinant_that_comes_later_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn correlated_attributes_are_refused_in_two_releases() {
     let server = Server::start().await;
-    // t tells s in three rows of four
+    // t determines s in three of four rows
     let row = |n: u32| {
         format!("q{},s{},t{}\n", n / 8 % 5, n % 8, if (n / 40).is_multiple_of(4) { (n + 3) % 8 } else { n % 8 })
     };
@@ -407,7 +410,7 @@ async fn unproven_release_without_scope_is_forbidden() {
     guarded.server.stop().await;
 }
 
-/// Whoever is written with a blank, a zero or a capital letter more is no other person; and of one dataset they are two.
+/// Blanks, leading zeros and case do not distinguish persons across datasets, but do within one dataset.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_are_written_differently_are_the_same_people() {
     let server = Server::start().await;
@@ -480,8 +483,8 @@ async fn keys_of_earlier_versions_prove_no_difference() {
 #[tokio::test(flavor = "multi_thread")]
 async fn undecidable_overlap_is_a_warning_of_the_upload() {
     let server = Server::start().await;
-    let types = |told: &Value| -> Vec<String> {
-        told["warnings"].as_array().into_iter().flatten().map(|warning| text(&warning["type"])).collect()
+    let types = |upload_answer: &Value| -> Vec<String> {
+        upload_answer["warnings"].as_array().into_iter().flatten().map(|warning| text(&warning["type"])).collect()
     };
     let keyed = uploaded(&server, "series=one&record_key=id", patients(0..900, HEADER)).await;
     assert!(types(&keyed).is_empty(), "{keyed:#}");
@@ -490,7 +493,7 @@ async fn undecidable_overlap_is_a_warning_of_the_upload() {
     assert!(text(&without["warnings"][1]["detail"]).contains("the series one have one"), "{without:#}");
     let planned = plan(&server, &without, protected()).await;
     assert!(types(&planned).contains(&"people-uncompared".to_owned()), "{planned:#}");
-    // of the same series it is said when a job is refused, and whoever states that people are others is not warned
+    // within a series only the job is refused; a declaration of other people suppresses the warning
     let stated = uploaded(&server, &format!("series=three&{OTHERS}"), patients(2000..2900, HEADER)).await;
     assert_eq!(types(&stated), ["people-unknown"]);
     // rows are held against rows where there are enough

@@ -99,8 +99,8 @@ async fn an_act_needs_a_reason() {
     {
         server.post(&path, &body).await.problem(400, "malformed-body");
     }
-    let nobody = json!({"id": "018f0000-0000-7000-8000-000000000000"});
-    act(&server, &nobody, "approve").await.problem(404, "not-found");
+    let unknown_release = json!({"id": "018f0000-0000-7000-8000-000000000000"});
+    act(&server, &unknown_release, "approve").await.problem(404, "not-found");
     server.stop().await;
 }
 

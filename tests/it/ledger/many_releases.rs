@@ -185,15 +185,15 @@ async fn accepted_releases_satisfy_all_active_rules() {
         }
         let all: Vec<Table> = manifests.iter().enumerate().flat_map(|(at, manifest)| tables(at, manifest)).collect();
         for (at, manifest) in manifests.iter().enumerate() {
-            // a decomposition and a sequential release say themselves what their tables tell together
+            // decompositions and sequential releases report the figures of their own joins
             let alone = all.iter().any(|table| table.release == at && table.exclusive);
             let relevant: Vec<&Table> = all.iter().filter(|table| !alone || table.release != at).collect();
             for rule in rules(manifest) {
-                let told =
+                let own_figures =
                     manifests.iter().map(|manifest| manifest["method"].to_string()).collect::<Vec<_>>().join(", ");
                 assert!(
                     !reaches(&rule, &relevant),
-                    "{:?} -> {} of {} among {told}",
+                    "{:?} -> {} of {} among {own_figures}",
                     rule.known,
                     rule.sensitive,
                     manifest["method"]

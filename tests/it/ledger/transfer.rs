@@ -90,7 +90,7 @@ async fn a_ledger_is_carried_by_a_file() {
 async fn a_ledger_carries_seals_of_several_attributes() {
     let home = tempfile::tempdir().unwrap();
     let (one, other) = (home.path().join("one"), home.path().join("other"));
-    // of the pair no value is rare enough by itself; a drug is told by the illness
+    // no single value of the pair is rare enough; the illness determines the drug
     let row = |i: usize| {
         let (illness, pair) = ((i * 7 + i / 11) % 5, [(0, 0), (0, 1), (1, 0)][i % 3]);
         format!(

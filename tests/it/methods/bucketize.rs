@@ -406,7 +406,7 @@ async fn counterfeits_stand_in_every_bucket_and_are_reckoned_with() {
     assert!((estimate(0) - 600.0).abs() < 1e-6 && (estimate(1) - 600.0).abs() < 1e-6, "{answers}");
     assert!(estimate(2) > 0.2 * original["flu"] as f64 && estimate(2) < 0.8 * original["flu"] as f64, "{answers}");
 
-    // served again, they are the same: two drawings would tell which are of nobody
+    // repeated downloads are equal: two drawings would reveal the counterfeits
     assert_eq!(server.part(&release, "t1", "sa").await, parts[1]);
     let again = server.job(&dataset, bucketize(method)).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &release["id"]));
@@ -475,14 +475,14 @@ async fn ratio_of_noisy_counts_is_inferred() {
     let server = Server::start().await;
     let path = "/v1/analyses/differential-inference";
     let asked = json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6", "within": "0.1"});
-    let told = server.post(path, &asked).await.ok(200);
-    let number = |name: &str| told[name].as_f64().unwrap();
-    assert_eq!((number("ratio"), &told["breach"]), (0.8, &json!(true)));
+    let inferred = server.post(path, &asked).await.ok(200);
+    let number = |name: &str| inferred[name].as_f64().unwrap();
+    assert_eq!((number("ratio"), &inferred["breach"]), (0.8, &json!(true)));
     assert!((number("factor") - 1.0002).abs() < 1e-12 && (number("taylor_mean") - 0.80016).abs() < 1e-12);
     assert!((number("taylor_variance") - 3.28e-4).abs() < 1e-12 && number("p_nonpositive") < 1e-40);
-    assert!((number("prob_within") - 0.999).abs() < 5e-4, "{told}");
-    assert_eq!(told["caveats"], json!(["moments-do-not-exist", "budget-is-shared"]));
-    // nobody is sure among a hundred, and a share at the threshold is none above it
+    assert!((number("prob_within") - 0.999).abs() < 5e-4, "{inferred}");
+    assert_eq!(inferred["caveats"], json!(["moments-do-not-exist", "budget-is-shared"]));
+    // a hundred rows give no certainty, and a share at the threshold is not above it
     let near = server.post(path, &json!({"x": 100, "y": "80", "scale": "10", "threshold": "0.6"})).await.ok(200);
     assert!((near["prob_within"].as_f64().unwrap() - 0.406).abs() < 5e-4 && near["breach"] == false, "{near}");
     let mut at = asked.clone();

@@ -1,4 +1,4 @@
-//! Sensitive attributes that tell each other: behind the same buckets, and nowhere else.
+//! Correlated sensitive attributes share the buckets of one table.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::harness::{Server, kind, text};
 
-/// 400 visits, each unlike those of another `turn`; a drug is mostly told by the illness.
+/// 400 visits, distinct for each `turn`; the illness mostly determines the drug.
 fn visits(turn: usize) -> String {
     let row = |i: usize| {
         let illness = (i * 7 + i / 11) % 5;
@@ -116,7 +116,7 @@ async fn correlated_attributes_share_buckets() {
     assert_eq!(answer["error_model"], "matching");
     assert_eq!(ask(&[("illness", "i0")]).await["error_model"], "exact");
 
-    // the ledger has both of them: neither is parted again, nor shown with what tells it
+    // the ledger has both attributes: no release separates them or publishes their determinants
     for rules in [["ward -> illness"], ["age -> drug"]] {
         let again = json!({"unlisted": "drop", "method": {"type": "versatile", "rules": rules,
             "default_guarantee": {"type": "l_diversity", "l": 2}}});
@@ -152,24 +152,28 @@ async fn separate_tables_need_a_declaration() {
         let faults = problem["errors"].as_array().unwrap().iter();
         faults.map(|fault| (kind(fault).to_owned(), fault["pointer"].clone())).collect()
     };
-    // what stands behind the same buckets is not known to whoever is to be kept from the other
+    // an attribute of the same buckets is unknown to the adversary of the other
     let mut knowing = document("gd", "together");
     knowing["method"]["rules"] = json!(["ward, age -> illness", "age, illness -> drug"]);
-    let told = server.refused(&dataset, knowing.clone()).await;
-    assert_eq!(impossible(&told), [("rule-impossible".to_owned(), json!("/method/rules/1"))], "{told:#}");
+    let refused_problem = server.refused(&dataset, knowing.clone()).await;
+    assert_eq!(
+        impossible(&refused_problem),
+        [("rule-impossible".to_owned(), json!("/method/rules/1"))],
+        "{refused_problem:#}"
+    );
     // a dependency links them whatever is said
     let mut linked = document("gd", "separate");
     linked["method"]["functional_dependencies"] = json!([{"determinant": ["ward", "illness"], "dependent": ["drug"]}]);
-    let told = server.refused(&dataset, linked).await;
+    let refused_problem = server.refused(&dataset, linked).await;
     let both = ["/method/rules/0", "/method/rules/1"].map(|at| ("rule-impossible".to_owned(), json!(at)));
-    assert_eq!(impossible(&told), both, "{told:#}");
+    assert_eq!(impossible(&refused_problem), both, "{refused_problem:#}");
     knowing["method"]["correlated"] = "separate".into();
     let manifest = server.publish(&dataset, knowing).await;
     assert_eq!(manifest["verification"]["verified"], true);
     server.stop().await;
 }
 
-/// Three that tell each other in a chain stand behind the same buckets, whatever their guarantees are.
+/// A chain of three correlated attributes shares buckets under any guarantees.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_of_attributes_shares_its_buckets() {
     let server = Server::start().await;

@@ -107,7 +107,7 @@ fn the_posters_table_is_decomposed_without_noise() {
     assert_eq!(said["repeat_free_groups"], json!({"salary": {"count": 2, "of": 2}}));
     assert_eq!((&said["noise"], &said["primary"]), (&json!([]), &json!("occ")));
     assert!(manifest["rules"].as_array().unwrap().iter().all(|rule| rule["bounded"] == true), "{manifest:#}");
-    // police is one row of the joint table, and so its salary is told
+    // police has one row in the joint table, which reveals its salary
     let police =
         by_bucket(&files.0["t1.primary.csv"]).into_iter().find(|(_, occ)| occ.contains(&"police".into())).unwrap().0;
     let chain = json!({"attack": "chain", "bucket": police, "attribute": "salary"});
@@ -134,7 +134,7 @@ fn manifests_of_all_keys_match_their_parts() {
     }
 }
 
-/// Whoever reads lists without noise knows that somebody has each value: plan and audit find by ways of their own what follows.
+/// Without noise, each listed value is real: plan and attack find the inferences independently.
 #[test]
 fn plan_and_attack_agree_on_random_tables() {
     let mut state = 7_u64;
@@ -142,7 +142,7 @@ fn plan_and_attack_agree_on_random_tables() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
     };
-    let (mut exact, mut told) = (0, 0);
+    let (mut exact, mut concluded) = (0, 0);
     for number in 0..60_u8 {
         let rows: String =
             (0..12 + below(40)).map(|row| format!("{},o{},{},e{}\n", row % 11, below(5), below(4), below(3))).collect();
@@ -162,9 +162,9 @@ fn plan_and_attack_agree_on_random_tables() {
         exact += usize::from(said["noise"].as_array().unwrap().len() < 2);
         let total = &said["breaches_total"];
         assert!(number % 3 != 0 || total["chain"] == 0, "{number}: {said:#}");
-        told += usize::from(total.as_object().unwrap().values().any(|count| count.as_u64() > Some(0)));
+        concluded += usize::from(total.as_object().unwrap().values().any(|count| count.as_u64() > Some(0)));
     }
-    assert!(exact > 15 && told > 10, "{exact} {told}");
+    assert!(exact > 15 && concluded > 10, "{exact} {concluded}");
 }
 
 fn adult() -> Original {
@@ -203,7 +203,7 @@ fn occupations_and_educations_of_adult_are_decomposed() {
     assert!(errors.queries == 200 && errors.median.unwrap() < 0.5, "{errors:?}");
 }
 
-/// The first of the attributes' values whose joint rows tell it, left out.
+/// The first value with revealing joint rows, suppressed.
 #[test]
 fn revealing_joint_rows_are_suppressed() {
     let input = Original::new(table(POSTER.as_bytes()));
@@ -214,7 +214,7 @@ fn revealing_joint_rows_are_suppressed() {
     let kept: BTreeSet<String> = cells(&files.0["t2.rows.csv"]).1.into_iter().map(|row| row[0].clone()).collect();
     assert!(!kept.contains("police") && !kept.contains("cook"), "{kept:?}");
     assert_eq!(manifest["method_details"]["breaches_total"]["chain"], 0);
-    // no row is lost: primary values are told where they were
+    // no row is lost: primary values remain in their buckets
     assert_eq!(manifest["tables"][0]["parts"][1]["rows"], 8);
     assert!(manifest["tables"][1]["parts"][0]["rows"].as_u64().unwrap() < 8);
 }
@@ -234,9 +234,10 @@ async fn a_decomposition_is_planned_published_and_attacked() {
         assert_eq!((&rule["largest_l"], &rule["status"]), (&json!(4), &json!("kept")));
     }
     assert_eq!(planned["method_details"]["l"], json!({"occ": 4, "salary": 4}));
-    // bounded, and yet told to who knows more
-    let told = planned["warnings"].as_array().unwrap().iter().find(|warning| warning["type"] == "can-be-concluded");
-    let detail = text(&told.unwrap()["detail"]);
+    // bounded, but inferable with more knowledge
+    let concluded =
+        planned["warnings"].as_array().unwrap().iter().find(|warning| warning["type"] == "can-be-concluded");
+    let detail = text(&concluded.unwrap()["detail"]);
     assert!(detail.contains("who knows occ of somebody") && detail.contains("versatile"), "{detail}");
 
     let release = server.publish(&dataset, poster(json!({}))).await;
@@ -396,7 +397,7 @@ async fn counts_are_estimated_from_both_tables() {
             "{conditions}"
         );
     }
-    // lists have more values than the buckets rows: noise, which nobody can tell from the others
+    // lists have more values than rows: indistinguishable noise
     let rules = json!([{"quasi_identifiers": ["sex", "zip"], "sensitive": ["occ"], "guarantee": {"type": "l_diversity", "l": 2}},
         {"quasi_identifiers": ["sex"], "sensitive": ["salary"], "guarantee": {"type": "distinct_l_diversity", "l": 4}}]);
     let judged = server.post("/v1/verifications", &json!({"release": release["id"], "rules": rules})).await.ok(200);
@@ -431,8 +432,8 @@ async fn infeasible_specification_is_refused_with_reason() {
         document[name] = value;
         document
     };
-    let mut aside = poster(json!({}));
-    aside["attributes"]["salary"] = json!({"excludable": ["9"]});
+    let mut with_excluded = poster(json!({}));
+    with_excluded["attributes"]["salary"] = json!({"excludable": ["9"]});
     let faulty = [
         (with("l", json!({"occ": 5})), "/method/sensitive/0", "rule-ineligible"),
         (with("l", json!({"salary": 5})), "/method/sensitive/1", "rule-ineligible"),
@@ -457,7 +458,7 @@ async fn infeasible_specification_is_refused_with_reason() {
         (member("utility", json!(["entropy"])), "/utility/0", "guarantee-unsupported"),
         (member("internal", json!({"utility": ["kl"]})), "/internal/utility", "guarantee-unsupported"),
         (member("no_rules_reason", json!("none")), "/no_rules_reason", "parameter-range"),
-        (aside, "/attributes/salary/excludable", "guarantee-unsupported"),
+        (with_excluded, "/attributes/salary/excludable", "guarantee-unsupported"),
     ];
     for (document, pointer, name) in faulty {
         let answer = server.job(&dataset, document.clone()).await;
@@ -476,10 +477,10 @@ async fn infeasible_specification_is_refused_with_reason() {
     let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["s", "t"]});
     let fault = server.job(&dataset, json!({"method": method})).await.fault("/method/sensitive/1", "rule-ineligible");
     assert_eq!(fault["largest_l"], 1);
-    // a known attribute and a sensitive one together tell another
-    let told: String =
+    // a known and a sensitive attribute together determine another
+    let concluded: String =
         (0..400).map(|i: u32| format!("{},{},{}\n", i % 2, i / 2 % 4, (i % 2 + i / 2 % 4) % 4)).collect();
-    let dataset = server.dataset(format!("age,s,t\n{told}")).await;
+    let dataset = server.dataset(format!("age,s,t\n{concluded}")).await;
     let problem = server.refused(&dataset, json!({"method": method})).await;
     let fault = &problem["errors"][0];
     assert_eq!(kind(fault), "rule-impossible", "{problem:#}");

@@ -1,4 +1,4 @@
-//! Values that an insider can rule out: what is protected stays protected from whoever does so.
+//! Excluded values: guarantees hold against insiders.
 
 use std::collections::BTreeMap;
 
@@ -53,13 +53,17 @@ async fn every_bucket_protects_against_insiders() {
         let mut worst = 0.0_f64;
         for bucket in &buckets {
             let size: u64 = bucket.values().sum();
-            let aside = |value: &str| value.is_empty() || value == "none";
-            let left: Vec<u64> = bucket.iter().filter(|(value, _)| !aside(value)).map(|(_, count)| *count).collect();
+            let is_excluded = |value: &str| value.is_empty() || value == "none";
+            let left: Vec<u64> =
+                bucket.iter().filter(|(value, _)| !is_excluded(value)).map(|(_, count)| *count).collect();
             let rest: u64 = left.iter().sum();
             assert!(left.iter().all(|count| 2 * count <= rest) && rest > 0, "{guarantee}: {bucket:?}");
-            assert!(bucket.iter().all(|(value, count)| !aside(value) || 2 * count <= size), "{guarantee}: {bucket:?}");
+            assert!(
+                bucket.iter().all(|(value, count)| !is_excluded(value) || 2 * count <= size),
+                "{guarantee}: {bucket:?}"
+            );
             let shares =
-                bucket.iter().map(|(value, &count)| count as f64 / if aside(value) { size } else { rest } as f64);
+                bucket.iter().map(|(value, &count)| count as f64 / if is_excluded(value) { size } else { rest } as f64);
             worst = shares.fold(worst, f64::max);
         }
         // what is said to be achieved is what the guarantee bounds
@@ -67,7 +71,7 @@ async fn every_bucket_protects_against_insiders() {
         let stated = stated["count"].as_f64().unwrap() / stated["of"].as_f64().unwrap();
         assert!((worst - stated).abs() < 1e-12 && stated <= 0.5, "{guarantee}: {worst}, not {stated}");
     }
-    // without the statement some bucket tells whoever rules the value out
+    // without excluded values some bucket reveals a value to an insider
     let dataset = server.dataset(visits()).await;
     let release = server.publish(&dataset, anatomy(&json!({"type": "l_diversity", "l": 2}), json!([]))).await;
     assert!(release.get("excludable").is_none(), "{release:#}");
@@ -95,12 +99,19 @@ async fn excluded_values_lower_the_largest_l() {
         let server = &server;
         async move { server.post("/v1/plans", &document).await.ok(200) }
     };
-    let told = plan(document(2, json!(["none"]))).await;
-    assert_eq!((&told["feasible"], &told["rules"][0]["largest_l"]), (&json!(true), &json!(2)), "{told:#}");
+    let planned_rule = plan(document(2, json!(["none"]))).await;
+    assert_eq!(
+        (&planned_rule["feasible"], &planned_rule["rules"][0]["largest_l"]),
+        (&json!(true), &json!(2)),
+        "{planned_rule:#}"
+    );
     // 24 of 100 are less than a third, but not of the 70 that are left
-    let told = plan(document(3, json!(["none"]))).await;
-    assert_eq!((&told["feasible"], kind(&told["problems"][0]["errors"][0])), (&json!(false), "rule-ineligible"));
-    assert_eq!(told["problems"][0]["errors"][0]["largest_l"], 2);
+    let planned_rule = plan(document(3, json!(["none"]))).await;
+    assert_eq!(
+        (&planned_rule["feasible"], kind(&planned_rule["problems"][0]["errors"][0])),
+        (&json!(false), "rule-ineligible")
+    );
+    assert_eq!(planned_rule["problems"][0]["errors"][0]["largest_l"], 2);
     let problem = server.refused(&dataset, document(3, json!(["none"]))).await;
     assert_eq!(kind(&problem["errors"][0]), "rule-ineligible", "{problem:#}");
     server.stop().await;
@@ -143,8 +154,11 @@ async fn faults_in_excluded_values_have_pointers() {
     assert!(!problem.to_string().contains("unheard"), "{problem:#}");
     let mut planned = document;
     planned["dataset"] = dataset.as_str().into();
-    let told = server.post("/v1/plans", &planned).await.ok(200);
-    assert_eq!((&told["feasible"], &told["problems"][0]["errors"]), (&json!(false), &problem["errors"]));
+    let planned_rule = server.post("/v1/plans", &planned).await.ok(200);
+    assert_eq!(
+        (&planned_rule["feasible"], &planned_rule["problems"][0]["errors"]),
+        (&json!(false), &problem["errors"])
+    );
     server.stop().await;
 }
 

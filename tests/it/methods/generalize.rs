@@ -218,8 +218,8 @@ proptest! {
                 prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);
             }
             Err(EngineError::Refused(problem)) => {
-                let told = problem.to_json("about:blank").to_string();
-                prop_assert!(!possible || told.contains("rule-impossible"), "{}", told);
+                let problem_text = problem.to_json("about:blank").to_string();
+                prop_assert!(!possible || problem_text.contains("rule-impossible"), "{}", problem_text);
             }
             Err(other) => prop_assert!(false, "{:?}", other),
         }
@@ -330,9 +330,9 @@ async fn counts_are_answered_by_shares_of_boxes() {
     let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
     server.post(&path, &attack).await.problem(422, "guarantee-unsupported");
     // a generalized table is guarding: what is known may be published beside it, what it protects may not
-    let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules_reason": "for a test",
+    let later = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
+    assert_eq!(server.publish(&dataset, later).await["verification"]["verified"], true);
     let again = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age"], "sensitive": ["s"],
         "cells": "set", "guarantees": [{"type": "l_diversity", "l": 2}]}});
     assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");

@@ -21,25 +21,25 @@ use crate::support::library::{Original, cells, release, table};
 use crate::verification::external_tables::verify;
 
 /// Per value, the labels from it up to the root.
-type Ways = BTreeMap<String, Vec<String>>;
+type NodePaths = BTreeMap<String, Vec<String>>;
 
-fn ways(tree: &Value) -> Ways {
-    fn below(value: &Value, above: &[String], ways: &mut Ways) {
+fn paths(tree: &Value) -> NodePaths {
+    fn below(value: &Value, above: &[String], paths: &mut NodePaths) {
         let with = |label: &str| [&[label.to_owned()][..], above].concat();
         match value {
-            Value::Object(nodes) => nodes.iter().for_each(|(label, value)| below(value, &with(label), ways)),
+            Value::Object(nodes) => nodes.iter().for_each(|(label, value)| below(value, &with(label), paths)),
             Value::Array(items) => items.iter().for_each(|item| match item {
-                Value::Object(_) => below(item, above, ways),
-                Value::Null => drop(ways.insert(String::new(), with(""))),
+                Value::Object(_) => below(item, above, paths),
+                Value::Null => drop(paths.insert(String::new(), with(""))),
                 leaf => {
                     let label = leaf.as_str().map_or_else(|| leaf.to_string(), str::to_owned);
-                    ways.insert(label.clone(), with(&label));
+                    paths.insert(label.clone(), with(&label));
                 }
             }),
             _ => panic!("no tree"),
         }
     }
-    let mut found = Ways::new();
+    let mut found = NodePaths::new();
     below(tree, &[], &mut found);
     found
 }
@@ -70,9 +70,9 @@ fn levels(name: &str) -> Value {
 }
 
 /// How many rows show a cell at a node or below it, and how many have such a value: of no node there are more cells than values.
-fn too_many(ways: &Ways, shown: &[String], had: &[String]) -> Vec<String> {
+fn too_many(paths: &NodePaths, shown: &[String], had: &[String]) -> Vec<String> {
     let mut above: BTreeMap<&str, &[String]> = BTreeMap::new();
-    for way in ways.values() {
+    for way in paths.values() {
         (0..way.len()).for_each(|at| above.extend([(way[at].as_str(), &way[at..])]));
     }
     let count = |labels: &[String]| {
@@ -134,10 +134,10 @@ fn a_real_table_is_published_in_nodes() {
                 rows.iter().map(|row| row[at].clone()).collect()
             };
             let (shown, had) = (column(&columns, &rows), column(&names, &original));
-            let ways = ways(&tree);
-            assert_eq!(too_many(&ways, &shown, &had), Vec::<String>::new(), "{name}");
+            let paths = paths(&tree);
+            assert_eq!(too_many(&paths, &shown, &had), Vec::<String>::new(), "{name}");
             // some rows show their value, and some stand for several
-            let leaves = shown.iter().filter(|cell| ways.contains_key(*cell)).count();
+            let leaves = shown.iter().filter(|cell| paths.contains_key(*cell)).count();
             assert!(leaves > rows.len() / 10 && leaves < rows.len(), "{name}: {leaves} of {}", rows.len());
         }
         let mut classes: BTreeMap<Vec<&String>, BTreeMap<&str, usize>> = BTreeMap::new();
@@ -221,9 +221,9 @@ async fn nodes_are_served_and_counted() {
     assert_eq!(estimates, [1.0, 4.0, 1.0, 0.0]);
     assert_eq!(answers["answers"][1]["error_model"], "exact");
     // what is guarding may stand beside exact values of what is known, and protects what it protects
-    let beside = json!({"unlisted": "drop", "attributes": {"job": {"publish": true}}, "no_rules_reason": "for a test",
+    let later = json!({"unlisted": "drop", "attributes": {"job": {"publish": true}}, "no_rules_reason": "for a test",
         "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
+    assert_eq!(server.publish(&dataset, later).await["verification"]["verified"], true);
     assert_eq!(kind(&server.refused(&dataset, job(&["job"], "set")).await), "composition-violated");
     // numbers along a taxonomy
     let other = others(&server, WORKERS).await;
@@ -453,7 +453,7 @@ proptest! {
                 let all: f64 = counted.iter().map(|answer| answer.estimate).sum();
                 prop_assert!((all - rows.len() as f64).abs() < 1e-6, "{all} of {}", rows.len());
                 // row by row: in each place of a cell with the same chance
-                let ways = ways(&tree);
+                let paths = paths(&tree);
                 let share = |value: &str, cell: &str, is_age: bool| {
                     if is_age {
                         let (from, to) = cell.split_once("..").unwrap();
@@ -462,8 +462,8 @@ proptest! {
                         return if (from..=to).contains(&value) { 1.0 / (to - from + 1) as f64 } else { 0.0 };
                     }
                     // a cell without text is the missing value, or the empty one
-                    let leaves = ways.values().filter(|way| way.iter().any(|node| node == cell)).count();
-                    if ways[value].iter().any(|node| node == cell) { 1.0 / leaves as f64 } else { 0.0 }
+                    let leaves = paths.values().filter(|way| way.iter().any(|node| node == cell)).count();
+                    if paths[value].iter().any(|node| node == cell) { 1.0 / leaves as f64 } else { 0.0 }
                 };
                 let (_, original) = cells(csv.as_bytes());
                 let n = rows.len() as f64;
@@ -477,8 +477,8 @@ proptest! {
                 prop_assert!((kl - nats).abs() < 1e-9, "{kl} {nats}");
             }
             Err(EngineError::Refused(problem)) => {
-                let told = problem.to_json("about:blank").to_string();
-                prop_assert!(!possible || told.contains("rule-impossible"), "{}", told);
+                let problem_text = problem.to_json("about:blank").to_string();
+                prop_assert!(!possible || problem_text.contains("rule-impossible"), "{}", problem_text);
             }
             Err(other) => prop_assert!(false, "{:?}", other),
         }

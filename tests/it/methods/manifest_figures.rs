@@ -1,4 +1,4 @@
-//! Every number of a manifest is recomputed here from the published parts alone. One that nobody recomputed fails.
+//! Recomputes every number of a manifest from the published parts; an unchecked number fails.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

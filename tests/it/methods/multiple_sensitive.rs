@@ -186,8 +186,8 @@ async fn all_sensitive_attributes_in_one_part() {
     assert_eq!(manifest["verification"]["verified"], true);
     assert!(server.part(&manifest, "t1", "sa").await.starts_with("bucket,education,marital_status\n"));
     // rows may be missing: beside it nothing is published that shares an attribute
-    let beside = server.refused(&dataset, plain(&["age", "income"])).await;
-    assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &manifest["id"]));
+    let plain_refusal = server.refused(&dataset, plain(&["age", "income"])).await;
+    assert_eq!((kind(&plain_refusal), &plain_refusal["release"]), ("composition-violated", &manifest["id"]));
     assert_eq!(
         kind(&server.refused(&dataset, multi_sa(&["age -> education", "sex -> marital_status"], 2)).await),
         "composition-violated"
@@ -209,7 +209,7 @@ async fn unsupported_multi_sa_is_refused() {
     };
     let two = json!({"type": "l_diversity", "l": 2});
     let fault = |problem: &Value| kind(&problem["errors"][0]).to_owned();
-    // b tells c, in too few rows for a dependency: nothing is left
+    // b determines c in too few rows for a dependency: no rows remain
     let empty = document(&["a -> b", "a -> c"], two.clone());
     let planned = plan(&server, &dataset, &empty).await;
     assert_eq!((&planned["feasible"], kind(&planned["problems"][0]["errors"][0])), (&json!(false), "multi-sa-empty"));
@@ -224,8 +224,8 @@ async fn unsupported_multi_sa_is_refused() {
     assert_eq!(refused(server.job(&dataset, stated).await), "rule-impossible");
     let other = document(&["a -> b", "a -> c"], json!({"type": "distinct_l_diversity", "l": 2}));
     assert_eq!(refused(server.job(&dataset, other).await), "guarantee-unsupported");
-    let nothing_beside = document(&["a, b -> c", "b, c -> a", "c -> b"], two.clone());
-    assert_eq!(refused(server.job(&dataset, nothing_beside).await), "guarantee-unsupported");
+    let without_guarding = document(&["a, b -> c", "b, c -> a", "c -> b"], two.clone());
+    assert_eq!(refused(server.job(&dataset, without_guarding).await), "guarantee-unsupported");
     // of one attribute it is anatomy
     let manifest = server.publish(&dataset, document(&["a -> b"], two)).await;
     assert_eq!(manifest["tables"][0]["parts"][1]["attributes"], json!(["b"]));

@@ -227,8 +227,8 @@ async fn revealing_path_is_reported() {
     assert!((0.8..0.95).contains(&lambda), "{lambda}");
     assert_eq!(plan["exposed_to"], json!([]));
     // with the key of half of the rows, and with a combination that is one
-    let beside = json!([table(&["ward", "dx", "weight"], None), table(&["age", "sex"], None)]);
-    let plan = server.post("/v1/plans", &document(beside)).await.ok(200);
+    let second_schema = json!([table(&["ward", "dx", "weight"], None), table(&["age", "sex"], None)]);
+    let plan = server.post("/v1/plans", &document(second_schema)).await.ok(200);
     assert_eq!(plan["exposed_to"], json!([{"sensitive": "dx", "attributes": ["ward", "weight"]}]), "{plan:#}");
     // in buckets nothing stands beside it
     let apart = json!([table(&["ward", "dx", "weight", "age"], Some("dx")), table(&["sex"], None)]);
@@ -237,7 +237,7 @@ async fn revealing_path_is_reported() {
     server.stop().await;
 }
 
-/// On Adult the sampling weight singles people out, and education tells of the occupation; education-num says education anew.
+/// On Adult, the sampling weight identifies people, education correlates with occupation, and education-num equals education.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_weights_of_adult_expose_the_occupation() {
     let server = Server::start().await;

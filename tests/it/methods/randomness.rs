@@ -393,7 +393,7 @@ fn planted_biases_are_found() {
     let pairs: Vec<(Outcome, Outcome)> =
         draw_from_method(&job, &mut random).into_iter().map(|o| (o.clone(), o)).collect();
     assert!(rejected(&independence(&pairs)).len() >= 2);
-    // a leftover that joins a bucket it could be told by: one key in ten puts it with the first a
+    // a residual row in a revealing bucket: one key in ten puts it with the first a
     let one_left = ONE_LEFT.job(&ONE_LEFT.order());
     let mut biased = draw_from_method(&one_left, &mut random);
     for outcome in biased.iter_mut().step_by(10) {

@@ -141,8 +141,8 @@ impl Data {
                 let path = entry.unwrap().path();
                 files.insert(path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap());
             }
-            for beside in ["manifest.json", "report.json", "specification.json"] {
-                assert!(files.remove(beside).is_some(), "{beside} is missing");
+            for extra_file in ["manifest.json", "report.json", "specification.json"] {
+                assert!(files.remove(extra_file).is_some(), "{extra_file} is missing");
             }
             audit(&original, &files, &self.used(&original), &rules).unwrap();
             let verified = guardian(&["verify"], &[&out], "--original", &self.path(), None);

@@ -376,9 +376,9 @@ async fn infeasible_slicing_is_refused() {
     let columns = || explicit(&[&["age", "sex"], &["zip", "disease"]]);
     // by the column alone: three of eight have it
     let answer = server.job(&dataset, sliced("disease", columns(), json!(3))).await;
-    let told = answer.fault("/method/guarantee", "infeasible-root");
-    assert_eq!(told["proof"]["posterior"], json!({"count": 3, "of": 8}), "{told:#}");
-    assert_eq!(told["proof"]["largest_l"], 2);
+    let fault = answer.fault("/method/guarantee", "infeasible-root");
+    assert_eq!(fault["proof"]["posterior"], json!({"count": 3, "of": 8}), "{fault:#}");
+    assert_eq!(fault["proof"]["largest_l"], 2);
     // by what stands beside it: of the men three of four have dyspepsia
     let beside = explicit(&[&["age", "zip"], &["sex", "disease"]]);
     for diversity in ["bucket", "mixture", "mixture_weighted"] {

@@ -153,9 +153,9 @@ async fn boxes_of_columns_are_served_and_counted() {
         "guarantee": {"type": "l_diversity", "l": 2}}]});
     assert_eq!(server.post("/v1/verifications", &asked).await.ok(200)["verified"], true);
     // it is guarding: what is known may stand beside it, and not another table of what it protects
-    let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "zip": {"publish": true}},
+    let later = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "zip": {"publish": true}},
         "no_rules_reason": "for a test", "method": {"type": "versatile", "rules": []}});
-    assert_eq!(server.publish(&dataset, beside).await["verification"]["verified"], true);
+    assert_eq!(server.publish(&dataset, later).await["verification"]["verified"], true);
     let again = job(&[&["age", "sex"], &["zip", "disease"]], "disease", 2, 4);
     assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");
     server.stop().await;
@@ -189,14 +189,14 @@ proptest! {
     #[test]
     fn random_tables_in_boxes(
         rows in prop::collection::vec((prop::option::of(-3i64..9), 0usize..5, 0i64..4, 0usize..4), 4..40),
-        k in 2u64..6, beside in any::<bool>(), relaxed in any::<bool>(),
+        k in 2u64..6, later in any::<bool>(), relaxed in any::<bool>(),
     ) {
         let mut csv = "age,job,zip,s\n".to_owned();
         for (age, job, zip, s) in &rows {
             csv += &format!("{},j{job},{zip},s{s}\n", age.map_or_else(String::new, |age| age.to_string()));
         }
         prop_assume!(k <= rows.len() as u64);
-        let columns: &[&[&str]] = if beside { &[&["age", "job"], &["zip", "s"]] } else { &[&["age"], &["job", "zip"], &["s"]] };
+        let columns: &[&[&str]] = if later { &[&["age", "job"], &["zip", "s"]] } else { &[&["age"], &["job", "zip"], &["s"]] };
         let mut document = job(columns, "s", 2, k);
         document["method"]["split"] = if relaxed { "relaxed" } else { "strict" }.into();
         let input = Original::new(table(csv.as_bytes()));

@@ -1,4 +1,4 @@
-//! Slicing into columns that share attributes: what is published, what is refused, and what readers are told of it.
+//! Overlapping slicing: releases, refusals and reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -254,7 +254,7 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
         json!({"value": (full as u64 - originals) as f64, "standard_error": 0.0, "exact": true})
     );
     assert_eq!(member["fake_qi"]["value"], (known - 16) as f64, "{found:#}");
-    // whoever knows all attributes but one finds none that could tell more
+    // an adversary who knows all other attributes infers no more
     let found = server.post(&format!("{path}/attacks"), &json!({"attack": "proxy"})).await.ok(200);
     assert_eq!((&found["breach"], &found["findings"]["total"]), (&json!(false), &json!(0)));
 
@@ -265,8 +265,8 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
         document["attributes"] = names.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
         document
     };
-    let beside = server.refused(&dataset, plain(&["a", "f"])).await;
-    assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &manifest["id"]));
+    let plain_refusal = server.refused(&dataset, plain(&["a", "f"])).await;
+    assert_eq!((kind(&plain_refusal), &plain_refusal["release"]), ("composition-violated", &manifest["id"]));
     server.publish(&dataset, plain(&["f"])).await;
     server.stop().await;
 }
@@ -276,9 +276,9 @@ async fn revealing_columns_are_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(TABLE).await;
     // the first row has dyspepsia: 22, M and 47906 go together in no other way
-    let told = explicit(&[&["age", "sex", "disease"], &["zip", "disease"]]);
+    let revealing = explicit(&[&["age", "sex", "disease"], &["zip", "disease"]]);
     for diversity in ["bucket", "mixture", "mixture_weighted"] {
-        let document = with(sliced("disease", told.clone(), json!("1.000001")), "diversity", json!(diversity));
+        let document = with(sliced("disease", revealing.clone(), json!("1.000001")), "diversity", json!(diversity));
         let problem = server.refused(&dataset, document).await;
         let fault = &problem["errors"][0];
         assert_eq!((kind(fault), &fault["proof"]["largest_l"]), ("infeasible-root", &json!(1)), "{fault:#}");
@@ -308,7 +308,7 @@ async fn revealing_columns_are_refused() {
     let mut kl = with(ask(&circle), "diversity", json!("mixture"));
     kl["internal"] = json!({"utility": ["kl"]});
     refused(kl, "/internal/utility", "guarantee-unsupported").await;
-    // of one column with the sensitive attribute the others tell nothing
+    // other columns reveal nothing about a column with the sensitive attribute
     let manifest = server.publish(&dataset, with(ask(&shared), "min_bucket", json!(4))).await;
     assert_eq!(manifest["tables"][0]["protection"], "exclusive");
     server.stop().await;
@@ -339,7 +339,7 @@ fn possible_worlds_respect_the_bucket_bound() {
         &[&["a", "s"], &["b", "s"], &["c", "s"]],
         &[&["a", "c"], &["a", "s"], &["b", "s"]],
     ];
-    let (mut counted, mut refused, mut beyond) = (0, 0, 0);
+    let (mut counted, mut refused, mut breaches) = (0, 0, 0);
     for seed in 0..600 * seeds() {
         let mut random = Random(seed);
         let rows = 4 + random.below(4);
@@ -377,10 +377,10 @@ fn possible_worlds_respect_the_bucket_bound() {
             assert!(!attacked.breach, "seed {seed}: {document}\n{csv}{attacked:#?}");
             counted += 1;
         } else {
-            beyond += u32::from(attacked.breach);
+            breaches += u32::from(attacked.breach);
         }
     }
-    println!("{counted} counted, {refused} refused, {beyond} mixtures that worlds tell more of");
+    println!("{counted} counted, {refused} refused, {breaches} mixtures that worlds tell more of");
     assert!(counted > 50 && refused > 50, "{counted} {refused}");
 }
 

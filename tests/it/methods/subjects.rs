@@ -181,8 +181,9 @@ async fn guarantee_without_person_definition_is_refused() {
     upload("subject=person&max_rows_per_subject=3", visits()).await.problem(400, "malformed-request");
     let problem = upload("subject=patient&max_rows_per_subject=2", visits()).await.problem(422, "upload-malformed");
     assert_eq!((&problem["column"], &problem["limit"], &problem["found"]), (&json!("patient"), &json!(2), &json!(3)));
-    let nobody = visits() + ",30,w1,flu\n";
-    let problem = upload("subject=patient&max_rows_per_subject=3", nobody).await.problem(422, "upload-malformed");
+    let without_patient = visits() + ",30,w1,flu\n";
+    let problem =
+        upload("subject=patient&max_rows_per_subject=3", without_patient).await.problem(422, "upload-malformed");
     assert_eq!(problem["column"], "patient");
 
     let dataset = uploaded(&server).await;

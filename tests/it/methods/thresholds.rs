@@ -132,7 +132,7 @@ async fn a_rule_may_put_a_threshold_on_each_value() {
 async fn several_thresholds_and_other_guarantees_meet_in_one_table() {
     let server = Server::start().await;
     let dataset = server.dataset(patients()).await;
-    // of the same attribute, for whoever knows other things; the stricter one counts where both hold
+    // for the same attribute and other known attributes; the stricter bound applies to both
     let mut linear = json!({"type": "thresholds", "linear": {"theta": "3", "c": "0.1"}});
     linear["linear"]["overrides"] = json!({"HIV": "0.04"});
     let release = server
@@ -204,7 +204,7 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
             let url = format!("/v1/datasets/{dataset}/attributes/disease/values");
             assert_eq!((&fault["missing"], &fault["values_url"]), (&json!(6), &json!(url)));
         }
-        // no value of the data is told
+        // the answer contains no value of the data
         assert!(!problem.to_string().contains("hepatitis"), "{problem:#}");
         let mut plan = document;
         plan["dataset"] = dataset.as_str().into();

@@ -139,7 +139,7 @@ async fn nothing_is_chosen_for_rules_that_cannot_be_kept() {
     server.stop().await;
 }
 
-/// A second release of the same people has to stand beside the first, whatever the data would tell best.
+/// A second release of the same people must compose with the first.
 #[tokio::test(flavor = "multi_thread")]
 async fn gd_composes_with_earlier_releases_or_is_refused() {
     let server = Server::start().await;
@@ -156,7 +156,7 @@ async fn gd_composes_with_earlier_releases_or_is_refused() {
         document
     };
     server.publish(&dataset, only(&["age", "sex", "education"], &["age, sex -> education"])).await;
-    // what tells most is one table of all, which would tell education to who knows age
+    // the most useful table contains all attributes, which would reveal education by age
     let manifest = server.publish(&dataset, only(&["age", "income", "occupation"], &[])).await;
     assert_eq!(tables(&manifest).len(), 1, "age may stand beside what is not protected: {manifest:#}");
     let manifest = server.publish(&dataset, only(&["marital_status", "country"], &["country -> marital_status"])).await;

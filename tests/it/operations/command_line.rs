@@ -13,11 +13,11 @@ use crate::support::harness::{HOSPITAL, MARKER, Server, assert_problem, guardian
 const PARTS: [&str; 3] = ["t1.qi.csv", "t1.sa.csv", "t2.rows.csv"];
 
 /// A folder with a table, a specification and room for a release.
-struct Desk {
+struct CommandFixture {
     home: TempDir,
 }
 
-impl Desk {
+impl CommandFixture {
     fn new(csv: &[u8], specification: &Value) -> Self {
         let service = Self { home: tempfile::tempdir().unwrap() };
         fs::write(service.path("T.csv"), csv).unwrap();
@@ -80,7 +80,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn a_release_is_written_and_verified() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     let manifest = service.published("out", &[]);
     let mut expected = vec!["manifest.json", "report.json", "specification.json"];
     expected.extend(PARTS);
@@ -116,7 +116,8 @@ fn a_release_is_written_and_verified() {
 
 #[test]
 fn compressed_input_and_an_empty_folder_are_taken() {
-    let service = Desk::new(&crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
+    let service =
+        CommandFixture::new(&crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
     fs::create_dir(service.path("out")).unwrap();
     service.published("out", &[]);
     assert_eq!(code(&service.verify("out", &["--original", &service.original()])), 0);
@@ -124,7 +125,7 @@ fn compressed_input_and_an_empty_folder_are_taken() {
 
 #[test]
 fn every_outcome_has_its_exit_code() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     let usage: [&[&str]; 5] =
         [&[], &["publish"], &["verify"], &["publish", "--surprise"], &["serve", "--listen", "nowhere"]];
     for arguments in usage {
@@ -149,7 +150,7 @@ fn every_outcome_has_its_exit_code() {
 
 #[test]
 fn a_folder_with_something_in_it_is_left_alone() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     fs::create_dir(service.path("out")).unwrap();
     fs::write(service.path("out/precious"), "mine").unwrap();
     let output = service.publish("out", &[]);
@@ -178,7 +179,7 @@ fn a_refusal_is_a_problem_and_leaves_nothing() {
         (&ragged, two.clone(), "upload-malformed", ""),
         ("age,race\n", two, "empty-table", ""),
     ] {
-        let service = Desk::new(csv.as_bytes(), &specification);
+        let service = CommandFixture::new(csv.as_bytes(), &specification);
         let output = service.publish("out", &[]);
         assert_eq!((code(&output), output.stdout.len()), (3, 0), "{}", stderr(&output));
         let problem: Value = serde_json::from_str(&stderr(&output)).unwrap();
@@ -188,7 +189,7 @@ fn a_refusal_is_a_problem_and_leaves_nothing() {
         assert!(kind(&problem) == name || faults.contains(&(name, pointer)), "{name}: {problem:#}");
         assert_eq!(service.names(), ["S.json", "T.csv"]);
     }
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     fs::write(service.path("S.json"), "{\"method\": ").unwrap();
     let output = service.publish("out", &[]);
     assert_eq!((code(&output), kind(&serde_json::from_str(&stderr(&output)).unwrap())), (3, "malformed-body"));
@@ -271,7 +272,8 @@ const TAMPERINGS: &[Tampering] = &[
 
 #[test]
 fn tampering_is_found() {
-    let service = Desk::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
+    let service =
+        CommandFixture::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
     service.published("out", &["--reproduce", "identity"]);
     let copy = service.path("copy");
     for (what, tamper) in TAMPERINGS {
@@ -294,7 +296,7 @@ fn tampering_is_found() {
 
 #[test]
 fn with_the_original_the_specification_speaks_not_the_manifest() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     let mut manifest = service.published("out", &[]);
     manifest["rules"].as_array_mut().unwrap().pop();
     fs::write(service.path("out/manifest.json"), manifest.to_string()).unwrap();
@@ -304,7 +306,7 @@ fn with_the_original_the_specification_speaks_not_the_manifest() {
 
 #[test]
 fn a_manifest_leads_nowhere_else() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     for file in ["../T.csv", "/etc/passwd", ".hidden"] {
         let out = service.path("out");
         let _ = fs::remove_dir_all(&out);
@@ -318,7 +320,7 @@ fn a_manifest_leads_nowhere_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn under_one_key_the_server_and_the_command_line_agree() {
-    let service = Desk::hospital();
+    let service = CommandFixture::hospital();
     let server = Server::start_as(|_| {}, std::sync::Arc::new(|| Ok(Secret::new([0xa7; 32])))).await;
     let dataset = server.dataset(HOSPITAL).await;
     let served = server.publish(&dataset, json!({"method": hospital_method()})).await;
@@ -431,7 +433,7 @@ fn a_table_of_anybody_is_held_against_rules() {
         "{}",
         said(&output)
     );
-    // parts that share an attribute: of two women either disease is as likely, of a man and a woman it is told
+    // parts with a shared attribute: either disease of two women is equally likely, that of a man and a woman certain
     for (qi, sa, expected) in [("37,F\n1,41,F", "F,flu\n1,F,cold", 0), ("37,F\n1,41,M", "F,flu\n1,M,cold", 1)] {
         fs::write(at("qi.csv"), format!("bucket,age,sex\n1,{qi}\n")).unwrap();
         fs::write(at("sa.csv"), format!("bucket,sex,disease\n1,{sa}\n")).unwrap();

@@ -271,7 +271,7 @@ fn other_addresses_than_loopback_are_not_served() {
     assert!(!data.exists());
 }
 
-/// Whoever serves others says where the ledger is: an empty one by accident would let a release undo an earlier one.
+/// A public service needs an explicit store: an accidentally empty ledger would permit breaking releases.
 #[test]
 fn other_addresses_than_loopback_need_a_store_that_is_named() {
     let home = tempfile::tempdir().unwrap();
@@ -318,7 +318,7 @@ async fn disconnected_callers_do_not_disturb_others() {
         let plan = process.request(Method::POST, "/v1/plans").json(&document);
         callers.spawn(async move { plan.send().await.unwrap().status().as_u16() });
     }
-    // the first plan is awaited, the other callers hang up; those that were too many were told so
+    // the first plan finishes, the other callers disconnect; excess callers are refused
     loop {
         match callers.join_next().await.unwrap().unwrap() {
             200 => break,

@@ -165,7 +165,7 @@ impl Drop for Database {
     }
 }
 
-/// What a client reads while the release is withdrawn is cut: nobody takes a piece for the whole.
+/// A withdrawal truncates running downloads, so that no client takes a piece for the whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn withdrawal_truncates_running_downloads() {
     let server = Server::start().await;

@@ -72,7 +72,7 @@ async fn counters_reflect_requests_without_data() {
     ] {
         assert_eq!(before.value(series), 0.0, "{series}");
     }
-    // the main address tells nothing
+    // the main address serves no metrics
     process.get("/metrics").await.problem(404, "not-found");
 
     let table = format!("{HOSPITAL}50,M,flu,{MARKER},{MARKER},{MARKER}\n");
@@ -141,8 +141,8 @@ async fn counters_reflect_requests_without_data() {
         let expected: BTreeSet<&str> = metric.labels.iter().copied().collect();
         assert_eq!(names.into_iter().filter(|name| *name != "le").collect::<BTreeSet<_>>(), expected, "{series}");
     }
-    for told in [MARKER, &text(&manifest["id"]), &dataset, &hospital, "default", "alcoholism"] {
-        assert!(!after.text.contains(told), "{told}");
+    for secret in [MARKER, &text(&manifest["id"]), &dataset, &hospital, "default", "alcoholism"] {
+        assert!(!after.text.contains(secret), "{secret}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a process tells its operator: the log as JSON, its configuration, traces. With the real binary.
+//! Observability of the real binary: the log as JSON, the configuration, traces.
 
 use std::sync::{Arc, Mutex};
 
@@ -62,7 +62,7 @@ async fn every_request_has_one_line_with_its_id() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_is_logged_without_secrets() {
-    // the database does not answer: what was chosen is told before
+    // the database does not answer: the options are logged before
     let url = "postgres://me:hunter2@127.0.0.1:1/guard?password=hunter2";
     for (format, name) in
         [("json", "\"store\":\"postgres://me:..@127.0.0.1:1/guard?..\""), ("text", "store=\"postgres://")]
@@ -73,10 +73,10 @@ async fn configuration_is_logged_without_secrets() {
         let output = run(command.arg(home.path()).env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"));
         assert_eq!(output.status.code(), Some(4));
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        let told: Vec<&str> = said.lines().filter(|line| line.contains("effective configuration")).collect();
-        assert_eq!(told.len(), 1, "{said}");
+        let logged: Vec<&str> = said.lines().filter(|line| line.contains("effective configuration")).collect();
+        assert_eq!(logged.len(), 1, "{said}");
         for part in [name, "max_upload_bytes", "master.key", "http://127.0.0.1:1"] {
-            assert!(told[0].contains(part), "{part}: {}", told[0]);
+            assert!(logged[0].contains(part), "{part}: {}", logged[0]);
         }
         assert!(!said.contains("hunter2"), "{said}");
     }
@@ -109,8 +109,8 @@ async fn spans_go_to_a_collector_in_the_callers_trace() {
     let trace: [u8; 16] = *b"\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36";
     let parent: [u8; 8] = *b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7";
     let request = process.request(Method::GET, &format!("/v1/jobs?series={MARKER}"));
-    let told = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let request = request.header("traceparent", told).header("x-request-id", "traced-1").bearer_auth(MARKER);
+    let logged = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let request = request.header("traceparent", logged).header("x-request-id", "traced-1").bearer_auth(MARKER);
     process.send(request).await.ok(200);
     // what is not sent yet is sent when it stops
     let ended = tokio::task::spawn_blocking(move || (process.terminate(), process)).await.unwrap();

@@ -138,7 +138,7 @@ async fn linked_rows_are_synthetic() {
     server.stop().await;
 }
 
-/// Tuples that every part of some bucket has, and that nobody is.
+/// Tuples that match all parts of a bucket and no row of the original.
 #[tokio::test(flavor = "multi_thread")]
 async fn membership_attack_matches_the_original() {
     let server = Server::start().await;

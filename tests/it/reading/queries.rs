@@ -52,9 +52,9 @@ type Conditions = BTreeMap<String, Vec<String>>;
 
 /// What a table says of a query and of the attributes that it shares with others: a share for each of their values. From the
 /// definition: every tuple of the one part with every tuple of the others in its bucket.
-fn told(table: &[Part], query: &Conditions, shared: &[String]) -> HashMap<Vec<String>, f64> {
+fn estimated_tuples(table: &[Part], query: &Conditions, shared: &[String]) -> HashMap<Vec<String>, f64> {
     let n = table[0].rows.len() as f64;
-    let mut told = HashMap::new();
+    let mut estimated_tuples = HashMap::new();
     let mut buckets: BTreeMap<u64, Vec<Vec<&Vec<String>>>> = BTreeMap::new();
     for (at, part) in table.iter().enumerate() {
         for (bucket, cells) in &part.rows {
@@ -83,10 +83,10 @@ fn told(table: &[Part], query: &Conditions, shared: &[String]) -> HashMap<Vec<St
             tuples = longer;
         }
         for (tuple, share) in tuples {
-            *told.entry(tuple).or_default() += share * size / n;
+            *estimated_tuples.entry(tuple).or_default() += share * size / n;
         }
     }
-    told
+    estimated_tuples
 }
 
 /// The estimate, from tables that are joined one after the other: each shares with those before it what it shares with one of them.
@@ -112,8 +112,8 @@ fn estimate(tables: &[Vec<Part>], query: &Conditions) -> f64 {
         let keys = |tuple: &[String]| -> BTreeMap<String, String> {
             shared[table].iter().cloned().zip(tuple.iter().cloned()).collect()
         };
-        let of_all = told(&tables[table], &Conditions::new(), &shared[table]);
-        let of_query = told(&tables[table], query, &shared[table]);
+        let of_all = estimated_tuples(&tables[table], &Conditions::new(), &shared[table]);
+        let of_query = estimated_tuples(&tables[table], query, &shared[table]);
         let restrict =
             |key: &BTreeMap<String, String>| separator.iter().map(|name| key[name].clone()).collect::<Vec<_>>();
         let mut marginal: HashMap<Vec<String>, f64> = HashMap::new();
@@ -404,7 +404,7 @@ fn the_command_line_answers_the_same() {
     assert_eq!(query(&document).status.code(), Some(4));
 }
 
-/// Parts without end, whose readers are told to stop while they read.
+/// Endless parts, whose reading is cancelled.
 struct Endless {
     manifest: Value,
     control: Control,

@@ -18,7 +18,7 @@ use super::identity::{POLICY, ROUTES, Route, Things, call, renew, specification,
 use crate::support::harness::{Answer, Client, HOSPITAL, Server, hospital_method, text};
 use crate::support::issuer::{Signer, claims, jwks, jwt_options};
 
-/// Whoever might send a request with the scopes of a preset.
+/// A caller with the scopes of a preset.
 struct Cast {
     preset: Preset,
     /// Of the tenant whose things there are, with a key and with a token.
@@ -32,7 +32,7 @@ struct Cast {
 struct Stage {
     server: Server,
     casts: Vec<Cast>,
-    /// Whoever has no key, or none that can be read.
+    /// A caller without a readable key.
     nobodies: Vec<Client>,
     _home: TempDir,
 }
@@ -105,8 +105,8 @@ fn nowhere() -> Things {
     Things { dataset: id(), job: id(), release: id() }
 }
 
-/// What an answer tells, but for the names of this answer and of the things that were asked for.
-fn told(status: u16, headers: &HeaderMap, body: &[u8], things: &Things) -> (u16, Vec<(String, String)>, String) {
+/// An answer without its own ids and the ids of the requested resources.
+fn normalized(status: u16, headers: &HeaderMap, body: &[u8], things: &Things) -> (u16, Vec<(String, String)>, String) {
     let mut headers: Vec<_> = headers
         .iter()
         .filter(|(name, _)| *name != "date" && *name != "x-request-id")
@@ -123,11 +123,11 @@ fn told(status: u16, headers: &HeaderMap, body: &[u8], things: &Things) -> (u16,
     (status, headers, body)
 }
 
-fn told_by(answer: &Answer, things: &Things) -> (u16, Vec<(String, String)>, String) {
-    told(answer.status, &answer.headers, &answer.body, things)
+fn normalized_answer(answer: &Answer, things: &Things) -> (u16, Vec<(String, String)>, String) {
+    normalized(answer.status, &answer.headers, &answer.body, things)
 }
 
-/// Whether a call of the route names a thing. A new dataset names none, nor does what is stated of a series, and calculators are told numbers alone.
+/// Whether a call of the route names a resource; uploads, statements and calculators name none.
 fn names_a_thing(&(method, path, ..): &Route) -> bool {
     let of_nothing = path == "/v1/datasets" || path.starts_with("/v1/analyses/") || path.ends_with("/disclosures");
     path.contains("{id}") || (method == "POST" && !of_nothing)
@@ -153,7 +153,7 @@ async fn access_is_limited_to_scope_and_tenant() {
                 }
                 if names_a_thing(route) {
                     assert!([403, 404].contains(&real.status), "{}", what(cast));
-                    assert_eq!(told_by(&real, &things), told_by(&none, &never), "{}", what(cast));
+                    assert_eq!(normalized_answer(&real, &things), normalized_answer(&none, &never), "{}", what(cast));
                 }
             }
             // those who could, once
@@ -161,7 +161,7 @@ async fn access_is_limited_to_scope_and_tenant() {
                 let (real, none) =
                     (call(client, method, path, &things).await, call(client, method, path, &never).await);
                 real.problem(401, "unauthenticated");
-                assert_eq!(told_by(&real, &things), told_by(&none, &never), "{}", what(cast));
+                assert_eq!(normalized_answer(&real, &things), normalized_answer(&none, &never), "{}", what(cast));
             }
             // a token does what a key does; the walk in `identity` is with keys
             renew(stage.admin(), method, path, &mut things).await;
@@ -171,14 +171,15 @@ async fn access_is_limited_to_scope_and_tenant() {
             } else {
                 assert_eq!(answer.problem(403, "forbidden")["scope"], scope.name(), "{}", what(cast));
                 let none = call(&cast.own[1], method, path, &never).await;
-                assert_eq!(told_by(&answer, &things), told_by(&none, &never), "{}", what(cast));
+                assert_eq!(normalized_answer(&answer, &things), normalized_answer(&none, &never), "{}", what(cast));
             }
             renew(stage.admin(), method, path, &mut things).await;
         }
-        for nobody in &stage.nobodies {
-            let (real, none) = (call(nobody, method, path, &things).await, call(nobody, method, path, &never).await);
+        for unauthenticated in &stage.nobodies {
+            let (real, none) =
+                (call(unauthenticated, method, path, &things).await, call(unauthenticated, method, path, &never).await);
             real.problem(401, "unauthenticated");
-            assert_eq!(told_by(&real, &things), told_by(&none, &never), "{method} {path}");
+            assert_eq!(normalized_answer(&real, &things), normalized_answer(&none, &never), "{method} {path}");
         }
     }
     // and all of that left the things where they are
@@ -201,7 +202,7 @@ fn filled(path: &str, things: &Things) -> String {
 async fn ask(client: &Client, method: &Method, path: &str, things: &Things) -> (u16, Vec<(String, String)>, String) {
     let answer = client.request(method.clone(), &filled(path, things)).send().await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-    told(status, &headers, &answer.bytes().await.unwrap(), things)
+    normalized(status, &headers, &answer.bytes().await.unwrap(), things)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,14 +236,14 @@ async fn other_methods_reveal_no_existence() {
             }
             assert_eq!(real, none, "{path}");
         }
-        // of a body that is not read, and of what it may be, nothing is told before it is known who asks
+        // unauthenticated callers learn nothing about unread bodies or accepted types
         let odd = async |client: &Client, things: &Things| {
             let request = client.request(Method::POST, &filled(path, things));
             client.send(request.header("content-type", "text/html").body("<")).await
         };
         if known("POST") {
-            for nobody in &stage.nobodies {
-                odd(nobody, &things).await.problem(401, "unauthenticated");
+            for unauthenticated in &stage.nobodies {
+                odd(unauthenticated, &things).await.problem(401, "unauthenticated");
             }
             odd(&stage.cast(Preset::Operator).own[0], &things).await.problem(403, "forbidden");
         }
@@ -276,7 +277,12 @@ async fn a_held_release_is_there_for_approvers_alone() {
                     (false, _) => drop(real.problem(403, "forbidden")),
                 }
                 if real.status != 200 {
-                    assert_eq!(told_by(&real, &things), told_by(&none, &never), "{path} {}", cast.preset.name());
+                    assert_eq!(
+                        normalized_answer(&real, &things),
+                        normalized_answer(&none, &never),
+                        "{path} {}",
+                        cast.preset.name()
+                    );
                 }
             }
         }

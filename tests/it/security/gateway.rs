@@ -59,8 +59,8 @@ impl Public<'_> {
         links(&job, &mut found);
         links(&self.get(&format!("{prefix}/v1/jobs")).await.ok(200), &mut found);
         let events = self.get(&text(&job["links"]["events"])).await.text();
-        let told = events.lines().find_map(|line| line.strip_prefix("data:")).unwrap();
-        links(&serde_json::from_str(told.trim()).unwrap(), &mut found);
+        let event_data = events.lines().find_map(|line| line.strip_prefix("data:")).unwrap();
+        links(&serde_json::from_str(event_data.trim()).unwrap(), &mut found);
         assert!(found.len() >= 10, "{found:?}");
         for link in &found {
             assert_eq!(self.get(link).await.status, 200, "{link}");
@@ -81,7 +81,7 @@ impl Public<'_> {
         for asset in assets {
             assert_eq!(self.get(&format!("{prefix}/docs/{}", &asset[2..])).await.status, 200, "{asset}");
         }
-        // what a browser is told of /docs
+        // the headers of /docs
         let plain = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         let inner = if self.strips { "/docs".to_owned() } else { format!("{prefix}/docs") };
         let mut request = plain.get(format!("{}{inner}", self.service.base));

@@ -251,9 +251,9 @@ async fn every_route_asks_every_caller_for_its_scope() {
             (_, Some(scope)) => json!([{"key": [scope.name()]}]),
         };
         assert_eq!(operation["security"], expected);
-        let nobody = guarded.server.with_token("gk_1_2");
+        let unknown_key = guarded.server.with_token("gk_1_2");
         let dead = [&guarded.revoked, &guarded.expired].map(|token| guarded.server.with_token(token));
-        for client in [&*guarded.server, &nobody, &dead[0], &dead[1]] {
+        for client in [&*guarded.server, &unknown_key, &dead[0], &dead[1]] {
             let answer = call(client, method, path, &things).await;
             match scope {
                 None => assert_eq!(answer.status, well, "{method} {path}"),
@@ -423,11 +423,11 @@ async fn counts_of_data_need_the_inspect_scope() {
     let dataset = pipeline.dataset(HOSPITAL).await;
     let mut document = json!({"method": hospital_method()});
     document["method"]["default_guarantee"]["l"] = 7.into();
-    let told = officer.job(&dataset, document.clone()).await.fault("/method/rules/0", "rule-ineligible");
-    assert!(told["largest_l"].is_u64(), "{told}");
+    let with_counts = officer.job(&dataset, document.clone()).await.fault("/method/rules/0", "rule-ineligible");
+    assert!(with_counts["largest_l"].is_u64(), "{with_counts}");
     let hidden = pipeline.job(&dataset, document).await.fault("/method/rules/0", "rule-ineligible");
-    assert_eq!((&hidden["largest_l"], &hidden["requested"]), (&Value::Null, &told["requested"]));
-    assert_ne!(hidden["detail"], told["detail"]);
+    assert_eq!((&hidden["largest_l"], &hidden["requested"]), (&Value::Null, &with_counts["requested"]));
+    assert_ne!(hidden["detail"], with_counts["detail"]);
     guarded.server.stop().await;
 }
 

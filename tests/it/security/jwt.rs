@@ -127,7 +127,7 @@ fn tampered(token: &str, change: impl FnOnce(&mut Value)) -> String {
     pieces.join(".")
 }
 
-/// A token with a header as it stands, signed by `sign` or by nobody.
+/// A token with a given header, signed by `sign` or unsigned.
 fn by_hand(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> String) -> String {
     let message = [header, claims].map(|piece| URL_SAFE_NO_PAD.encode(piece.to_string())).join(".");
     let signature = sign(message.as_bytes());
@@ -456,7 +456,7 @@ async fn keys_and_tokens_reach_the_same_tenant() {
     assert_eq!(north.get(&path).await.status, 200);
     south.get(&path).await.problem(404, "not-found");
     assert!(south.items("/v1/datasets").await.is_empty());
-    // the same idempotency key of one tenant is one, whoever sends it
+    // an idempotency key belongs to a tenant, not to a caller
     let upload = async |client: &Client| {
         text(&client.upload_with("name=t", HOSPITAL, &[("idempotency-key", "k")]).await.ok(201)["id"])
     };
@@ -562,7 +562,7 @@ async fn no_log_holds_a_token_or_its_claims() {
     assert!(log.contains("the JWKS file cannot be used"), "the operator is warned");
     for token in [&good, &bad, &unknown] {
         for piece in token.split('.') {
-            // headers are the same for all tokens of a key, and tell nothing
+            // headers are equal for all tokens of a key and reveal nothing
             assert!(piece == token.split('.').next().unwrap() || !log.contains(piece), "a piece of a token in the log");
         }
     }

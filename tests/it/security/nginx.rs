@@ -103,7 +103,7 @@ impl Gateway {
             conf = conf.replace(from, &to);
         }
         fs::write(home.path().join("nginx.conf"), conf).unwrap();
-        // workers of root are nobody, who may not enter the folder
+        // workers of root run as another user, who may not enter the folder
         let id = String::from_utf8(run(Command::new("id").arg("-u")).stdout).unwrap();
         let directives = if id.trim() == "0" { "daemon off; user root;" } else { "daemon off;" };
         let child = Command::new(program)
@@ -286,8 +286,8 @@ async fn forwarded_headers_of_callers_are_ignored() {
     let document = json!({"dataset": dataset, "method": hospital_method()}).to_string();
     let job = gateway.curl("POST", "/guardian/v1/jobs?wait=60", &[post(&document), claimed.clone()].concat());
     assert_eq!(job.status, 200);
-    let told = format!("{}{}", job.headers, String::from_utf8_lossy(&job.body));
-    assert!(told.contains("/guardian/v1/jobs/") && !told.contains("evil"), "{told}");
+    let job_answer = format!("{}{}", job.headers, String::from_utf8_lossy(&job.body));
+    assert!(job_answer.contains("/guardian/v1/jobs/") && !job_answer.contains("evil"), "{job_answer}");
     assert!(!process.log().contains("203.0.113.7"), "the log believes the caller");
     assert!(process.log().contains("127.0.0.1"), "the log names the caller");
 
@@ -370,7 +370,7 @@ async fn uploads_and_events_pass_through_as_they_come() {
         let data = lines.find_map(|line| line.strip_prefix("data:").map(str::to_owned))?;
         Some(serde_json::from_str(&data).unwrap())
     };
-    // the first event has come while there is nothing more to tell
+    // the first event arrives before the others exist
     assert_eq!(next().unwrap()["status"], "queued");
     let cancelled = gateway.curl("DELETE", &text(&waiting["links"]["self"]), &[]);
     assert_eq!(cancelled.status, 202, "{}", String::from_utf8_lossy(&cancelled.body));

@@ -12,7 +12,7 @@ async fn joined_release_tolerates_no_other_join() {
     let first = server.publish(&dataset, plain(&["job", "disease"])).await;
     let asked = json!([anonymity(&[new("job"), of(&first, "disease")], &[new("#key")], 2)]);
     let second = server.publish(&dataset, sequential(&["name", "job"], &[&first], None, asked)).await;
-    // it shares nothing with the second, but whoever joins the two would join it, too
+    // it shares nothing with the second, but a join of the two includes it
     let problem = server.refused(&dataset, plain(&["disease", "town"])).await;
     assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &first["id"]));
     let mut planned = plain(&["disease", "town"]);
@@ -48,7 +48,7 @@ async fn releases_that_a_dependency_joins_are_refused() {
     };
     let dataset = server.dataset(regions()).await;
     let earlier = server.publish(&dataset, plain(&["region", "disease"])).await;
-    // whoever knows in which region a zip code lies joins what shares no attribute
+    // an adversary who knows the region of a zip code joins tables without a shared attribute
     for (publish, x) in [(&["zip", "age"][..], "zip"), (&["zip", "age"], "age")] {
         let fault = server.refused(&dataset, document(publish, &earlier, x)).await["errors"][0].clone();
         assert_eq!((kind(&fault), &fault["pointer"]), ("bad-columns", &json!("/method/against/0")), "{fault}");

@@ -109,7 +109,7 @@ async fn external_table_is_joined_like_a_release() {
     let part = server.part(&of_entered, "t1", "rows").await;
     assert_eq!(part, server.part(&of_published, "t1", "rows").await);
 
-    // the attack tells the same of both
+    // the attack reports the same for both
     let attack = json!({"attack": "join", "rule": null});
     let attacked = async |release: &Value| {
         server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200)
@@ -202,7 +202,7 @@ async fn intervals_are_placed_by_their_ends() {
     server.stop().await;
 }
 
-/// Other people than those of the survey: nobody of the field stands in it.
+/// People outside the survey.
 const OTHERS: &str = "name,job,class,disease\nAlice,Banker,c1,Cancer\nAlice,Banker,c1,Cancer\nBob,Clerk,c2,HIV\nDan,Clerk,c2,HIV\n\
     Bob,Driver,c3,Cancer\nCathy,Engineer,c4,HIV\n";
 
@@ -217,7 +217,7 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
     let known = [new("job"), of(&survey, "disease")];
     let document = |asked: Value| sequential(&["name", "job"], &[&survey], None, asked);
 
-    // on the join with the offices the driver and the engineer are nobody; alone, each would be found
+    // the join with the offices excludes the driver and the engineer; alone, each is identifiable
     let release = server.publish(&dataset, document(json!([anonymity(&known, &[new("#key")], 2)]))).await;
     let method_details = &release["method_details"];
     assert_eq!(method_details["cuts"], json!({"job": ["Field", "Banker", "Clerk"]}));
@@ -288,7 +288,7 @@ async fn unplaceable_external_rows_are_refused() {
         .await;
     let flat = |document: &mut Value| document["attributes"]["job"]["taxonomy"] = json!({"ANY": &true_jobs[1..]});
     refused("e", &fields, both(), &flat, "no nodes of the taxonomy").await;
-    // labels of what the new release publishes too, and nobody says what they stand for
+    // labels of a shared attribute without a declared meaning
     let untold = |document: &mut Value| {
         document["attributes"] = json!({"name": {"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}}});
         document["method"]["requirements"][0]["x"][0] = "new.name".into();
@@ -371,7 +371,7 @@ async fn external_rows_need_the_internal_scope() {
     let admin = guarded.preset(Preset::Admin);
     let dataset = uploaded(&admin, "s", true, PEOPLE).await;
     let holds = uploaded(&admin, "s", true, PRINTED).await;
-    // nobody else's dataset holds the rows
+    // a dataset of another tenant does not provide the rows
     let stated = json!({"reason": "r", "aliases": {"work": "job"},
         "tables": [with_cut("job", &json!(["Field", "Office"]), &holds)]});
     let unknown_value = guarded.server.with_token(&guarded.unknown_value);
@@ -387,7 +387,7 @@ async fn external_rows_need_the_internal_scope() {
     let found = guarded.preset(Preset::Officer).post(&path, &attack).await.ok(200);
     assert_eq!((&found["uses"], &found["breach"]), (&json!("original"), &json!(false)));
     unknown_value.post(&path, &attack).await.problem(404, "not-found");
-    // whoever reads the release learns that it was joined with a table from elsewhere, and whether the rows are the same
+    // the release shows its join with an external table, and whether the rows are the same
     let manifest = guarded.preset(Preset::Analyst).get(&format!("/v1/releases/{}", text(&release["id"]))).await.ok(200);
     assert_eq!(manifest["method_details"]["entered"], json!([survey["id"]]));
     guarded.server.stop().await;

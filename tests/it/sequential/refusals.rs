@@ -63,10 +63,10 @@ async fn infeasible_specification_is_refused_with_reason() {
     let anatomy = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["class"],
         "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 2}}});
     let bucketized = server.publish(&others, anatomy).await;
-    let beside = sequential(&["name"], &[&bucketized], None, json!([anonymity(&[new("name")], &[new("#key")], 2)]));
-    let mut beside = beside;
-    beside["attributes"] = json!({"name": {"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}}});
-    let fault = server.refused(&others, beside).await["errors"][0].clone();
+    let later = sequential(&["name"], &[&bucketized], None, json!([anonymity(&[new("name")], &[new("#key")], 2)]));
+    let mut later = later;
+    later["attributes"] = json!({"name": {"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}}});
+    let fault = server.refused(&others, later).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("bad-columns", &json!("/method/against/0")));
     server.stop().await;
 }
@@ -198,9 +198,9 @@ async fn of_two_releases_that_are_alike_both_have_to_be_joined() {
     let asked = |k: u64| json!([anonymity(&[new("job")], &[new("#key")], k)]);
     let first = server.publish(&dataset, sequential(&["name", "job"], &[], None, asked(2))).await;
     let second = server.publish(&dataset, sequential(&["name", "job"], &[&first], None, asked(3))).await;
-    let beside = |against: &[&Value]| sequential(&["job", "class"], against, None, asked(2));
-    let problem = server.refused(&dataset, beside(&[&first])).await;
+    let later = |against: &[&Value]| sequential(&["job", "class"], against, None, asked(2));
+    let problem = server.refused(&dataset, later(&[&first])).await;
     assert_eq!(kind(&problem), "composition-violated");
-    server.publish(&dataset, beside(&[&first, &second])).await;
+    server.publish(&dataset, later(&[&first, &second])).await;
     server.stop().await;
 }

@@ -77,9 +77,9 @@ async fn plan_equals_the_outcome_of_the_job() {
     wanting["method"]["default_guarantee"]["l"] = 3.into();
     let plan = server.post("/v1/plans", &wanting).await.ok(200);
     assert_eq!((&plan["feasible"], &plan["rules"][0]["status"]), (&json!(false), &json!("refused")));
-    let told = plan["problems"][0].clone();
+    let planned_problem = plan["problems"][0].clone();
     let answered = server.post("/v1/jobs", &wanting).await.problem(422, "invalid-specification");
-    assert_eq!(told["errors"], answered["errors"]);
+    assert_eq!(planned_problem["errors"], answered["errors"]);
     server.stop().await;
 }
 

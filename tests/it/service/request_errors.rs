@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::harness::{HOSPITAL, MARKER, Process, Server, hospital_method, part_path, text, versatile};
 
-const NOBODY: &str = "018f0000-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "018f0000-0000-7000-8000-000000000000";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_and_malformed_ids_are_not_found() {
@@ -15,7 +15,7 @@ async fn unknown_and_malformed_ids_are_not_found() {
     let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
     let braced = format!("%7B{dataset}%7D");
     let packed = dataset.replace('-', "");
-    let ids = [NOBODY, "7", "x", "%FF", "%00", "..%2f..", "018f0000-0000-7000-8000-00000000000g", &braced, &packed];
+    let ids = [UNKNOWN_ID, "7", "x", "%FF", "%00", "..%2f..", "018f0000-0000-7000-8000-00000000000g", &braced, &packed];
     for id in ids {
         for (method, path) in [
             (Method::GET, format!("/v1/datasets/{id}")),
@@ -39,8 +39,8 @@ async fn unknown_and_malformed_ids_are_not_found() {
     }
     // one kind of id is not another
     server.get(&format!("/v1/jobs/{dataset}")).await.problem(404, "not-found");
-    server.job(NOBODY, json!({"method": hospital_method()})).await.problem(404, "not-found");
-    server.post("/v1/plans", &json!({"dataset": NOBODY, "method": {}})).await.problem(404, "not-found");
+    server.job(UNKNOWN_ID, json!({"method": hospital_method()})).await.problem(404, "not-found");
+    server.post("/v1/plans", &json!({"dataset": UNKNOWN_ID, "method": {}})).await.problem(404, "not-found");
     for malformed in [json!("x"), json!(7), json!(null), json!(packed)] {
         let document = json!({"dataset": malformed, "method": hospital_method()});
         server.post("/v1/jobs", &document).await.fault("/dataset", "parameter-range");

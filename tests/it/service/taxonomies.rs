@@ -70,7 +70,7 @@ fn buckets(csv: &[u8]) -> (Vec<BTreeMap<String, f64>>, BTreeMap<String, f64>) {
 /// The largest earth mover's distance of a bucket, by this test's own reading of rows of levels: what the values below a node have
 /// too much and too little is evened out there, at its height.
 fn farthest(csv: &[u8], levels: &str) -> f64 {
-    let ways: Vec<Vec<String>> = levels
+    let node_paths: Vec<Vec<String>> = levels
         .lines()
         .skip(1)
         .map(|line| {
@@ -80,13 +80,13 @@ fn farthest(csv: &[u8], levels: &str) -> f64 {
         })
         .collect();
     let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
-    for (height, node) in ways.iter().flat_map(|way| way.iter().enumerate()) {
+    for (height, node) in node_paths.iter().flat_map(|way| way.iter().enumerate()) {
         let known = heights.entry(node).or_default();
         *known = height.max(*known);
     }
-    let root = ways[0].last().unwrap().as_str();
+    let root = node_paths[0].last().unwrap().as_str();
     let above: BTreeMap<&str, &str> =
-        ways.iter().flat_map(|way| way.windows(2).map(|step| (step[0].as_str(), step[1].as_str()))).collect();
+        node_paths.iter().flat_map(|way| way.windows(2).map(|step| (step[0].as_str(), step[1].as_str()))).collect();
     let mut rising: Vec<&str> = heights.keys().copied().collect();
     rising.sort_by_key(|node| heights[node]);
     let (each, all) = buckets(csv);
@@ -145,9 +145,9 @@ async fn every_version_stays_as_it_was_written() {
     let third = server.put(path, &json!({"taxonomy": jobs()})).await.ok(201);
     assert_eq!(third["version"], 3, "no version is called as an earlier one");
     let log = server.items("/v1/audit-log").await;
-    let told = |entry: &Value| format!("{} {}", text(&entry["action"]), text(&entry["object"]));
-    let told: Vec<String> = log.iter().map(told).collect();
-    assert_eq!(told[..2], ["taxonomy.put job-v3", "taxonomy.delete job"]);
+    let logged = |entry: &Value| format!("{} {}", text(&entry["action"]), text(&entry["object"]));
+    let logged: Vec<String> = log.iter().map(logged).collect();
+    assert_eq!(logged[..2], ["taxonomy.put job-v3", "taxonomy.delete job"]);
     server.stop().await;
 }
 

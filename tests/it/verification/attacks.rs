@@ -85,7 +85,7 @@ async fn the_tables_of_the_paper() {
     assert_eq!((&attack["breach"], &attack["uses"]), (&json!(true), &json!("parts")));
     assert_eq!(attack["worst"], json!({"count": 1, "of": 1}));
     assert_eq!(attack["findings"]["total"], 4, "{attack:#}");
-    let told: BTreeSet<(String, String, String)> = attack["findings"]["first"]
+    let found_tuples: BTreeSet<(String, String, String)> = attack["findings"]["first"]
         .as_array()
         .unwrap()
         .iter()
@@ -101,7 +101,7 @@ async fn the_tables_of_the_paper() {
         ("333333", "black", "71000"),
         ("333333", "white", "72000"),
     ];
-    assert_eq!(told, four.map(|(h, r, z)| (h.to_owned(), r.to_owned(), z.to_owned())).into());
+    assert_eq!(found_tuples, four.map(|(h, r, z)| (h.to_owned(), r.to_owned(), z.to_owned())).into());
 
     let found = judged(
         &server,
@@ -261,10 +261,10 @@ fn verified_rules_hold() {
             skipped += 1;
             continue;
         };
-        let told: BTreeSet<String> =
+        let found_tuples: BTreeSet<String> =
             found["attacks"][0]["findings"]["first"].as_array().unwrap().iter().map(|f| text(&f["rule"])).collect();
         for rule in found["rules"].as_array().unwrap() {
-            let breach = told.contains(&text(&rule["pointer"]));
+            let breach = found_tuples.contains(&text(&rule["pointer"]));
             assert!(!(breach && rule["holds"] == true), "seed {seed}: {found:#}\n{files:#?}");
             held += u64::from(rule["holds"] == true && !rule["achieved"].is_null());
             broken += u64::from(breach);

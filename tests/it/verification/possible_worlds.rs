@@ -369,7 +369,7 @@ fn posteriors_of_several_attributes_are_bounded() {
 #[test]
 fn correlated_attributes_need_the_same_buckets() {
     let names = ["q".to_owned(), "s".to_owned(), "t".to_owned()];
-    let (mut checked, mut told_apart) = (0, 0);
+    let (mut checked, mut distinguished) = (0, 0);
     for seed in 0..80 * seeds() {
         let random = &mut Random(seed);
         let rows: Vec<[usize; 3]> = (0..6)
@@ -414,12 +414,12 @@ fn correlated_attributes_need_the_same_buckets() {
             for posterior in &posteriors {
                 let (count, of) = worst(posterior);
                 assert!(!together || count * 2 <= of, "{csv}\n{count} of {of}");
-                told_apart += u64::from(!together && count * 2 > of);
+                distinguished += u64::from(!together && count * 2 > of);
             }
             checked += u64::from(together);
         }
     }
-    assert!(checked >= 20 && told_apart >= 10, "{checked} checked, {told_apart} told in two tables");
+    assert!(checked >= 20 && distinguished >= 10, "{checked} checked, {distinguished} told in two tables");
 }
 
 /// The tables of section 1 of versatile publishing: each of three tables is 2-diverse by itself, and together they give four

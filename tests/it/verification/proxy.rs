@@ -87,18 +87,18 @@ async fn two_diagnosis_tables_reveal_more_than_one() {
 async fn it_is_played_on_tables_that_come_with_their_original() {
     let server = Server::start().await;
     let (mut original, mut qi, mut sa) = ("who,s,p\n".to_owned(), "bucket,who\n".to_owned(), "bucket,s\n".to_owned());
-    let mut beside = "who,p\n".to_owned();
+    let mut second_part = "who,p\n".to_owned();
     for at in 0..400 {
         let s = at % 8;
         writeln!(original, "{at},s{s},p{s}").unwrap();
         writeln!(qi, "{},{at}", at / 2).unwrap();
         writeln!(sa, "{},s{s}", at / 2).unwrap();
-        writeln!(beside, "{at},p{s}").unwrap();
+        writeln!(second_part, "{at},p{s}").unwrap();
     }
     let part = |name: &str| json!({"name": name, "file": format!("{name}.csv"), "bucketed": true});
     let mut request = json!({"tables": [{"name": "a", "parts": [part("qi"), part("sa")]}, {"name": "b", "parts": [{"file": "b.csv"}]}],
         "rules": ["who -> s"], "default_guarantee": {"type": "l_diversity", "l": 2}, "original": {"file": "T.csv"}, "attacks": ["proxy"]});
-    let mut files: Vec<(&str, Vec<u8>)> = [("qi.csv", qi), ("sa.csv", sa), ("b.csv", beside), ("T.csv", original)]
+    let mut files: Vec<(&str, Vec<u8>)> = [("qi.csv", qi), ("sa.csv", sa), ("b.csv", second_part), ("T.csv", original)]
         .map(|(name, csv)| (name, csv.into_bytes()))
         .to_vec();
     let found = verify(&server, &request, &files).await.ok(200);

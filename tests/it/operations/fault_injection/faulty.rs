@@ -1,4 +1,4 @@
-//! A store that fails once, at the call it is told to.
+//! A store that fails once, at a chosen call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
