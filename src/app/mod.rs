@@ -3,13 +3,12 @@
 mod encrypt_datasets;
 mod idempotency;
 mod lifecycle;
+mod named_documents;
 mod originals;
-mod policies;
 mod profiles;
 mod series;
 mod service;
 mod statements;
-mod taxonomies;
 pub(crate) mod upload;
 
 pub use encrypt_datasets::encrypt_datasets;

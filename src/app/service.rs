@@ -195,10 +195,10 @@ impl AppService {
         document: &Value,
         origin: DocumentSource,
     ) -> Result<ResolvedDocument, Problem> {
-        let on_policy = self.on_policy(caller, document).await?;
-        let document = on_policy.as_ref().unwrap_or(document);
-        let on_taxonomies = self.on_taxonomies(caller, document).await?;
-        let document = on_taxonomies.as_ref().unwrap_or(document);
+        let with_policy = self.expand_policy(caller, document).await?;
+        let document = with_policy.as_ref().unwrap_or(document);
+        let with_taxonomies = self.expand_taxonomies(caller, document).await?;
+        let document = with_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles(&self.vault).map_err(load_problem)?;

@@ -6,16 +6,15 @@ mod error;
 mod fingerprints;
 mod idempotency;
 mod lifecycle;
+mod named_documents;
 mod notifier;
 mod page;
-mod policies;
 pub mod portable;
 mod queue;
 mod queue_stats;
 mod releases;
 mod statements;
 mod store_metadata;
-mod taxonomies;
 mod tenants;
 
 use std::sync::Arc;
@@ -34,10 +33,9 @@ pub(crate) use fingerprints::{HASHES_PER_PIECE, MIN_SAMPLED_ROWS, cut, hashed, p
 pub use idempotency::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
 pub(crate) use lifecycle::release_ended_problem;
 pub use lifecycle::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, approved_by_another};
+pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDocumentStore, NewDocument};
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
-pub(crate) use policies::MAX_POLICY_BYTES;
-pub use policies::{NewPolicy, PolicyRecord, PolicyStore, PolicyVersion};
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{
     LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
@@ -55,8 +53,6 @@ pub use releases::{
 };
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
 pub use store_metadata::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, RewrapKey, Rotation, RotationCounts};
-pub(crate) use taxonomies::{MAX_TAXONOMY_BYTES, no_such_taxonomy};
-pub use taxonomies::{NewTaxonomy, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
 pub use tenants::{TenantSettings, TenantStore};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
@@ -70,8 +66,7 @@ pub trait Store:
     + ApiKeyStore
     + IdempotencyStore
     + LifecycleStore
-    + PolicyStore
-    + TaxonomyStore
+    + NamedDocumentStore
     + TenantStore
     + QueueStatsStore
     + MetadataStore
@@ -88,8 +83,7 @@ impl<T> Store for T where
         + ApiKeyStore
         + IdempotencyStore
         + LifecycleStore
-        + PolicyStore
-        + TaxonomyStore
+        + NamedDocumentStore
         + TenantStore
         + QueueStatsStore
         + MetadataStore

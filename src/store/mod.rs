@@ -1,5 +1,5 @@
-//! Persistence: the backends behind the traits that `jobs` declares. SQL text and the shapes of rows are shared between
-//! backends; what differs (locking, connections, errors) stands in each.
+//! Persistence: the backends behind the traits of `ports`. Statements, rows and most queries are shared; locks, connections
+//! and errors differ by backend.
 
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -8,6 +8,7 @@ mod open;
 pub mod postgres;
 mod pulse;
 mod rows;
+mod shared;
 mod sql;
 pub mod sqlite;
 

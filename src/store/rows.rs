@@ -9,11 +9,10 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
-    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DestinationLedger, DisclosureRecord, Heartbeat,
-    IdempotencyRecord, JobRecord, LedgerCopy, PartChunkRecord, PolicyRecord, PolicyVersion, PortableDataset,
+    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DestinationLedger, DisclosureRecord, DocumentVersion,
+    Heartbeat, IdempotencyRecord, JobRecord, LedgerCopy, NamedDocument, PartChunkRecord, PortableDataset,
     PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord,
-    RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TaxonomyRecord,
-    TaxonomyVersion, TenantSettings,
+    RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
@@ -467,68 +466,22 @@ pub(super) fn settings(found: Option<Json<TenantSettings>>) -> TenantSettings {
     found.map(|Json(settings)| settings).unwrap_or_default()
 }
 
-#[derive(FromRow)]
-pub(super) struct PolicyVersionRow {
-    id: Uuid,
-    name: String,
-    version: i64,
-    created_at: DateTime<Utc>,
+/// Id, name, number and time of a version.
+pub(super) type DocumentVersionRow = (Uuid, String, i64, DateTime<Utc>);
+
+/// The columns of [`DocumentVersionRow`], then the content.
+pub(super) type DocumentRow = (Uuid, String, i64, DateTime<Utc>, Json<Value>);
+
+pub(super) fn document_version(
+    (id, name, version, created_at): DocumentVersionRow,
+) -> Result<DocumentVersion, StoreError> {
+    Ok(DocumentVersion { id, name, version: number(version)?, created_at })
 }
 
-impl TryFrom<PolicyVersionRow> for PolicyVersion {
-    type Error = StoreError;
-
-    fn try_from(row: PolicyVersionRow) -> Result<Self, StoreError> {
-        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
-    }
-}
-
-#[derive(FromRow)]
-pub(super) struct PolicyRow {
-    #[sqlx(flatten)]
-    of: PolicyVersionRow,
-    #[sqlx(json)]
-    specification: Value,
-}
-
-impl TryFrom<PolicyRow> for PolicyRecord {
-    type Error = StoreError;
-
-    fn try_from(row: PolicyRow) -> Result<Self, StoreError> {
-        Ok(Self { of: row.of.try_into()?, specification: row.specification })
-    }
-}
-
-#[derive(FromRow)]
-pub(super) struct TaxonomyVersionRow {
-    id: Uuid,
-    name: String,
-    version: i64,
-    created_at: DateTime<Utc>,
-}
-
-impl TryFrom<TaxonomyVersionRow> for TaxonomyVersion {
-    type Error = StoreError;
-
-    fn try_from(row: TaxonomyVersionRow) -> Result<Self, StoreError> {
-        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
-    }
-}
-
-#[derive(FromRow)]
-pub(super) struct TaxonomyRow {
-    #[sqlx(flatten)]
-    of: TaxonomyVersionRow,
-    #[sqlx(json)]
-    tree: Value,
-}
-
-impl TryFrom<TaxonomyRow> for TaxonomyRecord {
-    type Error = StoreError;
-
-    fn try_from(row: TaxonomyRow) -> Result<Self, StoreError> {
-        Ok(Self { of: row.of.try_into()?, tree: row.tree })
-    }
+pub(super) fn document(
+    (id, name, version, created_at, Json(content)): DocumentRow,
+) -> Result<NamedDocument, StoreError> {
+    Ok(NamedDocument { version: document_version((id, name, version, created_at))?, content })
 }
 
 #[derive(FromRow)]
@@ -539,12 +492,12 @@ pub(super) struct ExpiredRow {
     pub(super) cancel_requested: bool,
 }
 
-/// A stored number in the type of its record.
-/// Sealed bytes as they were kept.
+/// Stored bytes as ciphertext.
 pub(super) fn ciphertext(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
     bytes.map(Ciphertext::from_stored)
 }
 
+/// A stored number in the type of its record.
 pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
     T::try_from(stored).map_err(|_| StoreError::corrupt("a number out of range"))
 }

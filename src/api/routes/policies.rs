@@ -12,7 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
-use crate::ports::{PolicyRecord, PolicyVersion, problem_of};
+use crate::ports::{DocumentKind, DocumentVersion, NamedDocument, problem_of};
 use crate::problem::Problem;
 
 /// The document of a new policy version.
@@ -44,15 +44,15 @@ pub(in crate::api) struct Policy {
     specification: Value,
 }
 
-impl From<PolicyVersion> for PolicyItem {
-    fn from(version: PolicyVersion) -> Self {
+impl From<DocumentVersion> for PolicyItem {
+    fn from(version: DocumentVersion) -> Self {
         Self { policy: version.pin(), name: version.name, version: version.version, created_at: version.created_at }
     }
 }
 
-impl From<PolicyRecord> for Policy {
-    fn from(record: PolicyRecord) -> Self {
-        Self { item: record.of.into(), specification: record.specification }
+impl From<NamedDocument> for Policy {
+    fn from(record: NamedDocument) -> Self {
+        Self { item: record.version.into(), specification: record.content }
     }
 }
 
@@ -75,7 +75,7 @@ pub(in crate::api) async fn put(
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Policy>), Problem> {
     let (record, made) = app.service.put_policy(&caller, name, &document).await?;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
-    let location = format!("/v1/policies/{}?version={}", record.of.name, record.of.version);
+    let location = format!("/v1/policies/{}?version={}", record.version.name, record.version.version);
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
 }
 
@@ -90,7 +90,8 @@ pub(in crate::api) async fn list(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.service.store.policies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
+    let page =
+        app.service.store.documents(DocumentKind::Policy, &caller.tenant, cursor, page::limit(paging.limit)?).await;
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
@@ -105,7 +106,7 @@ pub(in crate::api) async fn get(
     NamePath(name): NamePath,
     QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<Policy>, Problem> {
-    Ok(Json(app.service.policy(&caller, &name, query.version).await?.into()))
+    Ok(Json(app.service.document(&caller, DocumentKind::Policy, &name, query.version).await?.into()))
 }
 
 /// Lists the versions of a policy, newest first

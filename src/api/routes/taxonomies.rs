@@ -12,7 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
-use crate::ports::{TaxonomyRecord, TaxonomyVersion, problem_of};
+use crate::ports::{DocumentKind, DocumentVersion, NamedDocument, problem_of};
 use crate::problem::Problem;
 use crate::spec;
 
@@ -45,15 +45,15 @@ pub(in crate::api) struct StoredTaxonomy {
     taxonomy: Value,
 }
 
-impl From<TaxonomyVersion> for TaxonomyItem {
-    fn from(version: TaxonomyVersion) -> Self {
+impl From<DocumentVersion> for TaxonomyItem {
+    fn from(version: DocumentVersion) -> Self {
         Self { reference: version.pin(), name: version.name, version: version.version, created_at: version.created_at }
     }
 }
 
-impl From<TaxonomyRecord> for StoredTaxonomy {
-    fn from(record: TaxonomyRecord) -> Self {
-        Self { item: record.of.into(), taxonomy: record.tree }
+impl From<NamedDocument> for StoredTaxonomy {
+    fn from(record: NamedDocument) -> Self {
+        Self { item: record.version.into(), taxonomy: record.content }
     }
 }
 
@@ -80,9 +80,9 @@ pub(in crate::api) async fn put(
         DocumentOrCsv::Document(document) => spec::read_taxonomy(document).map_err(Problem::of_faults)?,
         DocumentOrCsv::Csv(bytes) => spec::read_levels(bytes)?,
     };
-    let (record, made) = app.service.put_taxonomy(&caller, name, &tree).await?;
+    let (record, made) = app.service.put_document(&caller, DocumentKind::Taxonomy, name, tree.written()).await?;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
-    let location = format!("/v1/taxonomies/{}?version={}", record.of.name, record.of.version);
+    let location = format!("/v1/taxonomies/{}?version={}", record.version.name, record.version.version);
     Ok((status, [(header::LOCATION, location)], Json(record.into())))
 }
 
@@ -97,7 +97,8 @@ pub(in crate::api) async fn list(
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<TaxonomyItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
-    let page = app.service.store.taxonomies(&caller.tenant, cursor, page::limit(paging.limit)?).await;
+    let page =
+        app.service.store.documents(DocumentKind::Taxonomy, &caller.tenant, cursor, page::limit(paging.limit)?).await;
     Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
@@ -112,7 +113,7 @@ pub(in crate::api) async fn get(
     NamePath(name): NamePath,
     QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<StoredTaxonomy>, Problem> {
-    Ok(Json(app.service.taxonomy(&caller, &name, query.version).await?.into()))
+    Ok(Json(app.service.document(&caller, DocumentKind::Taxonomy, &name, query.version).await?.into()))
 }
 
 /// Deletes all versions of a taxonomy

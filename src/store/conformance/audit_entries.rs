@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::keys::api_key;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, is_conflict, job, new_job};
 use crate::ports::{
-    AuditAction, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, ReleaseAction, Store,
-    TenantSettings, Transition, TransitionOutcome,
+    AuditAction, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, DocumentKind, JobStatus, NewDocument,
+    ReleaseAction, Store, TenantSettings, Transition, TransitionOutcome,
 };
 use crate::publication::ReleaseStatus;
 
@@ -21,8 +21,14 @@ fn audit_entry(action: AuditAction) -> AuditEntry {
     by(TENANT, Some(Uuid::now_v7()), action, at(0))
 }
 
-fn policy(audit_entry: AuditEntry) -> NewPolicy {
-    NewPolicy { id: Uuid::now_v7(), name: "p".to_owned(), specification: json!({}), audit_entry }
+fn policy(audit_entry: AuditEntry) -> NewDocument {
+    NewDocument {
+        kind: DocumentKind::Policy,
+        id: Uuid::now_v7(),
+        name: "p".to_owned(),
+        content: json!({}),
+        audit_entry,
+    }
 }
 
 /// A held release.
@@ -78,7 +84,7 @@ pub(crate) async fn what_was_not_done_is_not_logged(bench: &impl Bench) {
     let key = api_key(TENANT).0;
     store.insert_key(&key, &audit_entry(AuditAction::CreateKey)).await.unwrap();
     store.revoke_key(key.id, at(3), &audit_entry(AuditAction::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
+    store.put_document(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
     let release = held(&*store, 2).await;
     let before = log(&*store).await;
 
@@ -99,7 +105,7 @@ pub(crate) async fn what_was_not_done_is_not_logged(bench: &impl Bench) {
     assert!(store.purge_dataset(TENANT, Uuid::now_v7(), at(4), &audit_entry(AuditAction::Purge)).await.is_err());
     assert!(is_conflict(&store.insert_key(&key, &audit_entry(AuditAction::CreateKey)).await));
     store.revoke_key(key.id, at(5), &audit_entry(AuditAction::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
+    store.put_document(&policy(audit_entry(AuditAction::PutPolicy))).await.unwrap();
     for (release, act) in [(release, ReleaseAction::Withdraw), (Uuid::now_v7(), ReleaseAction::Approve)] {
         let transition = Transition { release, act, reason: "why".into(), audit_entry: audit_entry(act_name(act)) };
         assert_ne!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
@@ -141,7 +147,7 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     assert!(store.key(unkept.id).await.unwrap().is_none());
     assert!(is_conflict(&store.revoke_key(key.id, at(1), &taken).await));
     assert_eq!(store.key(key.id).await.unwrap().unwrap().revoked_at, None);
-    assert!(is_conflict(&store.put_policy(&policy(taken.clone())).await));
+    assert!(is_conflict(&store.put_document(&policy(taken.clone())).await));
     assert_eq!((bench.count("policies").await, bench.count("policy_versions").await), (0, 0));
     let asks = TenantSettings { approval_by_another: true };
     assert!(is_conflict(&store.set_tenant(TENANT, asks, &taken).await));

@@ -13,7 +13,7 @@ const JSON: Oid = Oid(114);
 
 /// A document for a JSON column, which keeps its text as it is. sqlx's own `Json` binds JSONB, which keeps numbers in another
 /// form than they were written in and refuses U+0000; it reads both.
-pub(super) struct JsonText<T>(pub(super) T);
+pub(in crate::store) struct JsonText<T>(pub(in crate::store) T);
 
 impl<T> Type<Postgres> for JsonText<T> {
     fn type_info() -> PgTypeInfo {

@@ -24,7 +24,7 @@ const CORRUPTED: [&str; 2] = ["XX001", "XX002"];
 const RETRYABLE_INDEXES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
 
 /// Why a transaction did not succeed.
-pub(super) enum TransactionError {
+pub(in crate::store) enum TransactionError {
     /// Another one was in its way; the same transaction may succeed when it is tried again.
     Again(sqlx::Error),
     /// It does not help to try again.
@@ -53,7 +53,7 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
 }
 
 /// Maps by kind where there is one, as for SQLite, else by SQLSTATE.
-pub(super) fn failed(error: sqlx::Error) -> StoreError {
+pub(in crate::store) fn failed(error: sqlx::Error) -> StoreError {
     let error = kind_of(error);
     note(&error);
     error

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::PostgresStore;
 use super::error::failed;
 use crate::ports::{Notifier, StoreError};
+use crate::store::shared::Notification;
 
 /// Channels belong to a database: a store in another schema of it hears these words too, and looks in vain.
 const CHANNEL: &str = "guardian_jobs";
@@ -22,17 +23,6 @@ SELECT pg_notify($1, $2)";
 /// How long a listener that cannot listen waits before it tries again.
 const LISTEN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is told.
-#[derive(Clone, Copy)]
-pub(super) enum Notification {
-    /// A job waits, or what a waiting job waits for has ended.
-    Queued,
-    /// A running job was asked to stop.
-    Cancel,
-    /// A job has ended that none waits for.
-    Changed,
-}
-
 impl Notification {
     const fn payload(self) -> &'static str {
         match self {
@@ -43,8 +33,8 @@ impl Notification {
     }
 }
 
-/// Tells every process, this one too, when the transaction commits; nobody when it does not.
-pub(super) async fn tell(connection: &mut PgConnection, word: Notification) -> Result<(), sqlx::Error> {
+/// Notifies every process, this one too, when the transaction commits.
+pub(in crate::store) async fn notify(connection: &mut PgConnection, word: Notification) -> Result<(), sqlx::Error> {
     sqlx::query(NOTIFY).bind(CHANNEL).bind(word.payload()).execute(connection).await?;
     Ok(())
 }

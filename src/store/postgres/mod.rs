@@ -31,29 +31,21 @@
 //! stay: the table of the wrapped keys is written anew with every purge and rotation. The log, backups and standbys keep a wrapped
 //! key as long as they keep anything of its time. Erased keys of jobs stay in pages until a vacuum.
 
+pub(super) mod backend;
 mod datasets;
-mod disclosures;
 mod document;
 mod error;
-mod keys;
-mod life;
 mod listen;
-mod people;
-mod pins;
-mod policies;
+mod locks;
 mod pool;
-mod portable;
-mod pulse;
 mod queue;
 mod releases;
-mod repeats;
-mod taxonomies;
-mod tenants;
+mod store_metadata;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use pins::SharedStoreLock;
 pub use pool::PostgresStore;
+pub use store_metadata::SharedStoreLock;
 
 /// How many chunks one transaction deletes, so that none of them is long.
-const CHUNKS_PER_DELETE: i64 = 64;
+pub(super) const CHUNKS_PER_DELETE: i64 = 64;

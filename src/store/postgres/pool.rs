@@ -147,13 +147,18 @@ impl PostgresStore {
         self.heart.close().await;
     }
 
-    /// A transaction. Says its isolation, which a database may have another default for.
-    pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+    /// Begins a transaction. Names its isolation level, because a database may have another default.
+    pub(in crate::store) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         self.pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await
     }
 
+    /// Begins a transaction whose reads are all of one moment. One that only reads is never aborted at this level.
+    pub(in crate::store) async fn begin_snapshot(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
+    }
+
     /// The time that leases are judged by. Read after every lock that is waited for.
-    pub(super) async fn lease_time(
+    pub(in crate::store) async fn lease_time(
         &self,
         connection: &mut PgConnection,
         #[cfg_attr(not(test), expect(unused_variables))] callers: DateTime<Utc>,
@@ -174,7 +179,10 @@ fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
 }
 
 /// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.
-pub(super) async fn retried<T, F>(name: &'static str, attempt: impl Fn() -> F) -> Result<T, StoreError>
+pub(in crate::store) async fn run_transaction<T, F>(
+    name: &'static str,
+    attempt: impl Fn() -> F,
+) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, TransactionError>>,
 {
@@ -254,12 +262,12 @@ mod tests {
     #[tokio::test]
     async fn what_is_in_the_way_is_tried_again_a_bounded_number_of_times() {
         let tries = std::cell::Cell::new(0);
-        let done = retried("test", || async {
+        let done = run_transaction("test", || async {
             tries.set(tries.get() + 1);
             if tries.get() < 3 { Err(TransactionError::Again(sqlx::Error::PoolTimedOut)) } else { Ok(tries.get()) }
         });
         assert_eq!(done.await.unwrap(), 3);
-        let never = retried("test", || async {
+        let never = run_transaction("test", || async {
             tries.set(tries.get() + 1);
             Err::<(), _>(TransactionError::Again(sqlx::Error::PoolTimedOut))
         });

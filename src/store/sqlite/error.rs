@@ -12,8 +12,23 @@ const CORRUPT: u32 = 11;
 const FULL: u32 = 13;
 const NOT_A_DATABASE: u32 = 26;
 
-/// Maps by kind, not by a constraint's name, which SQLite does not tell.
-pub(super) fn failed(error: sqlx::Error) -> StoreError {
+/// The error of a transaction.
+pub(in crate::store) struct TransactionError(pub(in crate::store) StoreError);
+
+impl From<sqlx::Error> for TransactionError {
+    fn from(error: sqlx::Error) -> Self {
+        Self(failed(error))
+    }
+}
+
+impl From<StoreError> for TransactionError {
+    fn from(error: StoreError) -> Self {
+        Self(error)
+    }
+}
+
+/// Maps by kind, not by a constraint's name, which SQLite does not report.
+pub(in crate::store) fn failed(error: sqlx::Error) -> StoreError {
     let error = kind_of(error);
     note(&error);
     error

@@ -8,8 +8,8 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool, Transaction};
 
-use super::error::failed;
-use super::tx::Tx;
+use super::error::{TransactionError, failed};
+use crate::meter;
 use crate::ports::StoreError;
 use crate::store::migrations::{self, SQLITE};
 use crate::store::sql::pins as sql;
@@ -115,13 +115,18 @@ impl SqliteStore {
         self.writer.close().await;
     }
 
-    /// A transaction that is a writer from its beginning; `name` is for the metrics.
-    pub(super) async fn begin(&self, name: &'static str) -> Result<Tx, StoreError> {
-        Tx::begin(name, begin_on(&self.writer)).await
+    /// Begins a transaction that is a writer from its beginning.
+    pub(in crate::store) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        begin_on(&self.writer).await
+    }
+
+    /// Begins a transaction whose reads are all of one moment.
+    pub(in crate::store) async fn begin_snapshot(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        self.reader.begin().await
     }
 
     /// Moves the journal into the database and empties it: it may still hold what was erased.
-    pub(super) async fn empty_journal(&self) -> Result<(), StoreError> {
+    pub(in crate::store) async fn empty_journal(&self) -> Result<(), StoreError> {
         let (busy, _, _): (bool, i64, i64) =
             sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&self.writer).await.map_err(failed)?;
         if busy {
@@ -131,8 +136,25 @@ impl SqliteStore {
     }
 }
 
-async fn begin_on(pool: &SqlitePool) -> Result<Transaction<'static, Sqlite>, StoreError> {
-    pool.begin_with("BEGIN IMMEDIATE").await.map_err(failed)
+async fn begin_on(pool: &SqlitePool) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+    pool.begin_with("BEGIN IMMEDIATE").await
+}
+
+/// Runs a transaction once; `name` is its name in the metrics.
+pub(in crate::store) async fn run_transaction<T, F>(
+    name: &'static str,
+    attempt: impl FnOnce() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, TransactionError>>,
+{
+    let meter = meter::Transaction::begin(name);
+    let done = attempt().await.map_err(|TransactionError(error)| error);
+    // a missing or conflicting row is an answer, no failure
+    if !matches!(done, Ok(_) | Err(StoreError::NotFound | StoreError::Conflict)) {
+        meter.failed();
+    }
+    done
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {

@@ -450,7 +450,7 @@ fn ciphertexts_come_from_the_vault_or_a_store() {
         }
     }
     callers.sort();
-    assert_eq!(callers, ["store/postgres/datasets.rs", "store/rows.rs", "store/sqlite/datasets.rs"]);
+    assert_eq!(callers, ["store/rows.rs", "store/shared/datasets.rs"]);
 }
 
 #[test]
@@ -506,7 +506,7 @@ fn the_page_of_metrics_is_the_table() {
 fn every_transaction_is_in_the_table_of_metrics() {
     let mut named = Vec::new();
     for (file, text) in program().iter().filter(|(file, _)| file.starts_with("store/")) {
-        for before in ["self.begin(\"", "retried(\""] {
+        for before in ["run_transaction(\""] {
             // what stands beside the code is of tests
             let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
             let names = text.split(before).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());

@@ -10,14 +10,13 @@ use guardian::control::Progress;
 use guardian::identity::ApiKey;
 use guardian::ports::{
     ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor, ClaimTerms, ClaimedJob,
-    CommitOutcome, Cursor, DatasetRecord, DatasetStore, DisclosureStore, FingerprintPiece, FingerprintRecord,
-    FingerprintStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter,
-    JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore,
-    NewFingerprint, NewIdempotencyKey, NewJob, NewPolicy, NewTaxonomy, Page, PartChunkRecord, PolicyRecord,
-    PolicyStore, PolicyVersion, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
-    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeriesRecord, SharedStore, StatementRecord, StoreError,
-    SweepCounts, TaxonomyRecord, TaxonomyStore, TaxonomyVersion, TenantSettings, TenantStore, Transition,
-    TransitionOutcome, WriteOutcome,
+    CommitOutcome, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion,
+    FingerprintPiece, FingerprintRecord, FingerprintStore, Heartbeat, IdempotencyRecord, IdempotencyStore,
+    ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot,
+    LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewDocument, NewFingerprint,
+    NewIdempotencyKey, NewJob, Page, PartChunkRecord, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit,
+    ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeriesRecord, SharedStore,
+    StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -209,17 +208,12 @@ faulty! {
         fn pinned(name: &str) -> Option<Vec<u8>>;
         fn rotate(rotation: Rotation<'_>) -> RotationCounts;
     }
-    impl PolicyStore {
-        fn put_policy(policy: &NewPolicy) -> (PolicyRecord, bool);
-        fn policy(tenant: &str, name: &str, version: Option<u32>) -> Option<PolicyRecord>;
-        fn policies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
-        fn policy_versions(tenant: &str, name: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
-    }
-    impl TaxonomyStore {
-        fn put_taxonomy(taxonomy: &NewTaxonomy) -> (TaxonomyRecord, bool);
-        fn taxonomy(tenant: &str, name: &str, version: Option<u32>) -> Option<TaxonomyRecord>;
-        fn taxonomies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<TaxonomyVersion>;
-        fn delete_taxonomy(name: &str, audit_entry: &AuditEntry) -> Option<TaxonomyVersion>;
+    impl NamedDocumentStore {
+        fn put_document(document: &NewDocument) -> (NamedDocument, bool);
+        fn document(kind: DocumentKind, tenant: &str, name: &str, version: Option<u32>) -> Option<NamedDocument>;
+        fn documents(kind: DocumentKind, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DocumentVersion>;
+        fn policy_versions(tenant: &str, name: &str, cursor: Option<Cursor>, limit: u32) -> Page<DocumentVersion>;
+        fn delete_taxonomy(name: &str, audit_entry: &AuditEntry) -> Option<DocumentVersion>;
     }
     impl LedgerTransferStore {
         fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;

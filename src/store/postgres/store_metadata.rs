@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::{TransactionError, failed};
-use super::pool::retried;
+use super::pool::run_transaction;
 use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::rows::count_key;
 use crate::store::sql::pins as sql;
@@ -63,7 +63,7 @@ impl MetadataStore for PostgresStore {
     async fn rotate(&self, rotation: Rotation<'_>) -> Result<RotationCounts, StoreError> {
         let mut tried = 1;
         let rotated = loop {
-            match retried("rotate", || self.try_rotate(&rotation)).await {
+            match run_transaction("rotate", || self.try_rotate(&rotation)).await {
                 Err(StoreError::InUse(_)) if tried < MAX_LOCK_RETRIES => tokio::time::sleep(LOCK_RETRY_PAUSE).await,
                 outcome => break outcome?,
             }
@@ -110,14 +110,14 @@ impl PostgresStore {
 
     /// Refuses a transaction that is about to keep what was wrapped under a master key that no longer counts. No rotation begins
     /// before the transaction ends.
-    pub(super) async fn same_master_key(
+    pub(in crate::store) async fn check_master_key(
         &self,
-        tx: &mut Transaction<'static, Postgres>,
+        connection: &mut PgConnection,
     ) -> Result<(), TransactionError> {
         let Some(fingerprint) = self.master_key.get() else { return Ok(()) };
-        sqlx::query(SHARE_FOR_TRANSACTION).execute(&mut **tx).await?;
+        sqlx::query(SHARE_FOR_TRANSACTION).execute(&mut *connection).await?;
         let pinned: Option<Vec<u8>> =
-            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut **tx).await?;
+            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(connection).await?;
         if pinned.as_deref() == Some(fingerprint) {
             return Ok(());
         }

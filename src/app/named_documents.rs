@@ -1,0 +1,153 @@
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::service::AppService;
+use crate::identity::Caller;
+use crate::ports::{AuditAction, Cursor, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page, problem_of};
+use crate::problem::{Fault, Kind, Problem};
+use crate::spec;
+use crate::spec::{VersionedName, child};
+
+impl AppService {
+    /// Writes the next version of a policy, or reports every fault of its specification.
+    ///
+    /// # Errors
+    /// `malformed-request` for an invalid name, `invalid-specification` with every fault, `too-large`, or the store's problem.
+    pub async fn put_policy(
+        &self,
+        caller: &Caller,
+        name: String,
+        document: &Value,
+    ) -> Result<(NamedDocument, bool), Problem> {
+        check_name(DocumentKind::Policy, &name)?;
+        let specification = spec::read_policy(document).map_err(Problem::of_faults)?;
+        self.put_document(caller, DocumentKind::Policy, name, specification.clone()).await
+    }
+
+    /// Writes the next version of a document whose content is in normal form.
+    ///
+    /// # Errors
+    /// `malformed-request` for an invalid name, `too-large`, or the store's problem.
+    pub async fn put_document(
+        &self,
+        caller: &Caller,
+        kind: DocumentKind,
+        name: String,
+        content: Value,
+    ) -> Result<(NamedDocument, bool), Problem> {
+        check_name(kind, &name)?;
+        let (found, limit) = (content.to_string().len(), kind.max_bytes());
+        if found > limit {
+            let detail = format!("a {} that is kept may have {limit} bytes", kind.content_noun());
+            return Err(Problem::new(Kind::TooLarge, detail).with("limit", limit).with("found", found));
+        }
+        let audit_entry = self.audit_entry(caller, kind.put_action(), name.as_str());
+        let document = NewDocument { kind, id: Uuid::now_v7(), name, content, audit_entry };
+        self.store.put_document(&document).await.map_err(|error| problem_of(&error))
+    }
+
+    /// A version of a document, the latest when none is given.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn document(
+        &self,
+        caller: &Caller,
+        kind: DocumentKind,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<NamedDocument, Problem> {
+        let found = match spec::is_policy_name(name) {
+            true => {
+                let found = self.store.document(kind, &caller.tenant, name, version).await;
+                found.map_err(|error| problem_of(&error))?
+            }
+            false => None,
+        };
+        found.ok_or_else(|| not_found(kind))
+    }
+
+    /// A page of the versions of a policy.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn policy_versions(
+        &self,
+        caller: &Caller,
+        name: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<DocumentVersion>, Problem> {
+        self.document(caller, DocumentKind::Policy, name, None).await?;
+        let page = self.store.policy_versions(&caller.tenant, name, cursor, limit).await;
+        page.map_err(|error| problem_of(&error))
+    }
+
+    /// Deletes all versions of a taxonomy. Jobs and releases contain it in full.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn delete_taxonomy(&self, caller: &Caller, name: &str) -> Result<DocumentVersion, Problem> {
+        let deleted = match spec::is_policy_name(name) {
+            true => {
+                let audit_entry = self.audit_entry(caller, AuditAction::DeleteTaxonomy, name);
+                self.store.delete_taxonomy(name, &audit_entry).await.map_err(|error| problem_of(&error))?
+            }
+            false => None,
+        };
+        deleted.ok_or_else(|| not_found(DocumentKind::Taxonomy))
+    }
+
+    /// The document with the members of its policy; `None` when it names no policy.
+    ///
+    /// # Errors
+    /// `invalid-specification` when the policy is unknown or not pinned to a version, or the store's problem.
+    pub(super) async fn expand_policy(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
+        let refused = |fault: Fault| Problem::of_faults(vec![fault]);
+        let Some(VersionedName { name, version }) = spec::policy_of(document).map_err(refused)? else {
+            return Ok(None);
+        };
+        let policy = self.store.document(DocumentKind::Policy, &caller.tenant, &name, Some(version)).await;
+        let policy = policy.map_err(|error| problem_of(&error))?.ok_or_else(|| {
+            let detail = format!("there is no version {version} of a policy {name}");
+            refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
+        })?;
+        Ok(Some(spec::expand_policy(&policy.content, document)))
+    }
+
+    /// The document with the trees of the stored taxonomies that it names; `None` when it names none.
+    ///
+    /// # Errors
+    /// `invalid-specification` with every unknown taxonomy, or the store's problem.
+    pub(super) async fn expand_taxonomies(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
+        let named = spec::taxonomies_named(document);
+        if named.is_empty() {
+            return Ok(None);
+        }
+        let (mut expanded, mut faults) = (document.clone(), Vec::new());
+        for (attribute, named) in named {
+            let found = self.store.document(DocumentKind::Taxonomy, &caller.tenant, &named.name, named.version).await;
+            match found.map_err(|error| problem_of(&error))? {
+                Some(found) => spec::expand_taxonomies(&mut expanded, &attribute, found.content),
+                None => {
+                    let pointer = child(&child("/attributes", &attribute), "taxonomy");
+                    let fault = Fault::new(pointer, Kind::UnknownTaxonomy, format!("there is no {named}"));
+                    faults.push(fault.with("taxonomy", named.name));
+                }
+            }
+        }
+        if faults.is_empty() { Ok(Some(expanded)) } else { Err(Problem::of_faults(faults)) }
+    }
+}
+
+fn check_name(kind: DocumentKind, name: &str) -> Result<(), Problem> {
+    if spec::is_policy_name(name) {
+        return Ok(());
+    }
+    let detail = format!("a {}'s name must be {}", kind.noun(), spec::POLICY_NAME);
+    Err(Problem::new(Kind::MalformedRequest, detail))
+}
+
+fn not_found(kind: DocumentKind) -> Problem {
+    Problem::new(Kind::NotFound, format!("there is no such {}, or no such version of it", kind.noun()))
+}

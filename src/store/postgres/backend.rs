@@ -1,0 +1,36 @@
+//! The names that `store::shared` uses of this backend.
+
+pub(in crate::store) use sqlx::PgConnection as Connection;
+use sqlx::PgPool;
+
+pub(in crate::store) use super::CHUNKS_PER_DELETE;
+pub(in crate::store) use super::PostgresStore as Backend;
+pub(in crate::store) use super::document::JsonText as Json;
+pub(in crate::store) use super::error::{TransactionError, failed};
+pub(in crate::store) use super::listen::notify;
+pub(in crate::store) use super::locks::*;
+pub(in crate::store) use super::pool::run_transaction;
+pub(in crate::store) use super::queue::CLAIM;
+use crate::ports::StoreError;
+pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
+pub(in crate::store) use crate::store::shared::queue::postgres::{end_running, erase_key};
+pub(in crate::store) use crate::store::shared::tenants::postgres::settings_of;
+
+impl Backend {
+    pub(in crate::store) const fn reader(&self) -> &PgPool {
+        &self.pool
+    }
+
+    pub(in crate::store) const fn writer(&self) -> &PgPool {
+        &self.pool
+    }
+
+    pub(in crate::store) const fn heartbeat_pool(&self) -> &PgPool {
+        &self.heart
+    }
+
+    /// Does nothing: erased rows stay in the pages of the server until a vacuum.
+    pub(in crate::store) async fn empty_journal(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
