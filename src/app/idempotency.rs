@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::service::AppService;
 use crate::identity::Caller;
-use crate::ports::{IdempotencyRecord, JobRecord, NewIdempotencyKey, StoreError, problem_of};
+use crate::ports::{IdempotencyRecord, JobRecord, NewIdempotencyKey, StoreError};
 use crate::problem::{Kind, Problem};
 
 /// So long a key is remembered at least.
@@ -64,7 +64,7 @@ impl IdempotencyClaim {
     /// `conflict` when another request has taken the key meanwhile, or the store's problem.
     pub async fn record_content(&self, content_hash: &[u8; 32]) -> Result<(), Problem> {
         let noted = self.service.store.note_content(self.resource, content_hash).await;
-        if noted.map_err(|error| problem_of(&error))? {
+        if noted? {
             Ok(())
         } else {
             Err(Problem::new(Kind::Conflict, "another request with the same Idempotency-Key took its place")
@@ -108,7 +108,7 @@ impl AppService {
                     .job(&caller.tenant, first.resource)
                     .await
                     .and_then(|job| job.ok_or(StoreError::NotFound));
-                job.map_err(|error| problem_of(&error))
+                job.map_err(Problem::from)
             }
             IdempotencyOutcome::First(claim) => {
                 let (service, caller) = (self.clone(), caller.clone());
@@ -175,13 +175,13 @@ impl AppService {
                     if let Err(error) = self.store.drop_idempotency_key(key.resource).await {
                         tracing::warn!(error = %error, "the key of a failed request may stay until its lease ends");
                     }
-                    return Err(problem_of(&error));
+                    return Err(error.into());
                 }
             };
             let Some(held) = held else {
                 return Ok(IdempotencyOutcome::First(self.claimed(caller, route, key.resource)));
             };
-            if self.is_there(&caller.tenant, route, held.resource).await.map_err(|error| problem_of(&error))? {
+            if self.is_there(&caller.tenant, route, held.resource).await? {
                 return Ok(IdempotencyOutcome::Repeat(held));
             }
             if held.lease_until > now {
@@ -192,7 +192,7 @@ impl AppService {
                 return Err(Problem::new(Kind::Conflict, detail).retry_after(2));
             }
             // its process is gone, and made nothing
-            self.store.drop_idempotency_key(held.resource).await.map_err(|error| problem_of(&error))?;
+            self.store.drop_idempotency_key(held.resource).await?;
         }
     }
 

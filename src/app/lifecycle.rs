@@ -4,7 +4,7 @@ use uuid::Uuid;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::ports::{
-    AuditAction, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome, problem_of,
+    AuditAction, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
 };
 use crate::problem::{Kind, Problem};
 
@@ -22,7 +22,7 @@ impl AppService {
     ) -> Result<ReleaseRecord, Problem> {
         let transition =
             Transition { release, act, reason, audit_entry: self.audit_entry(caller, act.action(), release) };
-        match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
+        match self.store.transition(&transition).await? {
             TransitionOutcome::Done => {}
             TransitionOutcome::NotFound => return Err(self.no_such_release(caller, release).await),
             TransitionOutcome::WrongState(status) => {
@@ -43,8 +43,8 @@ impl AppService {
                 return Err(Problem::new(Kind::Forbidden, detail));
             }
         }
-        let record = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
-        let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
+        let record = self.store.release(&caller.tenant, release).await?;
+        let record = record.ok_or_else(|| StoreError::corrupt("a release has vanished"))?;
         if act != ReleaseAction::Approve {
             // nobody can reach them any more; what stays is swept
             if let Err(error) = self.store.drop_attempt(record.job, record.attempt).await {
@@ -60,9 +60,9 @@ impl AppService {
     /// # Errors
     /// `not-found`, or the store's problem.
     pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
-        let found = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
+        let found = self.store.release(&caller.tenant, release).await?;
         found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
-        self.store.release_events(&caller.tenant, release).await.map_err(|error| problem_of(&error))
+        self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
     }
 
     /// Notes that rows of a held release are about to be given to a caller; `false` when it is given to nobody any more.
@@ -72,7 +72,7 @@ impl AppService {
     pub async fn read_held(&self, caller: &Caller, release: Uuid) -> Result<bool, Problem> {
         let audit_entry = self.audit_entry(caller, AuditAction::ReadHeld, release);
         let marked = self.store.mark_read(&caller.tenant, release, audit_entry.at, &audit_entry).await;
-        marked.map_err(|error| problem_of(&error))
+        marked.map_err(Problem::from)
     }
 
     /// Why a release cannot be given: it is not there, or only in the ledger.
@@ -83,7 +83,7 @@ impl AppService {
                 Kind::Gone,
                 "the release was made in another store; only the ledger of it was brought here",
             ),
-            Err(error) => problem_of(&error),
+            Err(error) => error.into(),
         }
     }
 
@@ -92,7 +92,7 @@ impl AppService {
     /// # Errors
     /// The store's problem; what was withdrawn until then stays so.
     pub async fn retire(&self, before: DateTime<Utc>) -> Result<u64, Problem> {
-        let old = self.store.old_releases(before).await.map_err(|error| problem_of(&error))?;
+        let old = self.store.old_releases(before).await?;
         let mut retired = 0;
         for (tenant, release) in old {
             let caller = Caller::upkeep(tenant);

@@ -1,5 +1,6 @@
 //! What callers can do, below HTTP: uploads, jobs, plans, series, named documents, the life of releases.
 
+mod blocking;
 mod encrypt_datasets;
 mod idempotency;
 mod lifecycle;
@@ -11,6 +12,7 @@ mod service;
 mod statements;
 pub(crate) mod upload;
 
+pub(crate) use blocking::{engine_problem, run_blocking, run_engine};
 pub use encrypt_datasets::encrypt_datasets;
 pub use idempotency::{IDEMPOTENCY_KEY_LIFETIME, IdempotencyClaim, IdempotencyOutcome};
 pub use profiles::ValueCount;

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::service::AppService;
 use crate::identity::Caller;
-use crate::ports::{AuditAction, Cursor, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page, problem_of};
+use crate::ports::{AuditAction, Cursor, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec;
 use crate::spec::{VersionedName, child};
@@ -43,7 +43,7 @@ impl AppService {
         }
         let audit_entry = self.audit_entry(caller, kind.put_action(), name.as_str());
         let document = NewDocument { kind, id: Uuid::now_v7(), name, content, audit_entry };
-        self.store.put_document(&document).await.map_err(|error| problem_of(&error))
+        self.store.put_document(&document).await.map_err(Problem::from)
     }
 
     /// A version of a document, the latest when none is given.
@@ -60,7 +60,7 @@ impl AppService {
         let found = match spec::is_policy_name(name) {
             true => {
                 let found = self.store.document(kind, &caller.tenant, name, version).await;
-                found.map_err(|error| problem_of(&error))?
+                found?
             }
             false => None,
         };
@@ -80,7 +80,7 @@ impl AppService {
     ) -> Result<Page<DocumentVersion>, Problem> {
         self.document(caller, DocumentKind::Policy, name, None).await?;
         let page = self.store.policy_versions(&caller.tenant, name, cursor, limit).await;
-        page.map_err(|error| problem_of(&error))
+        page.map_err(Problem::from)
     }
 
     /// Deletes all versions of a taxonomy. Jobs and releases contain it in full.
@@ -91,7 +91,7 @@ impl AppService {
         let deleted = match spec::is_policy_name(name) {
             true => {
                 let audit_entry = self.audit_entry(caller, AuditAction::DeleteTaxonomy, name);
-                self.store.delete_taxonomy(name, &audit_entry).await.map_err(|error| problem_of(&error))?
+                self.store.delete_taxonomy(name, &audit_entry).await?
             }
             false => None,
         };
@@ -108,7 +108,7 @@ impl AppService {
             return Ok(None);
         };
         let policy = self.store.document(DocumentKind::Policy, &caller.tenant, &name, Some(version)).await;
-        let policy = policy.map_err(|error| problem_of(&error))?.ok_or_else(|| {
+        let policy = policy?.ok_or_else(|| {
             let detail = format!("there is no version {version} of a policy {name}");
             refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
         })?;
@@ -127,7 +127,7 @@ impl AppService {
         let (mut expanded, mut faults) = (document.clone(), Vec::new());
         for (attribute, named) in named {
             let found = self.store.document(DocumentKind::Taxonomy, &caller.tenant, &named.name, named.version).await;
-            match found.map_err(|error| problem_of(&error))? {
+            match found? {
                 Some(found) => spec::expand_taxonomies(&mut expanded, &attribute, found.content),
                 None => {
                     let pointer = child(&child("/attributes", &attribute), "taxonomy");

@@ -11,7 +11,7 @@ use crate::inputs::{
     ExternalRows, ExternalRowsSource, ReleaseOriginal, columns_memory, external_rows_problem, specification_of,
 };
 use crate::ledger::EarlierDisclosures;
-use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError, problem_of};
+use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError};
 use crate::problem::{Kind, Problem};
 
 impl AppService {
@@ -20,10 +20,9 @@ impl AppService {
     /// # Errors
     /// `gone` when it was purged, or the store's problem: what cannot be recorded is not answered.
     pub async fn original(&self, caller: &Caller, release: &ReleaseRecord) -> Result<ReleaseOriginal, Problem> {
-        let failed = |error: StoreError| problem_of(&error);
         let dataset = self.dataset(caller, release.dataset).await?;
-        let job = self.store.job(&caller.tenant, release.job).await.map_err(failed)?;
-        let job = job.ok_or_else(|| failed(StoreError::corrupt("a release has no job")))?;
+        let job = self.store.job(&caller.tenant, release.job).await?;
+        let job = job.ok_or_else(|| StoreError::corrupt("a release has no job"))?;
         let profiles = self.profiles(&dataset)?;
         let unread = |_| Problem::new(Kind::Internal, "the specification of the release cannot be understood");
         let specification = specification_of(&job, &dataset, &profiles, &self.limits).map_err(unread)?;
@@ -58,10 +57,10 @@ impl AppService {
         release: &ReleaseRecord,
         ids: &[Uuid],
     ) -> Result<ExternalRowsSource, Problem> {
-        let series = self.store.series(&caller.tenant, &release.series).await.map_err(|error| problem_of(&error))?;
+        let series = self.store.series(&caller.tenant, &release.series).await?;
         let mut earlier = EarlierDisclosures::default();
         for record in &series.statements {
-            Statement::read(record).map_err(|error| problem_of(&error))?.enter(&mut earlier);
+            Statement::read(record)?.enter(&mut earlier);
         }
         let mut tables = Vec::new();
         for id in ids {

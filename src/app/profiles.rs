@@ -6,12 +6,13 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::blocking::run_blocking;
 use super::service::AppService;
 use crate::control::{Cancelled, Control};
 use crate::engine;
 use crate::engine::DependencyProfile;
 use crate::identity::Caller;
-use crate::inputs::{ColumnSources, columns_memory, load, load_problem};
+use crate::inputs::{InputEnv, columns_memory, load};
 use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::ports::{AuditAction, DatasetRecord};
 use crate::problem::{Kind, Problem};
@@ -102,18 +103,14 @@ impl AppService {
         let room = self.budget.try_acquire(columns_memory(&dataset, profiles, &used))?;
         let names: Vec<String> = used.iter().map(|&at| profiles[at].name.clone()).collect();
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let (control, limits) = (Control::default(), self.limits.clone());
-        // a caller that goes away stops the computation
-        let stop_when_dropped = control.stop_when_dropped();
-        let looked = tokio::task::spawn_blocking(move || {
+        let limits = self.limits.clone();
+        let work = move |control: &Control| {
             let _room = room;
-            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
-            let table = load(&handle, sources, &dataset, (&names, &used), &control).map_err(load_problem)?;
-            look(&table, &control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
-        });
-        let looked = looked.await.map_err(|_panicked| Problem::new(Kind::Internal, "the work stopped unexpectedly"))?;
-        drop(stop_when_dropped);
-        looked
+            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
+            let table = load(&handle, env, &dataset, (&names, &used), control)?;
+            look(&table, control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
+        };
+        run_blocking("the work", work).await?
     }
 }
 

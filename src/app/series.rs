@@ -6,12 +6,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::blocking::run_blocking;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs::earlier_of;
 use crate::ledger;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
-use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError, problem_of};
+use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
 use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
@@ -25,15 +26,14 @@ impl AppService {
     /// # Errors
     /// `not-found`, or the store's problem.
     pub async fn series(&self, caller: &Caller, name: String) -> Result<Series, Problem> {
-        let record = self.store.series(&caller.tenant, &name).await.map_err(|error| problem_of(&error))?;
+        let record = self.store.series(&caller.tenant, &name).await?;
         let first = record.datasets.iter().map(|(_, at)| *at);
         let first = first.chain(record.statements.iter().map(|statement| statement.recorded_at));
         let first = first.chain(record.entries.iter().map(|entry| entry.entry.recorded_at)).min();
         let created_at = first.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))?;
         // pairs by pairs by tables: not on a thread that answers others
-        let shown = tokio::task::spawn_blocking(move || shown(name, created_at, record)).await;
-        let shown = shown.map_err(|_panicked| Problem::new(Kind::Internal, "the ledger could not be shown"))?;
-        shown.map_err(|error| problem_of(&error))
+        let shown = run_blocking("the listing of the series", move |_| shown(name, created_at, record)).await?;
+        shown.map_err(Problem::from)
     }
 }
 

@@ -7,20 +7,20 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::blocking::{engine_problem, run_engine};
 use crate::clock::Clock;
-use crate::control::Control;
 use crate::engine::{EngineError, Plan};
 use crate::fingerprints::{comparable, describe_uncompared};
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
-    ColumnSources, CompositionCheck, CompositionConflict, CompositionContext, LoadError, MemoryBudget, ProfileCounts,
-    column_facts, earlier_releases_memory, extra_columns, extra_columns_memory, job_memory, load, load_problem,
+    CompositionConflict, CompositionContext, InputEnv, JobContext, MemoryBudget, ProfileCounts, column_facts,
+    job_memory,
 };
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
     AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, MIN_SAMPLED_ROWS, NewJob, Notifier,
-    RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError, problem_of,
+    RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError,
 };
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::NoticeKind;
@@ -54,7 +54,7 @@ pub struct AppService {
     pub budget: MemoryBudget,
 }
 
-/// A document and the dataset it speaks of.
+/// A document and the dataset that it names.
 struct ResolvedDocument {
     dataset: DatasetRecord,
     profiles: Vec<ColumnProfile>,
@@ -62,12 +62,16 @@ struct ResolvedDocument {
 }
 
 impl AppService {
+    fn env(&self) -> InputEnv<'_> {
+        InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits }
+    }
+
     /// Whoever sends a token; `None` when its key is unknown, expired or revoked.
     ///
     /// # Errors
     /// The store's problem.
     pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
-        let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
+        let key = self.store.key(token.id()).await?;
         Ok(match key {
             Some(key) if key.admits(token, self.clock.now()) => Some(Caller::from_key(&key)),
             Some(_) => None,
@@ -88,7 +92,7 @@ impl AppService {
         let works = match &caller.actor {
             Actor::Unnamed => true,
             Actor::Key(id) => {
-                let key = self.store.key(*id).await.map_err(|error| problem_of(&error))?;
+                let key = self.store.key(*id).await?;
                 key.is_some_and(|key| key.works(now))
             }
             Actor::Subject { until, .. } => now < *until,
@@ -106,7 +110,7 @@ impl AppService {
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn record(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
-        self.store.append_audit(&self.audit_entry(caller, action, object)).await.map_err(|error| problem_of(&error))
+        self.store.append_audit(&self.audit_entry(caller, action, object)).await.map_err(Problem::from)
     }
 
     /// Destroys the rows of a dataset.
@@ -119,7 +123,7 @@ impl AppService {
         let purged = self.store.purge_dataset(&caller.tenant, id, audit_entry.at, &audit_entry).await;
         purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
-            other => problem_of(&other),
+            other => other.into(),
         })
     }
 
@@ -130,7 +134,7 @@ impl AppService {
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
         let audit_entry = self.audit_entry(caller, AuditAction::Cancel, id);
         let outcome = self.store.request_cancel(&caller.tenant, id, audit_entry.at, &audit_entry).await;
-        match outcome.map_err(|error| problem_of(&error))? {
+        match outcome? {
             CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
             CancelOutcome::Terminal(status) => {
                 Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")))
@@ -147,7 +151,7 @@ impl AppService {
     /// # Errors
     /// `not-found`, `gone` when it was purged, or the store's problem.
     pub async fn dataset(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
-        let dataset = self.store.dataset(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+        let dataset = self.store.dataset(&caller.tenant, id).await?;
         let dataset = dataset.ok_or_else(no_such_dataset)?;
         if dataset.purged_at.is_some() {
             return Err(Problem::new(
@@ -163,7 +167,7 @@ impl AppService {
     /// # Errors
     /// The store's problem.
     pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
-        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(load_problem) }
+        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(Problem::from) }
     }
 
     /// What the original says of a release that is served.
@@ -172,19 +176,18 @@ impl AppService {
     /// `gone` when the original was purged or the release has ended, `not-found` when it is of a time before reports, or the
     /// store's problem: what cannot be recorded is not answered.
     pub async fn internal_report(&self, caller: &Caller, release: &ReleaseRecord) -> Result<InternalReport, Problem> {
-        let failed = |error: StoreError| problem_of(&error);
-        let dataset = self.store.dataset(&caller.tenant, release.dataset).await.map_err(failed)?;
+        let dataset = self.store.dataset(&caller.tenant, release.dataset).await?;
         let dataset = dataset.ok_or_else(no_such_dataset)?;
         if dataset.purged_at.is_some() {
             return Err(Problem::new(Kind::Gone, "the original was purged, and what it said of the release with it"));
         }
-        let ciphertext = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
+        let ciphertext = self.store.internal_report(&caller.tenant, release.id).await?;
         let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
         let ciphertext = ciphertext.ok_or_else(absent)?;
-        let key = dataset.data_key(&self.vault).map_err(load_problem)?;
+        let key = dataset.data_key(&self.vault)?;
         let report = key.decrypt(CiphertextContext::InternalReport { release: release.id }, &ciphertext);
-        let report = report.map_err(|error| failed(error.into()))?;
-        let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
+        let report = report.map_err(StoreError::from)?;
+        let report = serde_json::from_slice(&report).map_err(StoreError::corrupt)?;
         self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(report)
     }
@@ -201,7 +204,7 @@ impl AppService {
         let document = with_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
-        let profiles = dataset.profiles(&self.vault).map_err(load_problem)?;
+        let profiles = dataset.profiles(&self.vault)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let unit = dataset.unit();
@@ -232,22 +235,22 @@ impl AppService {
             let detail = format!("to publish without proof needs the scope {scope}");
             return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
         }
-        self.budget.check(job_memory(&dataset, &profiles, &specification))?;
-        let reuse_key = self.reuse_key(&dataset, &specification);
-        let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
+        let context = JobContext::new(dataset, profiles, specification);
+        let JobContext { dataset, profiles, specification, .. } = &context;
+        self.budget.check(job_memory(dataset, profiles, specification))?;
+        let reuse_key = self.reuse_key(dataset, specification);
+        let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await?;
         if let Some((release, status)) = ended {
             return Err(crate::ports::release_ended_problem(&status, release));
         }
-        let beside = self.beside(&dataset, &profiles, &specification).await?;
-        if let Some(clash) = beside.clash.filter(|_| specification.unproven.is_none())
-            && self.release_of_key(&dataset, reuse_key).await?.is_none()
+        let composition = context.composition(self.env()).await?;
+        if let Some(clash) = composition.clash.filter(|_| specification.unproven.is_none())
+            && self.release_of_key(dataset, reuse_key).await?.is_none()
         {
             return Err(clash.problem());
         }
-        let place = (self.store.as_ref(), self.vault.as_ref());
-        let named = inputs::find_earlier_releases(place, &dataset, &beside.earlier, &specification).await?;
-        let against = earlier_releases_memory(&dataset, &profiles, &specification, (&beside.earlier, &named));
-        self.budget.check(job_memory(&dataset, &profiles, &specification).saturating_add(against))?;
+        let inputs = context.inputs(self.env(), &composition.earlier).await?;
+        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -263,37 +266,18 @@ impl AppService {
             series: dataset.series.clone(),
             method: specification.method.name().to_owned(),
             reuse_key,
-            specification: specification.normalized,
+            specification: specification.normalized.clone(),
             priority: specification.priority,
-            reason: specification.reason,
+            reason: specification.reason.clone(),
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
             audit_entry: self.audit_entry(caller, AuditAction::Submit, id),
         });
-        let job = job.await.map_err(|error| problem_of(&error))?;
+        let job = job.await?;
         meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
         Ok(job)
-    }
-
-    /// What was published of the people of a dataset.
-    async fn beside(
-        &self,
-        dataset: &DatasetRecord,
-        profiles: &[ColumnProfile],
-        specification: &Specification,
-    ) -> Result<CompositionContext, Problem> {
-        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged = CompositionCheck {
-            store: self.store.as_ref(),
-            vault: &self.vault,
-            dataset,
-            columns: &columns,
-            used: &specification.names,
-        };
-        let series = self.store.series(&dataset.tenant, &dataset.series).await.map_err(|error| problem_of(&error))?;
-        judged.beside(&series).await.map_err(|error| problem_of(&error))
     }
 
     /// What cannot be told of the people of a dataset, for whoever uploads it or plans with it.
@@ -301,7 +285,7 @@ impl AppService {
     /// # Errors
     /// The store's problem.
     pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
-        let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
+        let people = self.store.people(&dataset.tenant, None).await?.1;
         let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
         let others = people.iter().filter(|record| record.series != dataset.series);
         let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
@@ -331,7 +315,7 @@ impl AppService {
     /// Submissions at the very same moment may together exceed the limit by their number.
     async fn must_have_room(&self, tenant: &str) -> Result<(), Problem> {
         let (limit, found) = (self.max_queued_jobs, self.store.queued_jobs(tenant).await);
-        let found = found.map_err(|error| problem_of(&error))?;
+        let found = found?;
         if found < limit {
             return Ok(());
         }
@@ -355,8 +339,7 @@ impl AppService {
         let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
         let mut cursor = None;
         loop {
-            let page =
-                self.store.releases(&dataset.tenant, &filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
+            let page = self.store.releases(&dataset.tenant, &filter, cursor, 100).await?;
             if let Some(release) =
                 page.items.iter().find(|release| release.reuse_key == key && release.status.is_served())
             {
@@ -386,11 +369,13 @@ impl AppService {
             faults.extend(engine::check(&specification, &counts));
             return Err(Problem::of_faults(faults));
         }
-        let CompositionContext { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
+        let context = JobContext::new(dataset, profiles, specification);
+        let JobContext { dataset, profiles, specification, .. } = &context;
+        let CompositionContext { mut earlier, clash, .. } = context.composition(self.env()).await?;
         // tables that are only proposed are no job's
         let reused = match specification.schema {
             Some(_) => None,
-            None => self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?,
+            None => self.release_of_key(dataset, self.reuse_key(dataset, specification)).await?,
         };
         if let Some(release) = reused {
             // a job would give this release back: it does not stand in its own way
@@ -399,73 +384,50 @@ impl AppService {
         }
         let clash = clash.filter(|_| reused.is_none());
         self.record(caller, AuditAction::Plan, dataset.id).await?;
-        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-        let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
-        let unknown_people = self.people_warnings(&dataset).await?;
-        let place = (self.store.as_ref(), self.vault.as_ref());
-        let named = inputs::find_earlier_releases(place, &dataset, &earlier, &specification).await?;
-        let need = job_memory(&dataset, &profiles, &specification)
-            .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further.1))
-            .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
+        let unknown_people = self.people_warnings(dataset).await?;
+        let inputs = context.inputs(self.env(), &earlier).await?;
         let is_unproven = specification.unproven.is_some();
-        let told = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
-        if let Err(problem) = self.budget.check(need) {
+        let complete = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
+        if let Err(problem) = self.budget.check(inputs.bytes()) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            let planned = engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem);
-            return planned.map_err(engine_problem_of).map(|mut plan| {
-                told(&mut plan);
-                plan
-            });
+            let planned = engine::dry_run_from_counts(specification, &counts, &earlier, faults, &problem);
+            let mut plan = planned.map_err(|error| engine_problem("the plan", error))?;
+            complete(&mut plan);
+            return Ok(plan);
         }
-        let room = self.budget.try_acquire(need)?;
+        let room = self.budget.try_acquire(inputs.bytes())?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let (control, limits) = (Control::default(), self.limits.clone());
-        // a caller that goes away stops the computation
-        let stop_when_dropped = control.stop_when_dropped();
-        let planned = tokio::task::spawn_blocking(move || {
+        let limits = self.limits.clone();
+        let planned = run_engine("the plan", move |control| {
             let _room = room;
-            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
-            let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
-            let unread = |error| match error {
-                LoadError::Cancelled => EngineError::Cancelled,
-                other => EngineError::Refused(load_problem(other)),
-            };
-            let table = loaded.map_err(unread)?;
-            let further = match further.1.is_empty() {
-                true => None,
-                false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
-            };
-            let place = (&handle, &store);
+            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
+            let JobContext { dataset, profiles, specification, .. } = &context;
+            let table = context.load(&handle, env, control)?;
+            let extra = context.load_extra(&handle, env, &inputs.extra, control)?;
             earlier.releases = inputs::read_earlier_releases(
-                place,
-                sources,
-                (&dataset, &profiles),
+                (&handle, &store),
+                env,
+                (dataset, profiles),
                 &earlier,
-                &specification,
-                &control,
+                specification,
+                control,
             )?;
             let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
             })?;
-            let columns = engine::TablePair { published: &table, extra: further.as_ref() };
-            engine::dry_run(&specification, columns, &RandomStreams::Keyed(key), &earlier, faults, &control)
+            let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
+            engine::dry_run(specification, columns, &RandomStreams::Keyed(key), &earlier, faults, control)
         });
-        let planned =
-            planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
-        drop(stop_when_dropped);
-        let planned = planned.map(|mut plan| {
-            told(&mut plan);
-            plan.warnings.extend(reused.map(|release| SpecificationNotice {
-                r#type: NoticeKind::ReleaseReused,
-                pointer: None,
-                detail: format!("an equal job has a release already; a job would give it back: {release}"),
-            }));
-            plan
-        });
-        planned.map_err(engine_problem_of)
+        let mut plan = planned.await?;
+        complete(&mut plan);
+        plan.warnings.extend(reused.map(|release| SpecificationNotice {
+            r#type: NoticeKind::ReleaseReused,
+            pointer: None,
+            detail: format!("an equal job has a release already; a job would give it back: {release}"),
+        }));
+        Ok(plan)
     }
 }
 
@@ -485,18 +447,6 @@ fn add_composition(
         }
     }
     plan.warnings.extend(unknown_people.iter().cloned());
-}
-
-/// What is answered in place of a plan.
-fn engine_problem_of(stopped: EngineError) -> Problem {
-    match stopped {
-        EngineError::Refused(problem) => problem,
-        EngineError::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
-        EngineError::Failed { problem, cause } => {
-            tracing::error!(cause, "a plan failed");
-            problem
-        }
-    }
 }
 
 /// The one answer for whatever is wrong with a key or a token.

@@ -3,13 +3,13 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::blocking::run_blocking;
 use super::service::AppService;
-use crate::control::Control;
 use crate::identity::Caller;
 use crate::inputs;
-use crate::inputs::{ColumnSources, load_problem};
+use crate::inputs::InputEnv;
 use crate::ledger::{AttributeIdentities, ExternalRowsRef};
-use crate::ports::{AuditAction, DeclaredProtection, Statement, StatementRecord, StoreError, problem_of};
+use crate::ports::{AuditAction, DeclaredProtection, Statement, StatementRecord, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::child;
 
@@ -26,14 +26,13 @@ impl AppService {
         if let Some(fault) = statement.faults() {
             return Err(Problem::new(Kind::MalformedBody, fault));
         }
-        let failed = |error: StoreError| problem_of(&error);
         for dataset in statement.tables.iter().filter_map(|table| table.dataset) {
             self.dataset(caller, dataset).await?;
         }
-        let record = self.store.series(&caller.tenant, series).await.map_err(failed)?;
+        let record = self.store.series(&caller.tenant, series).await?;
         let mut identities = AttributeIdentities::default();
         for before in &record.statements {
-            let before = Statement::read(before).map_err(failed)?;
+            let before = Statement::read(before)?;
             // two at once may contradict each other: then the first one counts, as when a job is judged
             let _ = before.identify(&mut identities);
         }
@@ -48,10 +47,10 @@ impl AppService {
         for table in &mut statement.tables {
             table.id = Uuid::now_v7();
         }
-        let body = serde_json::to_value(&statement).map_err(|error| failed(StoreError::corrupt(error)))?;
+        let body = serde_json::to_value(&statement).map_err(StoreError::corrupt)?;
         let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
         let audit_entry = self.audit_entry(caller, AuditAction::State, series);
-        self.store.enter_statement(&caller.tenant, series, &entered, &audit_entry).await.map_err(failed)?;
+        self.store.enter_statement(&caller.tenant, series, &entered, &audit_entry).await?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
     }
     /// What is not so of the tables and of the datasets that hold their rows. What is entered stays for ever, so that it is looked at
@@ -91,27 +90,22 @@ impl AppService {
         let need = held.iter().map(|(_, table)| table.memory_of_rows()).max().unwrap_or(0);
         let room = self.budget.try_acquire(need)?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let (control, limits) = (Control::default(), self.limits.clone());
-        // a caller that goes away stops the reading
-        let stop_when_dropped = control.stop_when_dropped();
-        let beyond = tokio::task::spawn_blocking(move || {
+        let limits = self.limits.clone();
+        let uncovered = run_blocking("the check of the tables", move |control| {
             let _room = room;
-            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
             let mut found = Vec::new();
             for (place, table) in &held {
-                let names = table.beyond_cuts(&handle, sources, &control).map_err(load_problem)?;
+                let names = table.beyond_cuts(&handle, env, control)?;
                 found.extend(names.into_iter().map(|name| {
                     let detail = format!("the dataset has labels of {name} that are not of its cut");
                     let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);
                     fault.with("attribute", name)
                 }));
             }
-            Ok(found)
+            Ok::<Vec<Fault>, Problem>(found)
         });
-        let beyond: Result<Vec<Fault>, Problem> =
-            beyond.await.map_err(|_panicked| Problem::new(Kind::Internal, "the tables could not be looked at"))?;
-        drop(stop_when_dropped);
-        faults.extend(beyond?);
+        faults.extend(uncovered.await??);
         Ok(faults)
     }
 }

@@ -15,9 +15,7 @@ use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
-use crate::ports::{
-    AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError, problem_of,
-};
+use crate::ports::{AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::vault::{Ciphertext, CiphertextContext, ContentHasher};
 
@@ -91,8 +89,8 @@ fn store_table(
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
-    let (key, wrapped_key) = service.vault.fresh_data_key(id).map_err(|error| problem_of(&error.into()))?;
-    handle.block_on(service.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
+    let (key, wrapped_key) = service.vault.fresh_data_key(id).map_err(StoreError::from)?;
+    handle.block_on(service.store.begin_upload(id, &wrapped_key))?;
     let template = service.vault.content_hasher(&caller.tenant);
     let mut content = TableContentHash::new(template.clone(), &names);
     let mut people = FingerprintCollector::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
@@ -104,8 +102,8 @@ fn store_table(
             Ok((no, key.encrypt(CiphertextContext::Chunk { chunk: chunks, column: no }, &column.encode())?))
         };
         let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(encrypt).collect();
-        let payloads = payloads.map_err(|error| problem_of(&error))?;
-        handle.block_on(service.store.put_column_chunks(id, chunks, &payloads)).map_err(|error| problem_of(&error))?;
+        let payloads = payloads?;
+        handle.block_on(service.store.put_column_chunks(id, chunks, &payloads))?;
         rows += u64::from(chunk.rows);
         chunks += 1;
     }
@@ -118,8 +116,8 @@ fn store_table(
 
     let stored = |chunk: u32, column: u32| -> Result<ChunkColumn, Problem> {
         let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column));
-        let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
-        column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))
+        let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound))?;
+        column_of(&key, chunk, column, &payload).map_err(Problem::from)
     };
     let columns = names.len() as u32;
     let whole = |number: u32| -> Result<Chunk, Problem> {
@@ -134,7 +132,7 @@ fn store_table(
             FingerprintPiece::Sample => sample = hashes.to_vec(),
             FingerprintPiece::Set(_) => {}
         }
-        handle.block_on(service.store.put_people(id, piece, hashes)).map_err(|error| problem_of(&error))
+        handle.block_on(service.store.put_people(id, piece, hashes)).map_err(Problem::from)
     })?;
 
     let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
@@ -150,7 +148,7 @@ fn store_table(
     if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
         persons(subject, most, &profiles)?;
     }
-    let ciphertext = encrypt_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
+    let ciphertext = encrypt_profiles(&key, &profiles)?;
     let created_at: DateTime<Utc> = service.clock.now();
     let mut dataset = DatasetRecord {
         id,
@@ -179,10 +177,10 @@ fn store_table(
         content_hash: dataset.content_hash,
         people: Some(people.clone()),
     };
-    let newcomer = FingerprintComparison::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
+    let newcomer = FingerprintComparison::new(&record, &people, &sample, &first)?;
     for _ in 0..MAX_ADMISSION_RETRIES {
         let admitted = handle.block_on(admit(service, caller, &mut dataset, &newcomer));
-        if admitted.map_err(|error| problem_of(&error))? {
+        if admitted? {
             return Ok(dataset);
         }
     }

@@ -2,23 +2,12 @@
 
 use tokio::runtime::Handle;
 
-use super::error::LoadError;
+use super::context::InputEnv;
+use super::error::InputError;
 use crate::control::{Control, Phase};
-use crate::microdata::formats::IngestLimits;
 use crate::microdata::{ChunkColumn, Column, ColumnBuilder, Table};
 use crate::ports::{DatasetRecord, Store, StoreError};
-use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
-
-/// Where columns are loaded from, and how much of each.
-#[derive(Clone, Copy)]
-pub(crate) struct ColumnSources<'a> {
-    /// Has what is encrypted.
-    pub(crate) store: &'a dyn Store,
-    /// Opens it.
-    pub(crate) vault: &'a Vault,
-    /// What columns may hold.
-    pub(crate) limits: &'a IngestLimits,
-}
+use crate::vault::{Ciphertext, CiphertextContext, DataKey};
 
 /// A column of a chunk, from what is stored.
 pub(crate) fn column_of(
@@ -34,15 +23,15 @@ pub(crate) fn column_of(
 /// Loads the columns `used`, under `names`, one at a time.
 ///
 /// # Errors
-/// [`LoadError`]
+/// [`InputError`]
 pub(crate) fn load(
     handle: &Handle,
-    sources: ColumnSources<'_>,
+    env: InputEnv<'_>,
     dataset: &DatasetRecord,
     (names, used): (&[String], &[usize]),
     control: &Control,
-) -> Result<Table, LoadError> {
-    let ColumnSources { store, vault, limits } = sources;
+) -> Result<Table, InputError> {
+    let InputEnv { store, vault, limits } = env;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
@@ -55,7 +44,7 @@ pub(crate) fn load(
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
             let decoded = column_of(&key, chunk, used as u32, &payload)?;
-            builder.push(&decoded).map_err(LoadError::Full)?;
+            builder.push(&decoded)?;
         }
         let column: Column = builder.finish(kind);
         if column.codes.len() as u64 != dataset.rows {
@@ -67,9 +56,9 @@ pub(crate) fn load(
 }
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
-pub(super) fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> LoadError {
+pub(super) fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> InputError {
     match handle.block_on(store.dataset(&dataset.tenant, dataset.id)) {
-        Ok(Some(now)) if now.purged_at.is_some() => LoadError::Purged,
+        Ok(Some(now)) if now.purged_at.is_some() => InputError::Purged,
         Ok(_) => StoreError::corrupt("a chunk of a column is missing").into(),
         Err(error) => error.into(),
     }

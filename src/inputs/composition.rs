@@ -135,7 +135,7 @@ impl CompositionCheck<'_> {
     ///
     /// # Errors
     /// The store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
-    pub(crate) async fn beside(&self, series: &SeriesRecord) -> Result<CompositionContext, StoreError> {
+    pub(crate) async fn context(&self, series: &SeriesRecord) -> Result<CompositionContext, StoreError> {
         let mut earlier = EarlierDisclosures::default();
         for record in &series.statements {
             Statement::read(record)?.enter(&mut earlier);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::columns::{ColumnSources, load};
-use super::error::{ExternalRowsError, LoadError};
+use super::columns::load;
+use super::context::InputEnv;
+use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
 use super::memory_estimate::{ASSUMED_VALUE_BYTES, sizes_of};
 use super::part_storage::PartStorage;
@@ -16,12 +17,11 @@ use crate::engine;
 use crate::engine::{ColumnSize, EngineError, ExternalTableRows, JoinContext};
 use crate::ledger::{AttributeIdentities, EarlierDisclosures};
 use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, ReleaseRecord, Store, StoreError, problem_of};
+use crate::ports::{DatasetRecord, ReleaseRecord, Store, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases, ReleaseStatus};
 use crate::report::Manifest;
 use crate::spec::{MethodSpec, SequentialSpec, Specification};
-use crate::vault::Vault;
 
 /// The bytes of memory that joining a release with what it is made against takes, and what its exclusions are held against.
 #[must_use]
@@ -65,25 +65,25 @@ pub(crate) enum EarlierReleaseRef {
 /// # Errors
 /// Every one that is not published of the same series and content, or whose rows are not here; or the store's problem.
 pub(crate) async fn find_earlier_releases(
-    (store, vault): (&dyn Store, &Vault),
+    env: InputEnv<'_>,
     dataset: &DatasetRecord,
     earlier: &EarlierDisclosures,
     specification: &Specification,
-) -> Result<Vec<EarlierReleaseRef>, Problem> {
+) -> Result<Vec<EarlierReleaseRef>, InputError> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
         // what is of another content or series is not told from what is not there
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
-        let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
+        let release = env.store.release(&dataset.tenant, *id).await?;
         match release {
             Some(release) if same && release.status == ReleaseStatus::Published => {
                 found.push(EarlierReleaseRef::Published(Box::new(release)))
             }
             // entered, or carried here with the ledger of another store
-            None if same => match ExternalRows::find((store, vault), &dataset.tenant, *id, earlier).await {
+            None if same => match ExternalRows::find((env.store, env.vault), &dataset.tenant, *id, earlier).await {
                 Ok(table) => found.push(EarlierReleaseRef::Entered(Box::new(table))),
-                Err(why) => faults.push(external_problem(why, at)?),
+                Err(why) => faults.push(external_fault(why, at)?),
             },
             _ => {
                 let detail = "no release of this id is published of the same series and content";
@@ -91,18 +91,18 @@ pub(crate) async fn find_earlier_releases(
             }
         }
     }
-    if faults.is_empty() { Ok(found) } else { Err(Problem::of_faults(faults)) }
+    if faults.is_empty() { Ok(found) } else { Err(InputError::Refused(Problem::of_faults(faults))) }
 }
 
 /// The rows of a table that was entered cannot be read: where it is named.
-fn external_problem(why: ExternalRowsError, at: usize) -> Result<Fault, Problem> {
+fn external_fault(why: ExternalRowsError, at: usize) -> Result<Fault, InputError> {
     let detail = match why {
         ExternalRowsError::Absent(detail) => detail,
         ExternalRowsError::Purged => {
             "the dataset that held the rows of the table was purged: nobody can read them, by which the join is checked"
                 .to_owned()
         }
-        ExternalRowsError::Failed(error) => return Err(super::error::load_problem(error)),
+        ExternalRowsError::Failed(error) => return Err(error),
     };
     Ok(Fault::new(pointer(at), Kind::BadColumns, detail))
 }
@@ -117,15 +117,14 @@ fn pointer(at: usize) -> String {
 /// [`EngineError`]
 pub(crate) fn read_earlier_releases(
     (handle, store): (&Handle, &Arc<dyn Store>),
-    sources: ColumnSources<'_>,
+    env: InputEnv<'_>,
     (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
     earlier: &EarlierDisclosures,
     specification: &Specification,
     control: &Control,
 ) -> Result<EarlierReleases, EngineError> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(EarlierReleases::default()) };
-    let named = find_earlier_releases((store.as_ref(), sources.vault), dataset, earlier, specification);
-    let named = handle.block_on(named).map_err(EngineError::Refused)?;
+    let named = handle.block_on(find_earlier_releases(env, dataset, earlier, specification))?;
     let (mut beside, mut faults) = (EarlierReleases::default(), Vec::new());
     let mut names: Vec<Vec<String>> = Vec::new();
     let mut tables: Vec<(usize, Box<ExternalRows>)> = Vec::new();
@@ -169,9 +168,9 @@ pub(crate) fn read_earlier_releases(
     let beheld = join_context(specification, profiles, &names).with(&beside.releases);
     let joined = [specification.names.as_slice(), &excluded].concat();
     for (at, table) in tables {
-        let entered = table.read(handle, sources, control).and_then(|entered| {
+        let entered = table.read(handle, env, control).and_then(|entered| {
             let known = (joined.as_slice(), &earlier.identities);
-            let rows_of = table.rows_of(handle, sources, (dataset, profiles), known, control)?;
+            let rows_of = table.rows_of(handle, env, (dataset, profiles), known, control)?;
             Ok(ExternalTableRows { rows_of, ..entered })
         });
         match entered {
@@ -184,8 +183,7 @@ pub(crate) fn read_earlier_releases(
                 Ok(release) => beside.releases.push(release),
                 Err(more) => faults.extend(more),
             },
-            Err(ExternalRowsError::Failed(LoadError::Cancelled)) => return Err(EngineError::Cancelled),
-            Err(why) => faults.push(external_problem(why, at).map_err(EngineError::Refused)?),
+            Err(why) => faults.push(external_fault(why, at)?),
         }
     }
     if !faults.is_empty() {
@@ -193,10 +191,7 @@ pub(crate) fn read_earlier_releases(
     }
     let places = excluded.iter().map(|name| profiles.iter().position(|profile| profile.name == *name));
     if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
-        let table = load(handle, sources, dataset, (&excluded, &used), control).map_err(|error| match error {
-            LoadError::Cancelled => EngineError::Cancelled,
-            other => EngineError::Refused(super::error::load_problem(other)),
-        })?;
+        let table = load(handle, env, dataset, (&excluded, &used), control)?;
         beside.excluded = Some(Arc::new(table));
     }
     Ok(beside)
@@ -241,7 +236,7 @@ fn renamed<'a>(
 }
 
 fn corrupt(error: StoreError) -> EngineError {
-    EngineError::Refused(problem_of(&error))
+    EngineError::Refused(error.into())
 }
 
 /// The columns that exclusions name.

@@ -1,63 +1,76 @@
 use crate::control::Cancelled;
+use crate::engine::EngineError;
 use crate::microdata::DictionaryError;
-use crate::ports::{StoreError, problem_of};
+use crate::ports::StoreError;
 use crate::problem::{Kind, Problem};
 
-/// What a caller is answered when a dataset cannot be loaded.
-pub(crate) fn load_problem(error: LoadError) -> Problem {
-    match error {
-        LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
-        LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
-        LoadError::Full(full) => too_full(full),
-        LoadError::Store(error) => problem_of(&error),
-    }
-}
-
-/// Why the rows of a table that was entered cannot be read.
-pub(crate) enum ExternalRowsError {
-    /// No dataset holds them, or not these attributes; in words.
-    Absent(String),
-    /// They were removed.
-    Purged,
-    /// The store failed, or the dataset is damaged.
-    Failed(LoadError),
-}
-
-impl From<LoadError> for ExternalRowsError {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::Purged => Self::Purged,
-            other => Self::Failed(other),
-        }
-    }
-}
-
-/// Why a dataset could not be loaded.
-#[derive(Debug)]
-pub(crate) enum LoadError {
-    /// The computation was told to stop.
+/// An error of reading the inputs of a job, plan or check.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    /// The computation was cancelled.
+    #[error("cancelled")]
     Cancelled,
-    /// The rows were removed.
+    /// The rows of the dataset were destroyed.
+    #[error("the dataset was purged")]
     Purged,
-    /// A column exceeds a limit that held less when it was judged.
-    Full(DictionaryError),
+    /// A column exceeds a limit that its profile did not exceed.
+    #[error(transparent)]
+    Dictionary(#[from] DictionaryError),
+    /// The request cannot be served with these inputs.
+    #[error("refused")]
+    Refused(Problem),
     /// The store failed.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
-/// What the caller of a job or plan is told of a column that exceeds a limit.
-pub(crate) fn too_full(full: DictionaryError) -> Problem {
-    Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
-}
-
-impl From<Cancelled> for LoadError {
+impl From<Cancelled> for InputError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
 }
 
-impl From<StoreError> for LoadError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
+impl From<InputError> for Problem {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Cancelled => Self::new(Kind::Unavailable, "the loading was stopped"),
+            InputError::Purged => Self::new(Kind::Gone, "the dataset was purged meanwhile"),
+            InputError::Dictionary(error) => dictionary_problem(error),
+            InputError::Refused(problem) => problem,
+            InputError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<InputError> for EngineError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Cancelled => Self::Cancelled,
+            other => Self::Refused(other.into()),
+        }
+    }
+}
+
+/// The problem of a column that exceeds a limit.
+pub(crate) fn dictionary_problem(error: DictionaryError) -> Problem {
+    Problem::new(Kind::WorkLimit, error.to_string()).with("limit", error.limit).with("found", error.found)
+}
+
+/// An error of reading the rows of an external table.
+pub(crate) enum ExternalRowsError {
+    /// No dataset has the rows, or not these attributes; the detail of the problem.
+    Absent(String),
+    /// The rows were destroyed.
+    Purged,
+    /// The store failed, or the dataset is damaged.
+    Failed(InputError),
+}
+
+impl From<InputError> for ExternalRowsError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Purged => Self::Purged,
+            other => Self::Failed(other),
+        }
     }
 }

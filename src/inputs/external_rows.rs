@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::columns::{ColumnSources, load};
-use super::error::{ExternalRowsError, LoadError};
+use super::columns::load;
+use super::context::InputEnv;
+use super::error::{ExternalRowsError, InputError};
 use super::memory_estimate::columns_memory;
 use super::record_match::records;
 use super::record_match::{RECORD_BYTES, match_records};
@@ -130,19 +131,19 @@ impl ExternalRows {
     /// The attributes that have labels which are not of the cut that was stated, on a blocking thread.
     ///
     /// # Errors
-    /// [`LoadError`]
+    /// [`InputError`]
     pub(crate) fn beyond_cuts(
         &self,
         handle: &Handle,
-        sources: ColumnSources<'_>,
+        env: InputEnv<'_>,
         control: &Control,
-    ) -> Result<Vec<String>, LoadError> {
+    ) -> Result<Vec<String>, InputError> {
         let mut found = Vec::new();
         for (name, place) in self.attributes.iter().zip(&self.places) {
             let Some(cut) = self.stated.cuts.get(name) else { continue };
             let labels: BTreeSet<Option<&[u8]>> =
                 cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
-            let table = load(handle, sources, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
+            let table = load(handle, env, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
             if !table.column(Attr::from(0_usize)).domain.iter().all(|cell| labels.contains(&cell)) {
                 found.push(name.clone());
             }
@@ -164,10 +165,10 @@ impl ExternalRows {
     pub(super) fn read(
         &self,
         handle: &Handle,
-        sources: ColumnSources<'_>,
+        env: InputEnv<'_>,
         control: &Control,
     ) -> Result<ExternalTableRows, ExternalRowsError> {
-        let table = load(handle, sources, &self.dataset, (&self.attributes, &self.places), control)?;
+        let table = load(handle, env, &self.dataset, (&self.attributes, &self.places), control)?;
         let (id, cuts) = (self.id.to_string(), self.stated.cuts.clone());
         Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
     }
@@ -180,7 +181,7 @@ impl ExternalRows {
     pub(super) fn rows_of(
         &self,
         handle: &Handle,
-        sources: ColumnSources<'_>,
+        env: InputEnv<'_>,
         (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
         (joined, identities): (&[String], &AttributeIdentities),
         control: &Control,
@@ -192,8 +193,8 @@ impl ExternalRows {
         let Some(((_, own), (_, theirs))) = keys.filter(|((own, _), (theirs, _))| own == theirs) else {
             return Ok(RowCorrespondence::Unknown);
         };
-        let own = records(handle, sources, dataset, &own, control)?;
-        let theirs = records(handle, sources, &self.dataset, &theirs, control)?;
+        let own = records(handle, env, dataset, &own, control)?;
+        let theirs = records(handle, env, &self.dataset, &theirs, control)?;
         let (of_dataset, rows) = match_records(&own, &theirs);
         drop((own, theirs));
         let place = |name: &&String| profiles.iter().position(|profile| profile.name == **name);
@@ -202,7 +203,7 @@ impl ExternalRows {
             shared.filter_map(|name| Some((name.clone(), place(&name)?))).unzip();
         let values = match places.is_empty() {
             true => Table::new(Vec::new(), Vec::new()),
-            false => load(handle, sources, dataset, (&names, &places), control)?.reordered(&of_dataset),
+            false => load(handle, env, dataset, (&names, &places), control)?.reordered(&of_dataset),
         };
         Ok(RowCorrespondence::Records(RecordMatches { rows, values: Arc::new(values) }))
     }

@@ -2,6 +2,7 @@
 
 mod columns;
 mod composition;
+mod context;
 pub(crate) mod earlier_releases;
 mod error;
 pub(crate) mod external_rows;
@@ -12,13 +13,14 @@ mod part_storage;
 mod profiles;
 mod record_match;
 
-pub(crate) use columns::{ColumnSources, column_of, load};
-pub(crate) use composition::{CompositionCheck, CompositionConflict, CompositionContext, earlier_of, extra_columns};
-pub(crate) use earlier_releases::{earlier_releases_memory, find_earlier_releases, read_earlier_releases};
-pub(crate) use error::{LoadError, load_problem, too_full};
+pub(crate) use columns::{column_of, load};
+pub(crate) use composition::{CompositionConflict, CompositionContext, earlier_of};
+pub(crate) use context::{ColumnSelection, InputEnv, JobContext};
+pub(crate) use earlier_releases::read_earlier_releases;
+pub(crate) use error::{InputError, dictionary_problem};
 pub(crate) use external_rows::{ExternalRows, NO_SINGLE_COLUMN_DETAIL};
 pub use memory::{MemoryBudget, MemoryPermit};
-pub(crate) use memory_estimate::{columns_memory, extra_columns_memory, job_memory};
+pub(crate) use memory_estimate::{columns_memory, job_memory};
 pub(crate) use originals::external_rows_problem;
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};

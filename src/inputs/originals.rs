@@ -2,8 +2,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::columns::{ColumnSources, load};
-use super::error::{ExternalRowsError, LoadError, load_problem};
+use super::columns::load;
+use super::context::InputEnv;
+use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
 use super::memory::{MemoryBudget, MemoryPermit};
 use crate::control::Control;
@@ -45,10 +46,10 @@ impl ExternalRowsSource {
     pub fn read(&self, control: &Control) -> Result<(Vec<ExternalTableRows>, MemoryPermit), EngineError> {
         let need = self.tables.iter().map(ExternalRows::memory_of_rows).fold(0, u64::saturating_add);
         let room = self.budget.try_acquire(need).map_err(EngineError::Refused)?;
-        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let env = InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let read = |table: &ExternalRows| {
-            table.read(&self.handle, sources, control).map_err(|why| match why {
-                ExternalRowsError::Failed(LoadError::Cancelled) => EngineError::Cancelled,
+            table.read(&self.handle, env, control).map_err(|why| match why {
+                ExternalRowsError::Failed(InputError::Cancelled) => EngineError::Cancelled,
                 other => EngineError::Refused(external_rows_problem(other)),
             })
         };
@@ -64,7 +65,7 @@ pub(crate) fn external_rows_problem(why: ExternalRowsError) -> Problem {
             let detail = "the dataset that held the rows of a table which the release was made against was purged";
             Problem::new(Kind::Gone, detail)
         }
-        ExternalRowsError::Failed(error) => load_problem(error),
+        ExternalRowsError::Failed(error) => error.into(),
     }
 }
 
@@ -86,13 +87,9 @@ impl ReleaseOriginal {
     /// [`EngineError`]
     pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
         let room = self.budget.try_acquire(self.need).map_err(EngineError::Refused)?;
-        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let env = InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let (names, used) = &self.columns;
-        let table =
-            load(&self.handle, sources, &self.dataset, (names, used), control).map_err(|error| match error {
-                LoadError::Cancelled => EngineError::Cancelled,
-                other => EngineError::Refused(load_problem(other)),
-            })?;
+        let table = load(&self.handle, env, &self.dataset, (names, used), control)?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))
     }

@@ -1,4 +1,4 @@
-use super::error::LoadError;
+use super::error::InputError;
 use crate::microdata::formats::IngestLimits;
 use crate::microdata::{Attr, AttributeCounts, ColumnProfile};
 use crate::ports::{DatasetRecord, JobRecord, StoreError};
@@ -21,11 +21,11 @@ impl DatasetRecord {
     /// The key of the dataset.
     ///
     /// # Errors
-    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be encrypted is never
+    /// [`InputError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be encrypted is never
     /// taken as it stands.
-    pub(crate) fn data_key(&self, vault: &Vault) -> Result<DataKey, LoadError> {
+    pub(crate) fn data_key(&self, vault: &Vault) -> Result<DataKey, InputError> {
         match &self.wrapped_key {
-            _ if self.purged_at.is_some() => Err(LoadError::Purged),
+            _ if self.purged_at.is_some() => Err(InputError::Purged),
             Some(wrapped_key) => Ok(vault.data_key(self.id, wrapped_key).map_err(StoreError::from)?),
             None => Err(StoreError::corrupt("a dataset has no key").into()),
         }
@@ -35,7 +35,7 @@ impl DatasetRecord {
     ///
     /// # Errors
     /// As [`DatasetRecord::data_key`], or [`StoreError::Corrupt`] when the stored profiles cannot be read.
-    pub(crate) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
+    pub(crate) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, InputError> {
         let key = self.data_key(vault)?;
         let ciphertext = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
         let profiles = key.decrypt(CiphertextContext::Profiles, ciphertext).map_err(StoreError::from)?;

@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 
 use tokio::runtime::Handle;
 
-use super::columns::{ColumnSources, column_of, missing};
-use super::error::LoadError;
+use super::columns::{column_of, missing};
+use super::context::InputEnv;
+use super::error::InputError;
 use crate::control::{Control, Phase};
 use crate::fingerprints::canonical_key;
 use crate::ports::{DatasetRecord, StoreError, hashed};
@@ -18,15 +19,15 @@ pub(crate) const RECORD_BYTES: u64 = 64;
 /// an order that both datasets have.
 ///
 /// # Errors
-/// [`LoadError`]
+/// [`InputError`]
 pub(crate) fn records(
     handle: &Handle,
-    sources: ColumnSources<'_>,
+    env: InputEnv<'_>,
     dataset: &DatasetRecord,
     key: &[usize],
     control: &Control,
-) -> Result<Vec<u128>, LoadError> {
-    let ColumnSources { store, vault, .. } = sources;
+) -> Result<Vec<u128>, InputError> {
+    let InputEnv { store, vault, .. } = env;
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;
     let mut found = Vec::new();

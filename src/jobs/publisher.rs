@@ -10,19 +10,18 @@ use uuid::Uuid;
 use super::runner::{JobAssignment, JobRunner, RunCompletion, RunError};
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
-use crate::engine::{EngineError, PartStore, ReleaseInput, VerifiedRelease};
+use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSources, CompositionCheck, CompositionContext, LoadError, MemoryBudget, MemoryPermit, PartStorage,
-    earlier_releases_memory, extra_columns, extra_columns_memory, job_memory, load, specification_of, too_full,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, MemoryBudget, MemoryPermit, PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError, problem_of,
+    CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError,
     release_ended_problem as ended_problem,
 };
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Kind, Problem};
 use crate::publication::{CompositionMode, PublishedBytes, ReleaseStatus};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, Provenance, public_report};
@@ -45,84 +44,43 @@ pub struct Publisher {
     pub limits: IngestLimits,
 }
 
-fn refused(faults: Vec<Fault>) -> RunError {
-    RunError::Refused(Problem::of_faults(faults))
-}
-
 #[async_trait]
 impl JobRunner for Publisher {
     async fn reserve_memory(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
-        let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(store_failure)?;
-        let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let profiles = dataset.profiles(&self.vault).map_err(load_error)?;
-        let specification = specification_of(job, &dataset, &profiles, &self.limits).map_err(refused)?;
-        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged = CompositionCheck {
-            store,
-            vault: &self.vault,
-            dataset: &dataset,
-            columns: &columns,
-            used: &specification.names,
-        };
-        let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
-        let earlier = beside.await.map_err(store_failure)?.earlier;
-        let further = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-        let named = inputs::find_earlier_releases((store, &self.vault), &dataset, &earlier, &specification);
-        let named = named.await.map_err(|problem| run_error(EngineError::Refused(problem)))?;
-        let need = job_memory(&dataset, &profiles, &specification)
-            .saturating_add(extra_columns_memory(&dataset, &profiles, &specification, &further))
-            .saturating_add(earlier_releases_memory(&dataset, &profiles, &specification, (&earlier, &named)));
+        let env = InputEnv { store, vault: &self.vault, limits: &self.limits };
+        let context = JobContext::for_job(job, env).await?;
+        let earlier = context.composition(env).await?.earlier;
+        let need = context.inputs(env, &earlier).await?.bytes();
         self.budget.acquire(need).await.map_err(RunError::Failed)
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
-        let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(store_failure)?;
-        let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let profiles = dataset.profiles(&self.vault).map_err(load_error)?;
-        let specification = specification_of(job, &dataset, &profiles, &self.limits).map_err(refused)?;
-        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged = CompositionCheck {
-            store,
-            vault: &self.vault,
-            dataset: &dataset,
-            columns: &columns,
-            used: &specification.names,
-        };
-        let sources = ColumnSources { store, vault: &self.vault, limits: &self.limits };
-        let loaded = |names: &[String], used: &[usize]| {
-            load(&assignment.handle, sources, &dataset, (names, used), control).map_err(load_error)
-        };
-        let table = loaded(&specification.names, &specification.used)?;
+        let handle = &assignment.handle;
+        let env = InputEnv { store, vault: &self.vault, limits: &self.limits };
+        let context = handle.block_on(JobContext::for_job(job, env))?;
+        let JobContext { dataset, profiles, specification, .. } = &context;
+        let table = context.load(handle, env, control)?;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
-        let work = PublishRun {
-            assignment: &assignment,
-            dataset: &dataset,
-            specification: &specification,
-            clock: &self.clock,
-        };
+        let work = PublishRun { assignment: &assignment, dataset, specification, clock: &self.clock };
         let mut made: Option<(EarlierDisclosures, ReleaseCommit)> = None;
-        let mut further: (Vec<usize>, Option<Table>) = (Vec::new(), None);
+        let mut extra: (ColumnSelection, Option<Table>) = (ColumnSelection::default(), None);
         let mut tries = 0;
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
-            let beside = assignment
-                .handle
-                .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
-            let CompositionContext { mut earlier, version, clash } = beside.map_err(store_failure)?;
+            let CompositionContext { mut earlier, version, clash } = handle.block_on(context.composition(env))?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
                 return Err(RunError::Refused(clash.problem()));
             }
             // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
-            let ended = assignment.handle.block_on(store.ended_release(&job.tenant, &job.reuse_key));
-            if let Some((release, status)) = ended.map_err(store_failure)? {
+            let ended = handle.block_on(store.ended_release(&job.tenant, &job.reuse_key))?;
+            if let Some((release, status)) = ended {
                 return Err(RunError::Refused(ended_problem(&status, release)));
             }
-            let place = (&assignment.handle, &assignment.store);
-            let of = (&dataset, &profiles[..]);
-            earlier.releases = inputs::read_earlier_releases(place, sources, of, &earlier, &specification, control)
-                .map_err(run_error)?;
+            let place = (handle, &assignment.store);
+            let of = (dataset, &profiles[..]);
+            earlier.releases = inputs::read_earlier_releases(place, env, of, &earlier, specification, control)?;
             let commit = match made.take() {
                 // what moved was another content's
                 Some((before, commit)) if before == earlier => {
@@ -131,19 +89,18 @@ impl JobRunner for Publisher {
                 outdated => {
                     tries += 1;
                     if outdated.is_some() {
-                        let dropped = store.drop_attempt(job.id, assignment.attempt);
-                        assignment.handle.block_on(dropped).map_err(store_failure)?;
+                        handle.block_on(store.drop_attempt(job.id, assignment.attempt))?;
                     }
-                    let places = extra_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-                    if places != further.0 {
-                        let names: Vec<String> = places.iter().map(|&at| columns[at].clone()).collect();
-                        further = (places.clone(), Some(loaded(&names, &places)?));
+                    let columns = context.extra_columns(env, &earlier);
+                    if columns != extra.0 {
+                        let table = context.load_extra(handle, env, &columns, control)?;
+                        extra = (columns, table);
                     }
-                    self.make(&work, (&table, further.1.as_ref()), &streams, &earlier, version, control)?
+                    self.make(&work, (&table, extra.1.as_ref()), &streams, &earlier, version, control)?
                 }
             };
             let id = commit.release.id;
-            match assignment.handle.block_on(store.commit(commit.clone())).map_err(store_failure)? {
+            match handle.block_on(store.commit(commit.clone()))? {
                 CommitOutcome::Committed => return Ok(RunCompletion::Committed(id)),
                 CommitOutcome::LeaseLost => return Ok(RunCompletion::LeaseLost),
                 CommitOutcome::AlreadyReleased(release) => return Ok(RunCompletion::Reused(release)),
@@ -161,7 +118,7 @@ impl Publisher {
     fn make(
         &self,
         work: &PublishRun<'_>,
-        (table, further): (&Table, Option<&Table>),
+        (table, extra): (&Table, Option<&Table>),
         streams: &RandomStreams,
         earlier: &EarlierDisclosures,
         version: i64,
@@ -182,15 +139,15 @@ impl Publisher {
         let order = ReleaseInput {
             specification: work.specification,
             table,
-            further,
+            further: extra,
             streams,
             earlier,
             provenance: &provenance,
         };
         let mut storage = EnginePartStore(work.storage());
-        let released = engine::release(&order, &mut storage, control).map_err(run_error)?;
+        let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
-        let ciphertext = self.ciphertext(work.dataset, id, &released.internal).map_err(load_error)?;
+        let ciphertext = self.ciphertext(work.dataset, id, &released.internal)?;
         Ok(ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released, version)? })
     }
 
@@ -200,7 +157,7 @@ impl Publisher {
         dataset: &DatasetRecord,
         release: Uuid,
         report: &InternalReport,
-    ) -> Result<Ciphertext, LoadError> {
+    ) -> Result<Ciphertext, InputError> {
         let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
         let ciphertext = dataset.data_key(&self.vault)?.encrypt(CiphertextContext::InternalReport { release }, &plain);
         Ok(ciphertext.map_err(StoreError::from)?)
@@ -224,7 +181,7 @@ impl PublishRun<'_> {
     fn commit(&self, id: Uuid, released: VerifiedRelease, version: i64) -> Result<ReleaseCommit, RunError> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
-            value.map_err(|error| store_failure(StoreError::corrupt(error)))
+            value.map_err(|error| RunError::from(StoreError::corrupt(error)))
         };
         let now = self.clock.now();
         let disclosure = |disclosure: &crate::ledger::Disclosure| {
@@ -265,36 +222,6 @@ impl PublishRun<'_> {
 /// Whether the release is to wait for an approval.
 fn is_held(job: &JobRecord) -> bool {
     job.specification["hold"] == true
-}
-
-fn unknown_dataset() -> RunError {
-    store_failure(StoreError::corrupt("a job speaks of an unknown dataset"))
-}
-
-fn load_error(error: LoadError) -> RunError {
-    match error {
-        LoadError::Cancelled => RunError::Cancelled,
-        LoadError::Purged => RunError::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
-        LoadError::Full(full) => RunError::Failed(too_full(full)),
-        LoadError::Store(error) => store_failure(error),
-    }
-}
-
-fn store_failure(error: StoreError) -> RunError {
-    RunError::Failed(problem_of(&error))
-}
-
-fn run_error(stopped: EngineError) -> RunError {
-    match stopped {
-        EngineError::Cancelled => RunError::Cancelled,
-        // what the store could not tell of earlier releases is no verdict on the job
-        EngineError::Refused(problem) if problem.kind.status() >= 500 => RunError::Failed(problem),
-        EngineError::Refused(problem) => RunError::Refused(problem),
-        EngineError::Failed { problem, cause } => {
-            tracing::error!(cause, "a release failed");
-            RunError::Failed(problem)
-        }
-    }
 }
 
 /// The parts of an attempt, as the engine wants them.

@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::control::Control;
-use crate::inputs::MemoryPermit;
+use crate::control::{Cancelled, Control};
+use crate::engine::EngineError;
+use crate::inputs::{InputError, MemoryPermit, dictionary_problem};
 use crate::ports::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, Notifier, Store, StoreError};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
 
 /// What a runner gets: a job that is its alone as long as the lease lasts. No `Debug`: it carries the release key.
@@ -53,9 +54,42 @@ pub enum RunError {
     Failed(Problem),
 }
 
-impl From<crate::control::Cancelled> for RunError {
-    fn from(_: crate::control::Cancelled) -> Self {
+impl From<Cancelled> for RunError {
+    fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<InputError> for RunError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Cancelled => Self::Cancelled,
+            InputError::Purged => Self::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+            InputError::Dictionary(error) => Self::Failed(dictionary_problem(error)),
+            InputError::Refused(problem) => EngineError::Refused(problem).into(),
+            InputError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Cancelled => Self::Cancelled,
+            // a failure of the store is no verdict on the job
+            EngineError::Refused(problem) if problem.kind.status() >= 500 => Self::Failed(problem),
+            EngineError::Refused(problem) => Self::Refused(problem),
+            EngineError::Failed { problem, cause } => {
+                tracing::error!(cause, "a release failed");
+                Self::Failed(problem)
+            }
+        }
     }
 }
 

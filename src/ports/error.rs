@@ -73,28 +73,35 @@ impl From<StoreError> for std::io::Error {
     }
 }
 
-/// What a caller is answered when the store fails. The error is logged here, once; its text is never sent.
-#[must_use]
-pub fn problem_of(error: &StoreError) -> Problem {
-    match error {
-        StoreError::NotFound => Problem::new(Kind::NotFound, "not found"),
-        StoreError::Conflict => Problem::new(Kind::Conflict, "conflicts with what is stored"),
-        StoreError::Full => {
-            tracing::error!("the store has no room");
-            Problem::new(Kind::StorageFull, "the store has no room; nothing was kept of the request")
+impl StoreError {
+    /// Logs the error. Conversion into a [`Problem`] logs too: call this only where no problem is made.
+    pub(crate) fn log(&self) {
+        match self {
+            Self::NotFound | Self::Conflict => {}
+            Self::Full => tracing::error!("the store has no room"),
+            Self::Unavailable(source) => tracing::error!(error = %source, "the store cannot answer"),
+            Self::InUse(_) | Self::Schema(_) | Self::Corrupt(_) | Self::Unread(_) | Self::Backend(_) => {
+                let source = std::error::Error::source(self).map(ToString::to_string);
+                tracing::error!(error = %self, error.source = source, "the store failed");
+            }
         }
-        StoreError::Unavailable(source) => {
-            tracing::error!(error = %source, "the store cannot answer");
-            Problem::new(Kind::Unavailable, "the store cannot answer now")
-        }
-        StoreError::InUse(_)
-        | StoreError::Schema(_)
-        | StoreError::Corrupt(_)
-        | StoreError::Unread(_)
-        | StoreError::Backend(_) => {
-            let source = std::error::Error::source(error).map(ToString::to_string);
-            tracing::error!(error = %error, error.source = source, "the store failed");
-            Problem::new(Kind::Internal, "the store failed")
+    }
+}
+
+/// Logs the error once; its text is never sent.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        error.log();
+        match error {
+            StoreError::NotFound => Self::new(Kind::NotFound, "not found"),
+            StoreError::Conflict => Self::new(Kind::Conflict, "conflicts with what is stored"),
+            StoreError::Full => Self::new(Kind::StorageFull, "the store has no room; nothing was kept of the request"),
+            StoreError::Unavailable(_) => Self::new(Kind::Unavailable, "the store cannot answer now"),
+            StoreError::InUse(_)
+            | StoreError::Schema(_)
+            | StoreError::Corrupt(_)
+            | StoreError::Unread(_)
+            | StoreError::Backend(_) => Self::new(Kind::Internal, "the store failed"),
         }
     }
 }

@@ -24,7 +24,7 @@ pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, StatementRecord,
 };
-pub use error::{StoreError, problem_of};
+pub use error::StoreError;
 pub use fingerprints::{
     FingerprintPiece, FingerprintRecord, FingerprintStore, KeyedHash, NewFingerprint, OverlapShare, RecordIdentity,
     SubjectFingerprint, SubjectOverlap,

@@ -11,7 +11,7 @@ use axum::response::Response;
 
 use super::app::App;
 use super::credentials::{bearer, with_challenge};
-use crate::app::unauthenticated;
+use crate::app::{run_blocking, unauthenticated};
 use crate::identity::{Caller, Issuer, Scope, Token};
 use crate::problem::{Kind, Problem};
 
@@ -87,8 +87,7 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
 async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Caller, Problem> {
     let now = app.service.clock.now();
     // admitting may read the key file
-    let admitted = tokio::task::spawn_blocking(move || issuer.admit(&token, now)).await;
-    let admitted = admitted.map_err(|_| Problem::new(Kind::Internal, "the check of the token stopped"))?;
+    let admitted = run_blocking("the check of the token", move |_| issuer.admit(&token, now)).await?;
     admitted.map_err(|reason| {
         tracing::debug!(%reason, "token refused");
         unauthenticated()

@@ -12,7 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::IdPath;
 use crate::api::http::limits::hold_permit;
-use crate::ports::{StoreError, problem_of};
+use crate::ports::StoreError;
 use crate::problem::Problem;
 
 /// Downloads a release as a zip file
@@ -41,7 +41,7 @@ pub(in crate::api) async fn get(
         return Ok(not_modified(etag));
     }
     let report = serde_json::from_value(release.report.clone());
-    let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    let report = report.map_err(StoreError::corrupt)?;
     served::record_read(&app, &caller, &release).await?;
     let permit = app.bounds.downloads.try_acquire()?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);

@@ -6,10 +6,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::attacks_on_original;
-use super::stored_parts::{StoredParts, engine_problem, open_stored_parts, run_blocking};
+use super::stored_parts::{StoredParts, engine_problem, open_stored_parts};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
+use crate::app::run_engine;
 use crate::engine::AttackReport;
 use crate::problem::Problem;
 use crate::spec::Attack;
@@ -89,13 +90,13 @@ pub(in crate::api) async fn create(
         for earlier in engine::against(&manifest)?.iter().filter_map(|id| Uuid::try_parse(id).ok()) {
             shelves.push(open_stored_parts(&app, &caller, earlier).await?.1);
         }
-        let attacked = run_blocking(move |control| {
+        let attacked = run_engine("the computation", move |control| {
             let (joinable, _room) = StoredParts::joinable(&shelves, control)?;
             joinable.attack(rule.as_deref(), control)
         });
         return attacked.await.map(Json);
     }
-    let attacked = run_blocking(move |control| {
+    let attacked = run_engine("the computation", move |control| {
         if attack == Attack::Corruption {
             return storage.corruption(options.corrupted, rule.as_deref(), control);
         }

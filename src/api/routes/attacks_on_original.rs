@@ -3,8 +3,9 @@
 use uuid::Uuid;
 
 use super::served;
-use super::stored_parts::{StoredParts, engine_problem, open_stored_parts, run_blocking};
+use super::stored_parts::{StoredParts, engine_problem, open_stored_parts};
 use crate::api::http::app::App;
+use crate::app::run_engine;
 use crate::engine;
 use crate::engine::AttackReport;
 use crate::identity::{Caller, Scope};
@@ -25,7 +26,7 @@ pub(in crate::api) async fn attack_on_original(
     let (release, _) = served::read(app, caller, id).await?;
     let original = app.service.original(caller, &release).await?;
     let (manifest, storage) = open_stored_parts(app, caller, id).await?;
-    let attacked = run_blocking(move |control| {
+    let attacked = run_engine("the computation", move |control| {
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
         let tables_of = match attack {
@@ -63,7 +64,7 @@ pub(in crate::api) async fn join_attack(
     for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
         shelves.push(open_stored_parts(app, caller, earlier).await?.1);
     }
-    let attacked = run_blocking(move |control| {
+    let attacked = run_engine("the computation", move |control| {
         let (mut joinable, _room) = StoredParts::joinable(&shelves, control)?;
         let (tables, _held) = rows.read(control)?;
         tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;

@@ -11,7 +11,7 @@ use crate::api::http::app::App;
 use crate::api::http::extract::QueryParameters;
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
-use crate::ports::{AuditAction, AuditEntry, AuditFilter, problem_of};
+use crate::ports::{AuditAction, AuditEntry, AuditFilter};
 use crate::problem::{Kind, Problem};
 
 /// Filters of the audit log.
@@ -51,5 +51,5 @@ pub(in crate::api) async fn list(
     let filter = AuditFilter { since: query.since.map(|since| since.trunc_subsecs(6)), action };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.audit(&caller.tenant, filter, cursor, page::limit(query.limit)?).await;
-    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, Ok)?))
+    Ok(Json(ListPage::new(page?, Ok)?))
 }

@@ -14,7 +14,7 @@ use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
 use crate::app::AppService;
 use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap, problem_of};
+use crate::ports::{DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap};
 use crate::problem::Problem;
 use crate::report::{ManifestRatio, SpecificationNotice};
 
@@ -134,7 +134,7 @@ pub(in crate::api) async fn list(
 ) -> Result<Json<ListPage<Dataset>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.store.datasets(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |record| Dataset::new(&app.service, record))?))
+    Ok(Json(ListPage::new(page?, |record| Dataset::new(&app.service, record))?))
 }
 
 /// Describes a dataset with the counts of its columns
@@ -179,7 +179,7 @@ pub(in crate::api) async fn purge(
     let filter = ReleaseFilter { dataset: Some(id), ..ReleaseFilter::default() };
     let (mut releases_kept, mut cursor) = (Vec::new(), None);
     loop {
-        let page = store.releases(&caller.tenant, &filter, cursor, 1000).await.map_err(|error| problem_of(&error))?;
+        let page = store.releases(&caller.tenant, &filter, cursor, 1000).await?;
         releases_kept.extend(page.items.iter().map(|release| release.id));
         cursor = page.next;
         if cursor.is_none() {

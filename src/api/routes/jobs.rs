@@ -19,7 +19,7 @@ use crate::api::http::page;
 use crate::api::http::page::ListPage;
 use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
-use crate::ports::{JobFilter, JobRecord, JobStatus, problem_of};
+use crate::ports::{JobFilter, JobRecord, JobStatus};
 use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
@@ -133,7 +133,7 @@ impl Wait {
 }
 
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobRecord, Problem> {
-    let job = app.service.store.job(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let job = app.service.store.job(&caller.tenant, id).await?;
     job.ok_or_else(|| Problem::new(Kind::NotFound, "the job does not exist"))
 }
 
@@ -240,7 +240,7 @@ pub(in crate::api) async fn list(
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.jobs(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
-    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
+    Ok(Json(ListPage::new(page?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
 /// Returns a job

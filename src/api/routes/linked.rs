@@ -19,7 +19,7 @@ use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
 use crate::identity::Caller;
 use crate::inputs::decompress;
 use crate::microdata::formats::DecimalScales;
-use crate::ports::{ReleaseRecord, StoreError, problem_of};
+use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::report::{ManifestPart, ManifestTable, PartFormat, PartRows, Rendering};
 
@@ -186,7 +186,7 @@ async fn scales(
     let mut first = true;
     loop {
         let rows;
-        (view, rows) = view.next().await.map_err(|error| problem_of(&error))?;
+        (view, rows) = view.next().await?;
         let Some(rows) = rows else { return Ok(Some(scales)) };
         if rows.is_empty() {
             continue;
@@ -196,7 +196,7 @@ async fn scales(
             scales.look(&rows, header)?;
             Ok(scales)
         });
-        scales = looked.await.map_err(|error| problem_of(&error))?;
+        scales = looked.await?;
     }
 }
 
@@ -223,18 +223,18 @@ async fn page(
     let (mut body, mut at, mut header) = (rows.json_head(), begin, from <= 1);
     while at < end {
         let csv;
-        (view, csv) = view.next().await.map_err(|error| problem_of(&error))?;
+        (view, csv) = view.next().await?;
         let Some(csv) = csv else {
-            return Err(problem_of(&StoreError::corrupt("a part has fewer rows than its manifest")));
+            return Err(StoreError::corrupt("a part has fewer rows than its manifest").into());
         };
         if csv.is_empty() {
             continue;
         }
-        let here = rows.count(&csv, header).map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+        let here = rows.count(&csv, header).map_err(StoreError::corrupt)?;
         let range = first.max(at) - at..end.min(at + here).max(at) - at;
         if !range.is_empty() {
             let written = rows.json_rows(&csv, header, range, at <= first, &mut body);
-            written.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+            written.map_err(StoreError::corrupt)?;
         }
         header = false;
         at += here;
@@ -247,11 +247,11 @@ async fn page(
 /// The first row and the label of the bucket that contains row `first`. All parts are sorted by label.
 async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first: u64) -> Result<(u64, u32), Problem> {
     let part = table.parts.first().ok_or_else(cursor_problem)?;
-    let corrupt = |what: &str| problem_of(&StoreError::corrupt(what.to_owned()));
+    let corrupt = |what: &str| Problem::from(StoreError::corrupt(what.to_owned()));
     let (mut row, mut label) = (first, None);
     loop {
         let chunk = chunk_at(app, release, part, row).await?;
-        let csv = unpacked(&chunk).map_err(|error| problem_of(&error))?;
+        let csv = unpacked(&chunk)?;
         let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| storage_problem(&error))?;
         let at = usize::try_from(row - chunk.first_row).unwrap_or(usize::MAX);
         let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part has too few rows"))?;

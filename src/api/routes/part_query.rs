@@ -5,7 +5,7 @@ use utoipa::IntoParams;
 
 use crate::api::http::app::App;
 use crate::api::http::negotiation::MediaOffer;
-use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
+use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::report::{ManifestPart, PartFormat};
 
@@ -96,9 +96,9 @@ pub(in crate::api) async fn chunk_at(
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
         Err(StoreError::NotFound) => {
             served::still_served(app, release).await?;
-            Err(problem_of(&StoreError::corrupt("a chunk of a part is missing")))
+            Err(StoreError::corrupt("a chunk of a part is missing").into())
         }
-        found => found.map_err(|error| problem_of(&error)),
+        found => found.map_err(Problem::from),
     }
 }
 

@@ -4,12 +4,12 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use tracing::Span;
 
 use crate::api::http::app::App;
+use crate::app::run_blocking;
 use crate::inputs::decompress;
 use crate::microdata::formats::DecimalScales;
-use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
+use crate::ports::{PartChunkRecord, ReleaseRecord, StoreError};
 use crate::problem::Problem;
 use crate::report::{Archive, Manifest, ManifestPart, PartFormat, PublicReport, Rendering};
 
@@ -20,15 +20,14 @@ pub(in crate::api) fn unpacked(chunk: &PartChunkRecord) -> Result<Vec<u8>, Store
 
 /// The problem of a failed rendering: the stored part is corrupt.
 pub(in crate::api) fn storage_problem(error: &io::Error) -> Problem {
-    problem_of(&StoreError::corrupt(error.to_string()))
+    StoreError::corrupt(error.to_string()).into()
 }
 
 /// Runs a closure on a blocking thread.
 pub(in crate::api) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let span = Span::current();
-    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+    match run_blocking("the rendering", move |_| work()).await {
         Ok(done) => done.map_err(StoreError::corrupt),
         Err(_panicked) => Err(StoreError::corrupt("rendering of a part stopped")),
     }
@@ -36,7 +35,7 @@ pub(in crate::api) async fn blocking<T: Send + 'static>(
 
 /// Logs the error that truncates a started answer.
 pub(in crate::api) fn cut(error: StoreError) -> StoreError {
-    let _ = problem_of(&error);
+    error.log();
     error
 }
 
@@ -52,12 +51,12 @@ pub(in crate::api) async fn scales(
     loop {
         let found =
             app.service.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
-        let Some(chunk) = found.map_err(|error| problem_of(&error))? else { return Ok(Some(scales)) };
+        let Some(chunk) = found? else { return Ok(Some(scales)) };
         let looked = blocking(move || {
             scales.look(&decompress(&chunk.payload)?, chunk.number == 0)?;
             Ok(scales)
         });
-        scales = looked.await.map_err(|error| problem_of(&error))?;
+        scales = looked.await?;
         number += 1;
     }
 }
@@ -152,7 +151,7 @@ pub(in crate::api) async fn archive(
 ) -> Result<impl Stream<Item = Result<Bytes, StoreError>>, Problem> {
     let parts: Vec<PartPosition> =
         manifest.tables.iter().flat_map(|table| &table.parts).map(PartPosition::begin).collect();
-    let archive = blocking(move || Archive::begin(&manifest, &report)).await.map_err(|error| problem_of(&error))?;
+    let archive = blocking(move || Archive::begin(&manifest, &report)).await?;
     let begun = ArchiveProgress { app, release, parts: parts.into_iter(), current: None, archive: Some(archive) };
     Ok(stream::try_unfold(begun, |mut packing| async move {
         let Some(mut archive) = packing.archive.take() else { return Ok(None) };

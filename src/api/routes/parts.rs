@@ -16,7 +16,7 @@ use crate::api::http::extract::{PartPath, QueryParameters, no_such_part};
 use crate::api::http::limits::hold_permit;
 use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
-use crate::ports::{ReleaseRecord, StoreError, problem_of};
+use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, RowCursorError, counted};
 
@@ -150,11 +150,11 @@ async fn page(
     let mut next = first;
     while next < end {
         let found = chunk_at(app, release, part, next).await?;
-        let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
+        let csv = unpacked(&found)?;
         let chunk_end = found.first_row + u64::from(found.rows);
         let range = next - found.first_row..end.min(chunk_end) - found.first_row;
         let written = rows.json_rows(&csv, found.number == 0, range, next == first, &mut body);
-        written.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+        written.map_err(StoreError::corrupt)?;
         next = end.min(chunk_end).max(next + 1);
     }
     let cursor = (end < part.rows).then(|| end.to_string());
@@ -173,7 +173,7 @@ async fn counts_page(
     let mut page = CountsPage::new(part, first, limit);
     while let Some(row) = page.wanted().filter(|row| *row < part.rows) {
         let found = chunk_at(app, release, part, row).await?;
-        let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
+        let csv = unpacked(&found)?;
         let looked = page.chunk(&csv, found.first_row).map_err(|error| storage_problem(&error))?;
         looked.map_err(|RowCursorError| cursor_problem())?;
     }
@@ -181,7 +181,7 @@ async fn counts_page(
     let rows = PartRows::new(&shown);
     let mut body = rows.json_head();
     let rendered = rows.json_rows(&csv, false, 0..written, true, &mut body);
-    rendered.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    rendered.map_err(StoreError::corrupt)?;
     rows.json_tail(next.map(|next| next.to_string()).as_deref(), &mut body);
     Ok(body.into_response())
 }

@@ -7,17 +7,16 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tracing::Span;
 use utoipa::ToSchema;
 
 use super::served;
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
-use crate::control::Control;
+use crate::app::{engine_problem, run_blocking};
 use crate::engine::{EngineError, QueryAnswer, QuerySet};
 use crate::inputs::PartStorage;
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 
 /// The COUNT queries of a request.
 #[derive(ToSchema)]
@@ -82,20 +81,15 @@ pub(in crate::api) async fn answer(
     served::record_read(&app, &caller, &release).await?;
     let store = Arc::clone(&app.service.store);
     let storage = PartStorage::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
-    let (control, span) = (Control::default(), Span::current());
-    // a disconnected caller cancels the computation
-    let stop_when_dropped = control.stop_when_dropped();
-    let counted = tokio::task::spawn_blocking(move || {
+    let counted = run_blocking("the counting of rows", move |control| {
         let _held = (permit, memory);
-        span.in_scope(|| queries.answer(&storage, &control))
+        queries.answer(&storage, control)
     });
-    let counted =
-        counted.await.map_err(|_panicked| Problem::new(Kind::Internal, "the queries stopped unexpectedly"))?;
-    drop(stop_when_dropped);
-    match counted {
+    match counted.await? {
         Ok(answers) => Ok(Json(QueryAnswers { answers })),
-        Err(EngineError::Refused(problem)) => Err(problem),
-        Err(EngineError::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were cancelled")),
+        Err(error @ (EngineError::Refused(_) | EngineError::Cancelled)) => {
+            Err(engine_problem("the counting of rows", error))
+        }
         Err(EngineError::Failed { problem, cause }) => {
             // a withdrawn release has no parts
             served::still_served(&app, &release).await?;

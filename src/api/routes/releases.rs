@@ -17,7 +17,7 @@ use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
 use crate::identity::Scope;
-use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
+use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
 use crate::report::{Manifest, PublicReport, report_page};
@@ -67,7 +67,7 @@ pub(in crate::api) async fn list(
         ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
-    let mut page = page.map_err(|error| problem_of(&error))?;
+    let mut page = page?;
     page.items.retain(|release| release.status != ReleaseStatus::Held || caller.has_scope(Scope::ReleasesApprove));
     let item = |release: ReleaseRecord| {
         Ok(ReleaseItem {
@@ -122,6 +122,6 @@ pub(in crate::api) async fn report(
     let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
     let (release, manifest) = read(&app, &caller, id).await?;
     let report: Result<PublicReport, _> = serde_json::from_value(release.report);
-    let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    let report = report.map_err(StoreError::corrupt)?;
     Ok(if as_page { Html(report_page(&report, &manifest)).into_response() } else { Json(report).into_response() })
 }

@@ -2,14 +2,14 @@ use uuid::Uuid;
 
 use crate::api::http::app::App;
 use crate::identity::{Caller, Scope};
-use crate::ports::{ReleaseRecord, StoreError, problem_of};
+use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
 use crate::report::Manifest;
 
 /// A release that a caller may read, with its manifest. Held releases require the scope `releases:approve`.
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
-    let release = app.service.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let release = app.service.store.release(&caller.tenant, id).await?;
     let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
     if release.status == ReleaseStatus::Held && !caller.has_scope(Scope::ReleasesApprove) {
         return Err(Problem::new(Kind::NotFound, "the release does not exist"));
@@ -37,7 +37,7 @@ pub(in crate::api) async fn record_read(app: &App, caller: &Caller, release: &Re
 /// # Errors
 /// `gone` if the release was rejected or withdrawn meanwhile, or the store's problem.
 pub(in crate::api) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
-    let now = app.service.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
+    let now = app.service.store.release(&release.tenant, release.id).await?;
     if now.is_some_and(|now| now.status.is_served()) { Ok(()) } else { Err(gone()) }
 }
 
@@ -48,7 +48,7 @@ fn gone() -> Problem {
 /// The manifest with the current status of the release.
 pub(in crate::api) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
     let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
-    let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    let mut manifest = manifest.map_err(StoreError::corrupt)?;
     manifest.status = release.status;
     Ok(manifest)
 }

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tracing::Span;
 use uuid::Uuid;
 
 use super::served;
@@ -10,7 +9,7 @@ use crate::control::Control;
 use crate::engine::{EngineError, ReadFile, VerificationMaterial};
 use crate::identity::Caller;
 use crate::inputs::{MemoryBudget, MemoryPermit, PartStorage};
-use crate::ports::{StoreError, problem_of};
+use crate::ports::StoreError;
 use crate::problem::{Fault, Kind, Problem};
 use crate::report::Manifest;
 use crate::{engine, spec};
@@ -64,26 +63,6 @@ pub(in crate::api) fn engine_problem(faults: Vec<Fault>) -> EngineError {
     EngineError::Refused(Problem::of_faults(faults))
 }
 
-/// Computes on a blocking thread; a disconnected caller cancels the computation.
-pub(in crate::api) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
-) -> Result<T, Problem> {
-    let (control, span) = (Control::default(), Span::current());
-    let stop_when_dropped = control.stop_when_dropped();
-    let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&control))).await;
-    drop(stop_when_dropped);
-    match done {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(EngineError::Refused(problem))) => Err(problem),
-        Ok(Err(EngineError::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was cancelled")),
-        Ok(Err(EngineError::Failed { problem, cause })) => {
-            tracing::error!(cause, "a verification failed");
-            Err(problem)
-        }
-        Err(_panicked) => Err(Problem::new(Kind::Internal, "the computation stopped unexpectedly")),
-    }
-}
-
 /// The stored parts of a release.
 pub(in crate::api) struct StoredParts {
     pub(in crate::api) manifest: Manifest,
@@ -129,7 +108,7 @@ impl StoredParts {
             std::io::ErrorKind::NotFound => {
                 EngineError::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
             }
-            _ => EngineError::Refused(problem_of(&StoreError::corrupt(error))),
+            _ => EngineError::Refused(StoreError::corrupt(error).into()),
         })
     }
 

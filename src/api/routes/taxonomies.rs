@@ -12,7 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
-use crate::ports::{DocumentKind, DocumentVersion, NamedDocument, problem_of};
+use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
 use crate::spec;
 
@@ -99,7 +99,7 @@ pub(in crate::api) async fn list(
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page =
         app.service.store.documents(DocumentKind::Taxonomy, &caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::new(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::new(page?, |version| Ok(version.into()))?))
 }
 
 /// Returns a version of a taxonomy

@@ -29,7 +29,7 @@ use crate::meter::UploadOutcome;
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
-use crate::ports::{DatasetRecord, IdempotencyRecord, problem_of};
+use crate::ports::{DatasetRecord, IdempotencyRecord};
 use crate::problem::{Kind, Problem};
 
 /// The largest accepted `max_rows_per_subject`.
@@ -304,7 +304,7 @@ impl UploadSource {
         let (_, content) = self.finish()?;
         first.check_content(&content.unwrap_or_default())?;
         let dataset = self.handle.block_on(self.service.store.dataset(&self.caller.tenant, first.resource));
-        let dataset = dataset.map_err(|error| problem_of(&error))?;
+        let dataset = dataset?;
         dataset.ok_or_else(|| Problem::new(Kind::NotFound, "the dataset does not exist"))
     }
 }

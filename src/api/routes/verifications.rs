@@ -12,7 +12,7 @@ use tracing::Span;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::stored_parts::{FileMemory, engine_problem, open_stored_parts, run_blocking};
+use super::stored_parts::{FileMemory, engine_problem, open_stored_parts};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::body::{
@@ -20,6 +20,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::JsonDocument;
+use crate::app::run_engine;
 use crate::engine::{ReadFile, Verification, VerificationMaterial};
 use crate::identity::{Caller, Scope};
 use crate::inputs::MemoryBudget;
@@ -275,7 +276,7 @@ async fn from_form(
         return Err(Problem::of_faults(absent));
     }
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
-    run_blocking(move |control| {
+    run_engine("the computation", move |control| {
         let material = VerificationMaterial::new(&tables, files, original).map_err(engine_problem)?;
         let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &rules, control)
@@ -291,7 +292,7 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
     let (manifest, storage) = open_stored_parts(app, caller, release).await?;
-    let found = run_blocking(move |control| {
+    let found = run_engine("the computation", move |control| {
         let (material, _memory) = storage.read(control)?;
         let material = material.told_by(&manifest);
         let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
@@ -315,7 +316,7 @@ mod tests {
         let (ended, ends) = oneshot::channel();
         let abandoned = Arc::new(AtomicBool::new(false));
         let is_abandoned = Arc::clone(&abandoned);
-        let caller = tokio::spawn(run_blocking(move |control| {
+        let caller = tokio::spawn(run_engine("the computation", move |control| {
             let _ = begun.send(());
             let stopped = loop {
                 match control.check() {

@@ -15,9 +15,9 @@ use crate::inputs::{MemoryBudget, PartStorage};
 use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    DatasetStore, JobEnd, JobQueue, JobStatus, Notifier, ReleaseStore, Store, StoreError, WriteOutcome, problem_of,
+    DatasetStore, JobEnd, JobQueue, JobStatus, Notifier, ReleaseStore, Store, StoreError, WriteOutcome,
 };
-use crate::problem::Kind;
+use crate::problem::{Kind, Problem};
 use crate::store::conformance::{self, Bench, TENANT, at};
 use crate::vault::{Purpose, Secret, Vault};
 use async_trait::async_trait;
@@ -127,7 +127,7 @@ async fn a_full_store_says_so_and_keeps_nothing() {
         }
     };
     assert!(matches!(full, StoreError::Full), "{full:?}");
-    assert_eq!(problem_of(&full).kind, Kind::StorageFull);
+    assert_eq!(Problem::from(StoreError::Full).kind, Kind::StorageFull);
     assert_eq!(std::io::Error::from(full).kind(), std::io::ErrorKind::StorageFull);
     // what was kept can be given up, and then there is room again
     store.discard_upload(upload).await.unwrap();
