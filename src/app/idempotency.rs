@@ -171,7 +171,7 @@ impl AppService {
             let held = match self.store.claim_idempotency_key(&key).await {
                 Ok(held) => held,
                 Err(error) => {
-                    // it may have been taken all the same, and nobody else would let go of it
+                    // the claim may have succeeded, and no other request would release it
                     if let Err(error) = self.store.drop_idempotency_key(key.resource).await {
                         tracing::warn!(error = %error, "the key of a failed request may stay until its lease ends");
                     }

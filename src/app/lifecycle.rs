@@ -37,7 +37,7 @@ impl AppService {
                     }
                     None => {
                         "a release of this tenant is approved by another key than those that submitted its jobs; without a key \
-                         nobody can tell"
+                         this is not known"
                     }
                 };
                 return Err(Problem::new(Kind::Forbidden, detail));
@@ -46,7 +46,7 @@ impl AppService {
         let record = self.store.release(&caller.tenant, release).await?;
         let record = record.ok_or_else(|| StoreError::corrupt("a release has vanished"))?;
         if act != ReleaseAction::Approve {
-            // nobody can reach them any more; what stays is swept
+            // the parts are no longer served; the sweep removes any that stay
             if let Err(error) = self.store.drop_attempt(record.job, record.attempt).await {
                 tracing::warn!(error = %error, "the parts of a release are left to the sweep");
             }
@@ -65,7 +65,7 @@ impl AppService {
         self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
     }
 
-    /// Notes that rows of a held release are about to be given to a caller; `false` when it is given to nobody any more.
+    /// Records that a caller is about to read rows of a held release; `false` when it is no longer served.
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.

@@ -1,4 +1,4 @@
-//! The original of a release, and the rows of tables that were entered, for attacks that need them.
+//! The original of a release and the rows of external tables, for attacks that need them.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ impl AppService {
 }
 
 impl AppService {
-    /// Those of the tables of a series that were entered and have these ids, which the caller may read.
+    /// The external tables of a series with these ids, if the caller may read them.
     ///
     /// # Errors
     /// `gone` when the rows of one were purged, what else keeps them from being read, or the store's problem: what cannot be
     /// recorded is not answered.
-    pub async fn entered(
+    pub async fn external_rows(
         &self,
         caller: &Caller,
         release: &ReleaseRecord,

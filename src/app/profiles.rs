@@ -17,7 +17,7 @@ use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::ports::{AuditAction, DatasetRecord};
 use crate::problem::{Kind, Problem};
 
-/// So many columns are compared with each other at once.
+/// Most columns that one profile compares with each other.
 const MAX_PROFILED_COLUMNS: usize = 64;
 
 /// A value of a column, and how many rows have it.

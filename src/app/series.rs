@@ -1,4 +1,4 @@
-//! What the ledger holds of a series, for people: what was disclosed, what was promised, and what it leaves no room for.
+//! The public view of a series: its disclosures, active rules and refused pairs of attributes.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::problem::{Kind, Problem};
 use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
 use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
-/// Pairs of attributes are looked at while a content has at most so many.
+/// Most attributes of a content whose pairs are listed.
 const MAX_PAIRED_ATTRIBUTES: usize = 64;
 
 impl AppService {
@@ -66,11 +66,11 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         });
         contents.entry(content_hash).or_default().rules.push(rule);
     }
-    // what was stated is held against every content, also before there is one
-    let mut stated = EarlierDisclosures::default();
+    // statements bind every content, also before there is one
+    let mut declared_tables = EarlierDisclosures::default();
     for record in &record.statements {
         let statement = Statement::read(record)?;
-        statement.enter(&mut stated);
+        statement.enter(&mut declared_tables);
         for table in &statement.tables {
             let entry = DisclosureRecord {
                 id: table.id,
@@ -85,7 +85,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
     }
     series.disclosures.sort_by_key(|disclosure| disclosure.id);
     let declared = series.disclosures.iter().flat_map(|disclosure| &disclosure.attributes).map(String::as_str);
-    let identities = &stated.identities;
+    let identities = &declared_tables.identities;
     let mut attributes: Vec<&str> = Vec::new();
     for name in declared.chain(identities.aliases()).chain(identities.functions()) {
         let name = identities.canonical(name);
@@ -101,16 +101,20 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
             function_of: identities.function_of(name),
         })
         .collect();
-    if contents.is_empty() && !stated.disclosures.is_empty() {
+    if contents.is_empty() && !declared_tables.disclosures.is_empty() {
         contents.insert([0; 32], LedgerSnapshot::default());
     }
     for snapshot in contents.values() {
         let published = earlier_of(snapshot.entries.iter(), snapshot.rules.iter())?;
-        let mut earlier = stated.clone();
+        let mut earlier = declared_tables.clone();
         earlier.disclosures.extend(published.disclosures);
         earlier.rules.extend(published.rules);
-        let ids: Vec<Uuid> =
-            stated.disclosures.iter().map(|(id, _)| *id).chain(snapshot.entries.iter().map(|entry| entry.id)).collect();
+        let ids: Vec<Uuid> = declared_tables
+            .disclosures
+            .iter()
+            .map(|(id, _)| *id)
+            .chain(snapshot.entries.iter().map(|entry| entry.id))
+            .collect();
         let mut names: Vec<String> = Vec::new();
         for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
             for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {

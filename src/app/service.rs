@@ -1,4 +1,4 @@
-//! Where callers are served: submissions and dry runs. What a job may say is decided here, completely, before it is queued.
+//! Submissions and dry runs. A job is checked completely before it is queued.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, Specification};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 use crate::{engine, inputs, meter, spec};
 
-/// Where release keys come from.
+/// Draws release keys.
 pub type ReleaseKeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
 
 /// Serves callers. Cloning gives another handle.
@@ -66,7 +66,7 @@ impl AppService {
         InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits }
     }
 
-    /// Whoever sends a token; `None` when its key is unknown, expired or revoked.
+    /// The caller who sends a token; `None` when its key is unknown, expired or revoked.
     ///
     /// # Errors
     /// The store's problem.
@@ -100,12 +100,12 @@ impl AppService {
         works.then_some(()).ok_or_else(unauthenticated)
     }
 
-    /// What a caller does now, as the audit log will tell it.
+    /// The entry of the audit log for an act of a caller now.
     pub fn audit_entry(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
         AuditEntry::new(caller, action, object, self.clock.now())
     }
 
-    /// Writes to the audit log what a caller is about to be told, where nothing else is written.
+    /// Records in the audit log what a caller is about to read, where nothing else is written.
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
@@ -280,7 +280,7 @@ impl AppService {
         Ok(job)
     }
 
-    /// What cannot be told of the people of a dataset, for whoever uploads it or plans with it.
+    /// Warnings about what is not known of the data subjects of a dataset.
     ///
     /// # Errors
     /// The store's problem.
@@ -364,7 +364,7 @@ impl AppService {
         let unread =
             |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
         if faults.iter().any(unread) {
-            // it is no job document: what was meant, and what would come of it, nobody can say
+            // the document is malformed, so that no outcome can be planned
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check(&specification, &counts));
             return Err(Problem::of_faults(faults));
@@ -431,7 +431,7 @@ impl AppService {
     }
 }
 
-/// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
+/// Adds to a plan the composition conflict of the dataset and the warnings about its data subjects.
 fn add_composition(
     plan: &mut Plan,
     clash: Option<&CompositionConflict>,

@@ -14,11 +14,11 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::spec::child;
 
 impl AppService {
-    /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
+    /// Records a statement in a series of the caller's tenant, and returns the ids of its disclosures.
     ///
     /// # Errors
     /// `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
-    /// `invalid-specification` with every fault of tables whose rows are not those that are stated, or the store's problem.
+    /// `invalid-specification` with every fault of tables whose rows contradict the statement, or the store's problem.
     pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
         if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
             return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
@@ -33,14 +33,14 @@ impl AppService {
         let mut identities = AttributeIdentities::default();
         for before in &record.statements {
             let before = Statement::read(before)?;
-            // two at once may contradict each other: then the first one counts, as when a job is judged
+            // two concurrent statements may contradict each other: then the first one counts, as for jobs
             let _ = before.identify(&mut identities);
         }
         let contradictions: Vec<String> = statement.identify(&mut identities).iter().map(ToString::to_string).collect();
         if !contradictions.is_empty() {
             return Err(Problem::new(Kind::Conflict, contradictions.join("; ")));
         }
-        let faults = self.strange_tables(caller, &statement, &identities).await?;
+        let faults = self.table_faults(caller, &statement, &identities).await?;
         if !faults.is_empty() {
             return Err(Problem::of_faults(faults));
         }
@@ -48,14 +48,14 @@ impl AppService {
             table.id = Uuid::now_v7();
         }
         let body = serde_json::to_value(&statement).map_err(StoreError::corrupt)?;
-        let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
+        let statement_record = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
         let audit_entry = self.audit_entry(caller, AuditAction::State, series);
-        self.store.enter_statement(&caller.tenant, series, &entered, &audit_entry).await?;
+        self.store.enter_statement(&caller.tenant, series, &statement_record, &audit_entry).await?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
     }
-    /// What is not so of the tables and of the datasets that hold their rows. What is entered stays for ever, so that it is looked at
-    /// before.
-    async fn strange_tables(
+
+    /// Faults of the declared tables and of the datasets with their rows. A statement stays for ever, so it is checked before.
+    async fn table_faults(
         &self,
         caller: &Caller,
         statement: &Statement,
@@ -72,8 +72,8 @@ impl AppService {
             let Some(id) = table.dataset else { continue };
             let dataset = self.dataset(caller, id).await?;
             let profiles = self.profiles(&dataset)?;
-            let stated = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
-            match inputs::ExternalRows::new(id, (dataset, profiles), (&table.attributes, &stated), identities) {
+            let rows_ref = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
+            match inputs::ExternalRows::new(id, (dataset, profiles), (&table.attributes, &rows_ref), identities) {
                 Ok(table) => held.push((place, table)),
                 Err(unknown) => faults.extend(unknown.into_iter().map(|unknown| {
                     let name = &table.attributes[unknown];
@@ -96,7 +96,7 @@ impl AppService {
             let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
             let mut found = Vec::new();
             for (place, table) in &held {
-                let names = table.beyond_cuts(&handle, env, control)?;
+                let names = table.attributes_outside_cuts(&handle, env, control)?;
                 found.extend(names.into_iter().map(|name| {
                     let detail = format!("the dataset has labels of {name} that are not of its cut");
                     let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);

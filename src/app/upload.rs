@@ -35,7 +35,7 @@ pub struct UploadRequest {
     pub subject: Option<String>,
     /// The most rows of one subject.
     pub max_rows_per_subject: Option<u64>,
-    /// Whether the dataset speaks of people that other series speak of, where that is stated, and why.
+    /// Declaration whether the data subjects are those of other series, and why not.
     pub same_people: Option<(bool, String)>,
     /// What the table is written in.
     pub format: InputFormat,

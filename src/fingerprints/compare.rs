@@ -9,10 +9,10 @@ use crate::ports::{
     RecordIdentity, StoreError, SubjectFingerprint, SubjectOverlap, unpacked,
 };
 
-/// Of a hundred people, so many in another series are too many.
+/// Percentage of data subjects in another series from which a declaration is needed.
 const OVERLAP_PERCENT: u64 = 1;
 
-/// So many hashes of other datasets are read at once, two megabytes, or one piece if that has more.
+/// Hashes of other datasets that are read at once: two megabytes, or one piece if it has more.
 const WINDOW_HASHES: usize = 1 << 17;
 
 /// No more pieces than these are asked for at once.
@@ -54,8 +54,8 @@ fn held(people: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> us
 
 /// How many records of a dataset each of others has too.
 ///
-/// The new set is gone through once, a window at a time, and each other set beside it; pieces of many sets come from the store at once.
-/// No more is held than the window and so many hashes again.
+/// Merges the new set with each other set, window by window; one read of the store returns pieces of many sets. Memory holds
+/// one window of each.
 ///
 /// # Errors
 /// The store's.
@@ -68,7 +68,7 @@ pub(crate) async fn record_overlap(
     in_common_by(store, tenant, new, others, (HASHES_PER_PIECE, WINDOW_HASHES)).await
 }
 
-/// The same, with so many hashes in a piece, and at once.
+/// The same with given numbers of hashes in a piece and in a read.
 async fn in_common_by(
     store: &dyn FingerprintStore,
     tenant: &str,
@@ -95,7 +95,7 @@ async fn in_common_by(
             place.at < window.len() && place.piece < of.1.pieces
         };
         loop {
-            // each set goes on from its place: by a piece, or by all that is left where no further window comes
+            // each set continues from its position: by one piece, or by all the rest in the last window
             let (mut wanted, mut whose, mut size) = (Vec::new(), Vec::new(), 0);
             'full: for (index, (other, place)) in others.iter().zip(&places).enumerate() {
                 let ahead = if is_last { other.1.pieces } else { place.piece + 1 };
@@ -120,7 +120,7 @@ async fn in_common_by(
     Ok(places.into_iter().map(|place| place.common).collect())
 }
 
-/// How far a set was gone through beside a window of another one.
+/// Position in a set that is merged with another one.
 #[derive(Default)]
 struct WindowPosition {
     /// Its piece, and how many hashes of that are behind.
@@ -294,9 +294,9 @@ pub(crate) fn comparable(one: &SubjectFingerprint, other: &SubjectFingerprint) -
     one.by == other.by || rows
 }
 
-/// What is said of other series that could not be compared, to whoever has a record key, or has none.
+/// Detail of the warning about other series that could not be compared.
 pub(crate) fn describe_uncompared(has_key: bool, series: &BTreeSet<&str>) -> String {
-    /// So many are named.
+    /// Most series that the detail names.
     const NAMED: usize = 10;
     let (own, theirs) = if has_key { ("a record key", "none") } else { ("no record key", "one") };
     let named: Vec<&str> = series.iter().copied().take(NAMED).collect();
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// A dataset whose records have these hashes, in pieces of at most so many.
+    /// A dataset whose records have these hashes, in pieces of limited size.
     fn kept(sets: &mut Sets, hashes: &[u8], most: usize) -> FingerprintRecord {
         let mut hashes: Vec<u128> = hashes.iter().map(|&hash| u128::from(hash) << 100).collect();
         hashes.sort_unstable();

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use ahash::RandomState;
 
-/// So many rows are candidates in tables of few columns.
+/// Candidate rows in tables of few columns.
 const MAX_SAMPLED_ROWS: usize = 1 << 13;
 
-/// In tables of many columns fewer are, and never less than so many.
+/// Fewest candidate rows, in tables of many columns.
 const MIN_CANDIDATE_ROWS: usize = 1 << 11;
 
-/// So many of their cells are remembered.
+/// Most cells of candidates that are remembered.
 const MAX_SAMPLED_CELLS: usize = 1 << 19;
 
 /// The rows with the lowest hashes.
@@ -145,7 +145,7 @@ mod tests {
             let mut neighbours = candidates.neighbours();
             cells.iter().for_each(|cells| neighbours.meet(sum(cells), cells.iter().copied()));
             let (sample, below) = neighbours.sample();
-            // beside a column there stands the same, in whatever order
+            // pairs are equal in either order of their columns
             let rest = |cells: &[u128; 3], column: usize| {
                 let mut rest: Vec<u128> = (0..3).filter(|at| *at != column).map(|at| cells[at]).collect();
                 rest.sort_unstable();

@@ -7,7 +7,7 @@ use std::io;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// So many hashes are sorted in memory.
+/// Most hashes that are sorted in memory.
 const RUN_HASHES: usize = 1 << 19;
 
 /// Bytes of a run that are read at once.

@@ -1,4 +1,4 @@
-//! What a job is judged beside: whom its dataset speaks of, and what was published of them.
+//! The composition check of a job: earlier disclosures about the data subjects of its dataset.
 //!
 //! - **Series.** Where more than one in a hundred of its people stand in a dataset of another series that came before, the job is
 //!   refused until the dataset is uploaded into that series, or with `same_people=false`.
@@ -6,8 +6,8 @@
 //!   same content, also when one of them has more columns; one without a common record key is no matter of this job; of any other
 //!   nothing could be proved, and the job is refused.
 //! - **Attributes.** A column that says the same of everyone as another one is that one, whatever it is called. Where the ledger names
-//!   an attribute that the dataset has not, a column that was never seen beside it may be it under a new name: the job is refused
-//!   until that is stated to be an alias, or new (`POST /v1/series/{name}/disclosures`).
+//!   an attribute that the dataset has not, a column that never occurred together with it may be it under a new name: the job is refused
+//!   until a statement declares it an alias, or new (`POST /v1/series/{name}/disclosures`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,9 +27,9 @@ use crate::publication::CompositionVerdict;
 use crate::spec::Specification;
 use crate::vault::{ContentHasher, Vault};
 
-/// What the ledger holds of the people of a dataset.
+/// The ledger as far as it concerns the data subjects of a dataset.
 pub(crate) struct CompositionContext {
-    /// What was published of them.
+    /// Disclosures about them.
     pub(crate) earlier: EarlierDisclosures,
     /// The version of the series that it was read from.
     pub(crate) version: i64,
@@ -44,7 +44,7 @@ pub(crate) enum CompositionConflict {
     Undeclared(Vec<SubjectOverlap>),
     /// Something was published of some of them.
     Overlapping(RecordOverlap),
-    /// Nobody can tell, for this reason; the attributes that it is about.
+    /// Not decidable: the detail, and the attributes concerned.
     Undecidable(String, Vec<String>),
 }
 
@@ -108,7 +108,7 @@ impl CompositionConflict {
 
 /// How an earlier content stands to a dataset.
 enum DatasetRelation {
-    /// The same people and values; further names of columns.
+    /// The same data subjects and values, with other names of columns.
     Same(Vec<(String, String)>),
     /// Other people.
     Disjoint,
@@ -157,7 +157,7 @@ impl CompositionCheck<'_> {
         (!decide.is_empty()).then_some(CompositionConflict::Undeclared(decide))
     }
 
-    /// Enters what was published of the same people. Also gives the columns that were seen beside it.
+    /// Collects the disclosures about the same data subjects, and the columns that occurred together with them.
     async fn contents(
         &self,
         series: &SeriesRecord,
@@ -205,7 +205,7 @@ impl CompositionCheck<'_> {
                     DatasetRelation::Same(aliases) => {
                         same.insert(*content);
                         for (name, of) in &aliases {
-                            // what was stated otherwise stays as it was stated
+                            // a statement that says otherwise stays
                             let _ = earlier.identities.alias(name, of);
                         }
                         if !aliases.is_empty() {
@@ -292,7 +292,7 @@ fn relation(
         |people: &SubjectFingerprint| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
     if by_keys && key(own) != key(theirs) {
         return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
+            "two datasets of the series have record keys of different columns: it is not known which records are of the same people",
         ));
     }
     let counts = RecordOverlap { common, added: own.rows - common, removed: theirs.rows - common };
@@ -301,7 +301,7 @@ fn relation(
             true => DatasetRelation::Disjoint,
             false => DatasetRelation::Clash(undecidable_conflict(
                 "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
-                 and none of its keys is written as one of these: nobody can tell whether they are of the same people",
+                 and none of its keys is written as one of these: it is not known whether they are of the same people",
             )),
         };
     }
@@ -320,13 +320,13 @@ fn relation(
     }
     if !by_keys && mine.keys().ne(others.keys()) {
         return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
+            "two datasets of the series have different columns and no record key: it is not known which rows are of the same people; \
              upload them with record_key",
         ));
     }
     if !by_keys && counts.common == 0 {
         return DatasetRelation::Clash(undecidable_conflict(
-            "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
+            "no row of the dataset stands in an earlier one of the series, but without record keys it is not known whether they are of \
              the same people; upload both with record_key",
         ));
     }

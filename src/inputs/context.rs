@@ -47,7 +47,7 @@ pub(crate) struct ColumnSelection {
     pub(crate) indexes: Vec<usize>,
 }
 
-/// What a job reads besides the columns of its specification, and the memory of all of it.
+/// Columns that a job reads in addition to those of its specification, and the memory of everything it reads.
 pub(crate) struct JobInputs {
     /// Columns that are compared with columns of earlier releases.
     pub(crate) extra: ColumnSelection,
@@ -104,7 +104,7 @@ impl JobContext {
         ColumnSelection { names, indexes }
     }
 
-    /// What the job reads beyond its columns, given the earlier disclosures.
+    /// The extra columns and the memory of the job, given the earlier disclosures.
     ///
     /// # Errors
     /// [`InputError::Refused`] when an earlier release that the specification names cannot be used, or an error of the store.

@@ -1,4 +1,4 @@
-//! The earlier releases that a sequential one is made beside: found, and read from their parts.
+//! The earlier releases that a sequential release is joined with: found, and read from their parts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) fn earlier_releases_memory(
         EarlierReleaseRef::Published(release) => {
             attributes(&release.id).map_or(0, |(_, disclosure)| of(&disclosure.attributes))
         }
-        EarlierReleaseRef::Entered(table) => table.memory(dataset.rows),
+        EarlierReleaseRef::External(table) => table.memory(dataset.rows),
     });
     let releases = releases.fold(0, u64::saturating_add);
     releases.saturating_add(of(&specification.names)).saturating_add(of(&excluded(spec)))
@@ -56,8 +56,8 @@ pub(crate) fn earlier_releases_memory(
 pub(crate) enum EarlierReleaseRef {
     /// Published here.
     Published(Box<ReleaseRecord>),
-    /// Published elsewhere, and entered.
-    Entered(Box<ExternalRows>),
+    /// An external table.
+    External(Box<ExternalRows>),
 }
 
 /// The earlier releases that a specification names, without their rows, in its order.
@@ -73,16 +73,16 @@ pub(crate) async fn find_earlier_releases(
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
-        // what is of another content or series is not told from what is not there
+        // an id of another content or series gets the same answer as an unknown one
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = env.store.release(&dataset.tenant, *id).await?;
         match release {
             Some(release) if same && release.status == ReleaseStatus::Published => {
                 found.push(EarlierReleaseRef::Published(Box::new(release)))
             }
-            // entered, or carried here with the ledger of another store
+            // an external table, or a release imported with the ledger of another store
             None if same => match ExternalRows::find((env.store, env.vault), &dataset.tenant, *id, earlier).await {
-                Ok(table) => found.push(EarlierReleaseRef::Entered(Box::new(table))),
+                Ok(table) => found.push(EarlierReleaseRef::External(Box::new(table))),
                 Err(why) => faults.push(external_fault(why, at)?),
             },
             _ => {
@@ -94,12 +94,12 @@ pub(crate) async fn find_earlier_releases(
     if faults.is_empty() { Ok(found) } else { Err(InputError::Refused(Problem::of_faults(faults))) }
 }
 
-/// The rows of a table that was entered cannot be read: where it is named.
+/// The fault of an external table whose rows cannot be read, or the error of the store.
 fn external_fault(why: ExternalRowsError, at: usize) -> Result<Fault, InputError> {
     let detail = match why {
         ExternalRowsError::Absent(detail) => detail,
         ExternalRowsError::Purged => {
-            "the dataset that held the rows of the table was purged: nobody can read them, by which the join is checked"
+            "the dataset that held the rows of the table was purged: the rows by which the join is checked cannot be read"
                 .to_owned()
         }
         ExternalRowsError::Failed(error) => return Err(error),
@@ -111,7 +111,7 @@ fn pointer(at: usize) -> String {
     format!("/method/against/{at}")
 }
 
-/// What a specification is made beside, read on a blocking thread.
+/// Reads the earlier releases of a sequential specification, on a blocking thread.
 ///
 /// # Errors
 /// [`EngineError`]
@@ -125,7 +125,7 @@ pub(crate) fn read_earlier_releases(
 ) -> Result<EarlierReleases, EngineError> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(EarlierReleases::default()) };
     let named = handle.block_on(find_earlier_releases(env, dataset, earlier, specification))?;
-    let (mut beside, mut faults) = (EarlierReleases::default(), Vec::new());
+    let (mut releases_read, mut faults) = (EarlierReleases::default(), Vec::new());
     let mut names: Vec<Vec<String>> = Vec::new();
     let mut tables: Vec<(usize, Box<ExternalRows>)> = Vec::new();
     for (at, (of, id)) in named.into_iter().zip(&spec.against).enumerate() {
@@ -134,26 +134,26 @@ pub(crate) fn read_earlier_releases(
         let known: Vec<&String> = dataset_names.chain(names.iter().flatten()).collect();
         let name = |name: &str| name_here(&earlier.identities, name, &known).to_owned();
         let (attributes, unproven) = kept_of(earlier, *id).map_err(corrupt)?;
-        // of what was entered the rows are found by its own names
+        // the rows of an external table are found by its own names
         let attributes: Vec<String> = match of {
             EarlierReleaseRef::Published(_) => attributes.iter().map(|attribute| name(attribute)).collect(),
-            EarlierReleaseRef::Entered(_) => attributes.to_vec(),
+            EarlierReleaseRef::External(_) => attributes.to_vec(),
         };
         let others = specification.names.iter().chain(names.iter().flatten());
         if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
             let detail = format!(
-                "releases are joined by attributes that are the same, and {name} of the release counts as {other}, which stands beside it or in \
+                "releases are joined by attributes that are the same, and {name} of the release counts as {other}, which is an attribute of it or of \
                  another"
             );
             faults.push(Fault::new(pointer(at), Kind::BadColumns, detail));
             continue;
         }
         match of {
-            EarlierReleaseRef::Entered(table) => tables.push((at, table)),
+            EarlierReleaseRef::External(table) => tables.push((at, table)),
             EarlierReleaseRef::Published(release) => match read((handle, store), &release, &attributes) {
                 Ok(mut release) => {
                     release.sequence = release.sequence.map(|of| of.named_by(&name)).filter(|_| !unproven);
-                    beside.releases.push(release);
+                    releases_read.releases.push(release);
                 }
                 Err(EngineError::Refused(problem)) if problem.kind == Kind::BadColumns => {
                     faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
@@ -165,22 +165,22 @@ pub(crate) fn read_earlier_releases(
     }
     let excluded = excluded(spec);
     // labels are placed by the taxonomies of all that was published here
-    let beheld = join_context(specification, profiles, &names).with(&beside.releases);
+    let join = join_context(specification, profiles, &names).with(&releases_read.releases);
     let joined = [specification.names.as_slice(), &excluded].concat();
     for (at, table) in tables {
-        let entered = table.read(handle, env, control).and_then(|entered| {
+        let external = table.read(handle, env, control).and_then(|rows| {
             let known = (joined.as_slice(), &earlier.identities);
             let rows_of = table.rows_of(handle, env, (dataset, profiles), known, control)?;
-            Ok(ExternalTableRows { rows_of, ..entered })
+            Ok(ExternalTableRows { rows_of, ..rows })
         });
-        match entered {
-            Ok(entered) => match engine::entered_of(entered, &beheld, &pointer(at)) {
+        match external {
+            Ok(external) => match engine::entered_of(external, &join, &pointer(at)) {
                 Ok(release) if specification.unit.rows() > 1 && !release.has_rows_of(dataset.rows as usize) => {
-                    let detail = "requirements speak of persons with several rows, and nobody knows how many a person has in the table \
-                                  that was entered: its rows must be those of the dataset, by record keys";
+                    let detail = "requirements speak of persons with several rows, and it is not known how many a person has in the \
+                                  external table: its rows must be those of the dataset, by record keys";
                     faults.push(Fault::new(pointer(at), Kind::GuaranteeUnsupported, detail));
                 }
-                Ok(release) => beside.releases.push(release),
+                Ok(release) => releases_read.releases.push(release),
                 Err(more) => faults.extend(more),
             },
             Err(why) => faults.push(external_fault(why, at)?),
@@ -192,15 +192,15 @@ pub(crate) fn read_earlier_releases(
     let places = excluded.iter().map(|name| profiles.iter().position(|profile| profile.name == *name));
     if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
         let table = load(handle, env, dataset, (&excluded, &used), control)?;
-        beside.excluded = Some(Arc::new(table));
+        releases_read.excluded = Some(Arc::new(table));
     }
-    Ok(beside)
+    Ok(releases_read)
 }
 
 /// What the new release says of its attributes, and which of them, or of those of earlier ones, several have.
 fn join_context(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> JoinContext {
-    let name = |stated: &DeclaredTaxonomy| specification.names[stated.attribute.index()].clone();
-    let trees = specification.taxonomies.iter().map(|stated| (name(stated), Arc::clone(&stated.tree)));
+    let name = |declared: &DeclaredTaxonomy| specification.names[declared.attribute.index()].clone();
+    let trees = specification.taxonomies.iter().map(|declared| (name(declared), Arc::clone(&declared.tree)));
     let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));
     let (mut once, mut shared) = (BTreeSet::new(), BTreeSet::new());
     for name in specification.names.iter().chain(earlier.iter().flatten()) {

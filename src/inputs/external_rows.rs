@@ -21,7 +21,7 @@ use crate::publication::{RecordMatches, RowCorrespondence};
 use crate::vault::Vault;
 use crate::{engine, ledger};
 
-/// A table that was entered, whose rows a dataset holds.
+/// An external table whose rows a dataset holds.
 #[derive(Clone)]
 pub(crate) struct ExternalRows {
     pub(super) id: Uuid,
@@ -30,13 +30,13 @@ pub(crate) struct ExternalRows {
     /// Its attributes, by the names of the series, and the columns of the dataset that they are.
     attributes: Vec<String>,
     places: Vec<usize>,
-    stated: ledger::ExternalRowsRef,
+    declared: ledger::ExternalRowsRef,
 }
 
 /// Why one column of a dataset is not the attribute of a table.
 pub(crate) const NO_SINGLE_COLUMN_DETAIL: &str = "is not exactly one column of the dataset, by its name or an alias";
 
-/// The columns that attributes are: those of their names, else the only one that was stated to be another name of it. No column is two.
+/// The columns that attributes are: those of their names, else the only declared alias. No column is two.
 ///
 /// # Errors
 /// The places of the attributes that are none.
@@ -61,7 +61,7 @@ pub(super) fn columns_of(
 }
 
 impl ExternalRows {
-    /// The table of a disclosure that was entered, of a tenant.
+    /// The external table of a disclosure of a tenant.
     ///
     /// # Errors
     /// [`ExternalRowsError`]
@@ -72,13 +72,13 @@ impl ExternalRows {
         earlier: &EarlierDisclosures,
     ) -> Result<Self, ExternalRowsError> {
         let table = earlier.disclosures.iter().find(|(of, _)| *of == id).map(|(_, disclosure)| disclosure);
-        let (Some(table), Some(stated)) = (table, earlier.external.get(&id)) else {
+        let (Some(table), Some(declared)) = (table, earlier.external.get(&id)) else {
             let detail =
-                "it was neither published nor entered here: nobody can read its rows, by which the join is checked";
+                "it was neither published nor declared here: the rows by which the join is checked cannot be read";
             return Err(ExternalRowsError::Absent(detail.to_owned()));
         };
-        let Some(dataset) = stated.dataset else {
-            let detail = "the table was entered without a dataset that holds its rows: nobody can read them, by which the join is \
+        let Some(dataset) = declared.dataset else {
+            let detail = "the table was declared without a dataset that holds its rows: the rows cannot be read, by which the join is \
                           checked. Publish them here, as plain tuples, and name that release";
             return Err(ExternalRowsError::Absent(detail.to_owned()));
         };
@@ -93,13 +93,10 @@ impl ExternalRows {
             Some(dataset) => dataset,
         };
         let profiles = dataset.profiles(vault)?;
-        let found = Self::new(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
+        let found = Self::new(id, (dataset, profiles), (&table.attributes, declared), &earlier.identities);
         found.map_err(|unknown| {
             let names: Vec<&str> = unknown.iter().map(|at| table.attributes[*at].as_str()).collect();
-            ExternalRowsError::Absent(format!(
-                "of the table that was entered, {} {NO_SINGLE_COLUMN_DETAIL}",
-                names.join(", ")
-            ))
+            ExternalRowsError::Absent(format!("of the external table, {} {NO_SINGLE_COLUMN_DETAIL}", names.join(", ")))
         })
     }
 
@@ -110,17 +107,17 @@ impl ExternalRows {
     pub(crate) fn new(
         id: Uuid,
         (dataset, profiles): (DatasetRecord, Vec<ColumnProfile>),
-        (attributes, stated): (&[String], &ledger::ExternalRowsRef),
+        (attributes, declared): (&[String], &ledger::ExternalRowsRef),
         identities: &AttributeIdentities,
     ) -> Result<Self, Vec<usize>> {
         let columns: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         let places = columns_of(attributes, &columns, identities)?;
-        Ok(Self { id, dataset, profiles, attributes: attributes.to_vec(), places, stated: stated.clone() })
+        Ok(Self { id, dataset, profiles, attributes: attributes.to_vec(), places, declared: declared.clone() })
     }
 
     /// Whether it publishes an attribute generalized.
     pub(crate) fn has_cuts(&self) -> bool {
-        !self.stated.cuts.is_empty()
+        !self.declared.cuts.is_empty()
     }
 
     /// The bytes of memory that its rows take.
@@ -128,11 +125,11 @@ impl ExternalRows {
         columns_memory(&self.dataset, &self.profiles, &self.places)
     }
 
-    /// The attributes that have labels which are not of the cut that was stated, on a blocking thread.
+    /// The attributes with labels outside their declared cut, on a blocking thread.
     ///
     /// # Errors
     /// [`InputError`]
-    pub(crate) fn beyond_cuts(
+    pub(crate) fn attributes_outside_cuts(
         &self,
         handle: &Handle,
         env: InputEnv<'_>,
@@ -140,7 +137,7 @@ impl ExternalRows {
     ) -> Result<Vec<String>, InputError> {
         let mut found = Vec::new();
         for (name, place) in self.attributes.iter().zip(&self.places) {
-            let Some(cut) = self.stated.cuts.get(name) else { continue };
+            let Some(cut) = self.declared.cuts.get(name) else { continue };
             let labels: BTreeSet<Option<&[u8]>> =
                 cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
             let table = load(handle, env, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
@@ -154,11 +151,11 @@ impl ExternalRows {
     /// The bytes of memory that joining it with a dataset takes.
     pub(super) fn memory(&self, rows: u64) -> u64 {
         let sizes = super::memory_estimate::sizes_of(&self.dataset, &self.profiles, &self.places);
-        let told = RECORD_BYTES.saturating_mul(rows.saturating_add(self.dataset.rows));
-        self.memory_of_rows().saturating_add(engine::join_memory(self.dataset.rows, &sizes)).saturating_add(told)
+        let matching = RECORD_BYTES.saturating_mul(rows.saturating_add(self.dataset.rows));
+        self.memory_of_rows().saturating_add(engine::join_memory(self.dataset.rows, &sizes)).saturating_add(matching)
     }
 
-    /// Its rows, under the names of its attributes, on a blocking thread. Whose they are is not told.
+    /// Its rows, under the names of its attributes, on a blocking thread. Their correspondence to other tables is left out.
     ///
     /// # Errors
     /// [`ExternalRowsError`]
@@ -169,7 +166,7 @@ impl ExternalRows {
         control: &Control,
     ) -> Result<ExternalTableRows, ExternalRowsError> {
         let table = load(handle, env, &self.dataset, (&self.attributes, &self.places), control)?;
-        let (id, cuts) = (self.id.to_string(), self.stated.cuts.clone());
+        let (id, cuts) = (self.id.to_string(), self.declared.cuts.clone());
         Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
     }
 

@@ -1,5 +1,5 @@
-//! The memory that the jobs and plans of a process may take together. Whoever asks gets it in the order of asking, so that a
-//! large job gets its turn however many small ones come after it.
+//! The memory that the jobs and plans of a process may take together. Requests are served in order, so that a large job is
+//! not overtaken by later small ones.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::{Kind, Problem};
 
-/// Memory is counted out in pieces of so many bytes.
+/// Bytes of one permit of the semaphore.
 const PERMIT_BYTES: u64 = 1 << 20;
 
-/// So much memory, or no bound. Clones share it.
+/// A bound on memory, or none. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryBudget(Option<BudgetState>);
 
@@ -33,7 +33,7 @@ impl MemoryPermit {
 }
 
 impl MemoryBudget {
-    /// So many bytes; `None` for no bound.
+    /// A budget of `bytes` bytes; `None` for no bound.
     #[must_use]
     pub fn new(bytes: Option<u64>) -> Self {
         let bound = |bytes: u64| BudgetState { bytes, free: Arc::new(Semaphore::new(units(bytes, bytes) as usize)) };
@@ -58,7 +58,7 @@ impl MemoryBudget {
     /// Takes memory, once all who asked before have theirs and it is free.
     ///
     /// # Errors
-    /// As [`MemoryBudget::judge`].
+    /// As [`MemoryBudget::check`].
     pub async fn acquire(&self, need: u64) -> Result<MemoryPermit, Problem> {
         self.check(need)?;
         let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
@@ -69,7 +69,7 @@ impl MemoryBudget {
     /// Takes memory that is free at once.
     ///
     /// # Errors
-    /// As [`MemoryBudget::judge`], or `too-many-requests`.
+    /// As [`MemoryBudget::check`], or `too-many-requests`.
     pub fn try_acquire(&self, need: u64) -> Result<MemoryPermit, Problem> {
         self.check(need)?;
         let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
@@ -84,7 +84,7 @@ impl MemoryBudget {
     }
 }
 
-/// Pieces for so many bytes, of at most so many.
+/// Permits for `need` bytes, at most those of the whole budget.
 fn units(need: u64, of: u64) -> u32 {
     let most = u32::try_from(of / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
     u32::try_from(need.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX).min(most)

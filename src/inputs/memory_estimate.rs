@@ -19,18 +19,18 @@ pub(crate) fn columns_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile]
     engine::release_memory(dataset.rows, &sizes_of(dataset, profiles, used))
 }
 
-/// The bytes of memory that looking at further columns takes, with those of the release: nothing where there are none.
+/// Bytes of memory for extra columns, compared with those of the release; 0 without extra columns.
 #[must_use]
 pub(crate) fn extra_columns_memory(
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
     specification: &Specification,
-    further: &[usize],
+    extra: &[usize],
 ) -> u64 {
-    if further.is_empty() {
+    if extra.is_empty() {
         return 0;
     }
-    engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, &[further, &specification.used].concat()))
+    engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, &[extra, &specification.used].concat()))
 }
 
 /// For a value of a dataset that was uploaded before bytes were counted.

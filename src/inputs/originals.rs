@@ -28,7 +28,7 @@ pub struct ReleaseOriginal {
     pub(crate) hasher: ContentHasher,
 }
 
-/// Tables that were entered, and that a release was made against, not read yet.
+/// External tables that a release was joined with, not read yet.
 pub struct ExternalRowsSource {
     pub(crate) handle: Handle,
     pub(crate) store: Arc<dyn Store>,
@@ -57,7 +57,7 @@ impl ExternalRowsSource {
     }
 }
 
-/// Why a table that was entered cannot be attacked.
+/// The problem of an external table that cannot be attacked.
 pub(crate) fn external_rows_problem(why: ExternalRowsError) -> Problem {
     match why {
         ExternalRowsError::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
@@ -70,7 +70,7 @@ pub(crate) fn external_rows_problem(why: ExternalRowsError) -> Problem {
 }
 
 impl ReleaseOriginal {
-    /// A number of each row, always the same, which nobody can foretell.
+    /// A secret hash of each row, always the same.
     pub fn hash(&self) -> impl Fn(usize) -> u64 + use<> {
         let hasher = self.hasher.clone();
         move |row| {

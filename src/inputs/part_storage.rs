@@ -32,7 +32,7 @@ pub struct PartStorage {
 }
 
 impl PartStorage {
-    /// The shelf of an attempt.
+    /// Storage of the parts of one attempt.
     #[must_use]
     pub fn new(handle: Handle, store: Arc<dyn Store>, tenant: String, job: Uuid, attempt: u32) -> Self {
         Self { handle, store, tenant, job, attempt }

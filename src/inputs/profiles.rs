@@ -87,7 +87,7 @@ impl AttributeCounts for ProfileCounts<'_> {
     }
 
     fn distinct(&self, attr: Attr) -> u64 {
-        // a column beyond counting is refused before it is planned with
+        // columns with too many values are refused before any plan
         self.profile(attr).codes().unwrap_or(u64::MAX)
     }
 

@@ -12,7 +12,7 @@ use crate::control::{Control, Phase};
 use crate::fingerprints::canonical_key;
 use crate::ports::{DatasetRecord, StoreError, hashed};
 
-/// The bytes of memory that a row of either dataset takes until rows are told.
+/// Bytes of memory that a row of either dataset takes while records are matched.
 pub(crate) const RECORD_BYTES: u64 = 64;
 
 /// The records of a dataset by one spelling of their keys, in the order of its rows; `key` are the columns of the record key, in
@@ -57,8 +57,8 @@ pub(crate) fn records(
     Ok(found)
 }
 
-/// The rows of two datasets that are of one record, the first one's beside the second one's, in the order of the latter. Of
-/// keys that are one in one spelling and two as they are written, nothing is told.
+/// Pairs of rows of two datasets with the same record, in the order of the second one. Keys that are equal in canonical
+/// spelling alone, but twice in a dataset, are left out.
 pub(crate) fn match_records(one: &[u128], other: &[u128]) -> (Vec<u32>, Vec<u32>) {
     let mut rows: HashMap<u128, Option<u32>> = HashMap::with_capacity(one.len());
     for (record, row) in one.iter().zip(0..) {

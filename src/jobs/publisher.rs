@@ -29,7 +29,7 @@ use crate::spec::Specification;
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
 use crate::{engine, inputs};
 
-/// How often a release is made anew because the ledger moved meanwhile.
+/// How often a release is made again because the ledger changed.
 const MAX_LEDGER_RETRIES: u32 = 5;
 
 /// Publishes a dataset as a job specifies.
@@ -104,7 +104,7 @@ impl JobRunner for Publisher {
                 CommitOutcome::Committed => return Ok(RunCompletion::Committed(id)),
                 CommitOutcome::LeaseLost => return Ok(RunCompletion::LeaseLost),
                 CommitOutcome::AlreadyReleased(release) => return Ok(RunCompletion::Reused(release)),
-                // another release of the same people may have come first: judge, and if need be design, beside it
+                // another release about the same data subjects may have come first: check, and if needed design, again
                 CommitOutcome::LedgerMoved => made = Some((earlier, commit)),
             }
         }
@@ -114,7 +114,7 @@ impl JobRunner for Publisher {
 }
 
 impl Publisher {
-    /// Makes the release beside what the ledger holds, ready to be committed.
+    /// Makes the release, given the earlier disclosures, ready to be committed.
     fn make(
         &self,
         work: &PublishRun<'_>,

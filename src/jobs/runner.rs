@@ -37,18 +37,18 @@ pub struct JobAssignment {
 pub enum RunCompletion {
     /// It committed this release.
     Committed(Uuid),
-    /// A protection release has the reuse key; the worker ends the job with it.
+    /// An earlier release has the reuse key; the worker ends the job with it.
     Reused(Uuid),
-    /// It was told that the job is no longer its own.
+    /// The job belongs to another worker now.
     LeaseLost,
 }
 
 /// Why a runner stopped without a release.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RunError {
-    /// The control told it to.
+    /// The control was cancelled.
     Cancelled,
-    /// What was asked for cannot be done: the caller's answer.
+    /// The specification cannot be satisfied; the problem is for the caller.
     Refused(Problem),
     /// A bug or a limit.
     Failed(Problem),

@@ -6,7 +6,7 @@
 //! 3. start it and go round at once, or, when there is none, wait for a wake-up or a jittered while (another process may have
 //!    queued something).
 //!
-//! Beside it a reaper looks every tick for leases that expired and deadlines that passed. A permit is given back when its job
+//! A reaper looks every tick for leases that expired and deadlines that passed. A permit is given back when its job
 //! has ended or was put back, so that holding all permits means that nothing runs.
 
 mod phases;

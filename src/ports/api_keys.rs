@@ -17,11 +17,11 @@ pub enum AuditAction {
     Upload,
     /// A dataset's rows were destroyed.
     Purge,
-    /// How the columns of a dataset go together was told.
+    /// The dependency profile of a dataset was read.
     ReadProfile,
     /// Values of a dataset were given out.
     ReadValues,
-    /// A dry run was answered, which tells counts of the data.
+    /// A dry run was answered, which reveals counts of the data.
     Plan,
     /// A job was submitted.
     Submit,
@@ -43,7 +43,7 @@ pub enum AuditAction {
     PutTaxonomy,
     /// A taxonomy was deleted.
     DeleteTaxonomy,
-    /// Something was stated of a series: earlier disclosures, other names of attributes.
+    /// A statement about a series was recorded: external tables, aliases of attributes.
     State,
     /// A tenant's settings were decided.
     SetTenant,
@@ -105,7 +105,7 @@ impl AuditAction {
 }
 
 /// One line of the audit log: ids and names of actions, never a value of the data. It is written in the transaction of what it
-/// tells of, so that neither is there without the other.
+/// records, so that neither is there without the other.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct AuditEntry {
     /// UUIDv7.

@@ -21,9 +21,9 @@ pub struct DatasetRecord {
     pub name: Option<String>,
     /// The people it speaks of.
     pub series: String,
-    /// Whether an overlap with another series was stated to be of the same people.
+    /// Declaration whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
-    /// Why not, as stated.
+    /// Declared reason why not.
     pub same_people_reason: Option<String>,
     /// The attributes that identify a record.
     pub record_key: Option<Vec<String>>,
@@ -58,7 +58,7 @@ pub type ChunkEncryptor<'a> = &'a (dyn Fn(CiphertextContext, &[u8]) -> Result<Ci
 
 /// Keeps uploaded tables, by chunk and column. It is given encrypted bytes alone, and cannot open them.
 ///
-/// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which nobody can see, then inserts the
+/// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which no reader can see, then inserts the
 /// record, which makes all of it visible at once. The key is there until the purge, or until the upload is given up.
 #[async_trait]
 pub trait DatasetStore: Send + Sync {

@@ -20,7 +20,7 @@ pub struct DisclosureRecord {
     pub table: String,
     /// Attributes, protection, guards.
     pub body: Value,
-    /// When it was entered.
+    /// Time when it was recorded.
     pub recorded_at: DateTime<Utc>,
 }
 
@@ -36,7 +36,7 @@ pub struct ActiveRuleRecord {
 /// All that was disclosed of one content, at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LedgerSnapshot {
-    /// Rises with every entry; 0 before the first. A commit states the version it was judged by.
+    /// Rises with every entry; 0 before the first. A commit names the version that it was checked against.
     pub version: i64,
     /// The disclosures, oldest first.
     pub entries: Vec<DisclosureRecord>,
@@ -55,21 +55,21 @@ pub struct SeriesEntry {
     pub entry: DisclosureRecord,
 }
 
-/// What was stated of a series, for ever.
+/// A statement about a series; it is never removed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatementRecord {
     /// UUIDv7.
     pub id: Uuid,
     /// Tables, other names, and what is computed from what.
     pub body: Value,
-    /// When it was entered.
+    /// Time when it was recorded.
     pub recorded_at: DateTime<Utc>,
 }
 
 /// All that a tenant's series has, at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SeriesRecord {
-    /// Rises with every entry; 0 before the first. A commit states the version it was judged by.
+    /// Rises with every entry; 0 before the first. A commit names the version that it was checked against.
     pub version: i64,
     /// Its datasets and when they were uploaded, oldest first; also purged ones.
     pub datasets: Vec<(Uuid, DateTime<Utc>)>,
@@ -77,11 +77,11 @@ pub struct SeriesRecord {
     pub entries: Vec<SeriesEntry>,
     /// The rules that stand, oldest release first, each with the content that it is of.
     pub rules: Vec<([u8; 32], ActiveRuleRecord)>,
-    /// What was stated, oldest first.
+    /// Statements, oldest first.
     pub statements: Vec<StatementRecord>,
 }
 
-/// Reads the ledger. What is released is entered by [`super::ReleaseStore::commit`] alone.
+/// Reads the ledger. Only [`super::ReleaseStore::commit`] records releases.
 #[async_trait]
 pub trait DisclosureStore: Send + Sync {
     /// What was disclosed of a content in a tenant's series.
@@ -95,7 +95,7 @@ pub trait DisclosureStore: Send + Sync {
     /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
     async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
 
-    /// Enters what is stated of a tenant's series, and lets every judgement by it be out of date.
+    /// Records a statement about a tenant's series and raises the version of the series.
     async fn enter_statement(
         &self,
         tenant: &str,

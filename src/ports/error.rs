@@ -61,7 +61,7 @@ impl From<StoreError> for std::io::Error {
             StoreError::NotFound => std::io::ErrorKind::NotFound,
             StoreError::Full => std::io::ErrorKind::StorageFull,
             StoreError::Corrupt(_) => std::io::ErrorKind::InvalidData,
-            // whoever sees only the kind can still tell what may succeed later
+            // the kind alone shows what may succeed later
             StoreError::Unavailable(_) => std::io::ErrorKind::ResourceBusy,
             StoreError::Conflict
             | StoreError::InUse(_)

@@ -1,11 +1,11 @@
-//! Whom a dataset speaks of, in hashes keyed by tenant under a secret that the store has not. The ledger judges by people, not by
+//! Fingerprints of data subjects: hashes keyed by tenant under a secret outside the store. The ledger compares subjects, not
 //! names of files: what an upload leaves behind here outlives its rows.
 //!
 //! A record's hash is that of its record key, where the upload names one, and of its cells otherwise; a cell's hash knows neither
-//! the name nor the place of its column, so that a renamed or moved column hides nobody. Of each column a sum over all records says
+//! the name nor the place of its column, so that a renamed or moved column hides no subject. Of each column a sum over all records says
 //! what stands in it *of whom*: equal sums over the same records are the same attribute, whatever it is called.
 //!
-//! Whether two datasets have records in common is looked for in one spelling of their keys, so that nobody is hidden by a blank, a zero
+//! Whether two datasets have records in common is looked for in one spelling of their keys, so that no subject is hidden by a blank, a zero
 //! or a capital letter; which records of a dataset are two, and what stands in its columns of whom, goes by keys as they are written.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::error::StoreError;
 use crate::vault::ContentHasher;
 
-/// So many hashes are kept together.
+/// Hashes in one stored piece.
 pub(crate) const HASHES_PER_PIECE: usize = 1 << 15;
 
 /// Of fewer rows that differ from every other one in two attributes nothing is said.
@@ -113,7 +113,7 @@ pub struct SubjectOverlap {
     pub rows: Option<OverlapShare>,
     /// The same of record keys.
     pub record_keys: Option<OverlapShare>,
-    /// Whether they are so many that jobs need the series named, or a statement.
+    /// Whether jobs need the series named, or a declaration.
     pub decides: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct IdempotencyRecord {
 /// Keeps the keys of requests.
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
-    /// Takes a key, or tells who has it.
+    /// Claims a key, or returns the request that has it.
     async fn claim_idempotency_key(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Lets go of the key that a resource is made under. What is not there is let go of already.

@@ -18,7 +18,7 @@ pub enum ReleaseAction {
     Approve,
     /// A held release never is.
     Reject,
-    /// A published release is given to nobody any more.
+    /// A published release is no longer served.
     Withdraw,
 }
 
@@ -93,7 +93,7 @@ pub struct ReleaseEvent {
     pub actor: Option<String>,
 }
 
-/// Whether an approval is by another than every submitter. Who is nobody in particular, or was, may have been the same.
+/// Whether the approver differs from every submitter. An unnamed approver or submitter may be the same.
 #[must_use]
 pub fn approved_by_another(actor: Option<&str>, submitters: &[Option<String>]) -> bool {
     let other = |submitter: &Option<String>| submitter.is_some() && submitter.as_deref() != actor;
@@ -103,13 +103,13 @@ pub fn approved_by_another(actor: Option<&str>, submitters: &[Option<String>]) -
 /// Keeps what becomes of releases.
 #[async_trait]
 pub trait LifecycleStore: Send + Sync {
-    /// Changes the status of a release, records why and by whom, and lets every judgement by its content's ledger be out of date,
+    /// Changes the status of a release, records why and by whom, and raises the version of the ledger,
     /// all in one transaction. A rejection removes the release's disclosures and rules unless somebody has read one of its parts.
-    /// An approval is held against the tenant's settings and whoever submitted the jobs that the release answers.
+    /// An approval is checked against the tenant's settings and the submitters of the jobs that the release answers.
     async fn transition(&self, transition: &Transition) -> Result<TransitionOutcome, StoreError>;
 
     /// Notes that somebody is about to read a part of a held release, and logs it the first time; `false` when the release is
-    /// given to nobody any more.
+    /// no longer served.
     async fn mark_read(
         &self,
         tenant: &str,

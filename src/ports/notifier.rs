@@ -1,9 +1,9 @@
-//! Word of mouth inside one process. Nothing depends on it but speed: whoever waits also looks again after a while, because
+//! Notifications inside one process. Only speed depends on them: a waiter also looks again after a while, because
 //! another process may have written.
 
 use tokio::sync::{Notify, watch};
 
-/// Tells workers of new jobs, running jobs of requests to cancel, and everyone of changes.
+/// Notifies workers of new jobs, running jobs of cancellations, and all waiters of changes.
 #[derive(Debug, Default)]
 pub struct Notifier {
     work: Notify,
@@ -14,7 +14,7 @@ pub struct Notifier {
 impl Notifier {
     /// A job was queued.
     pub fn job_queued(&self) {
-        // a permit is kept when nobody waits, so that none is lost between a look and a wait
+        // a permit is kept without a waiter, so that none is lost between a look and a wait
         self.work.notify_one();
         self.job_changed();
     }

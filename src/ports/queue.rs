@@ -101,7 +101,7 @@ pub struct NewJob {
     pub reuse_key: [u8; 32],
     /// Higher runs earlier.
     pub priority: i32,
-    /// Why it was asked for, where stated.
+    /// Reason of the submission, if given.
     pub reason: Option<String>,
     /// When it was accepted.
     pub submitted_at: DateTime<Utc>,
@@ -109,7 +109,7 @@ pub struct NewJob {
     pub deadline_at: Option<DateTime<Utc>>,
     /// The release key, wrapped.
     pub wrapped_key: Vec<u8>,
-    /// The submission: what the audit log tells, and by whom.
+    /// Entry of the audit log for the submission.
     pub audit_entry: AuditEntry,
 }
 
@@ -132,7 +132,7 @@ pub struct JobRecord {
     pub reuse_key: [u8; 32],
     /// Higher runs earlier.
     pub priority: i32,
-    /// Why it was asked for, where stated.
+    /// Reason of the submission, if given.
     pub reason: Option<String>,
     /// Where it stands.
     pub status: JobStatus,
@@ -179,7 +179,7 @@ impl LeaseToken {
 pub struct ClaimTerms {
     /// How long the job stays with a worker that says nothing.
     pub lease: Duration,
-    /// A tenant that has so many running jobs gets no further one, though workers be free.
+    /// Most running jobs of one tenant, also while workers are free.
     pub max_running_per_tenant: Option<u32>,
 }
 
@@ -194,7 +194,7 @@ impl ClaimTerms {
 /// The longest that a job waits after its worker vanished.
 const MAX_BACK_OFF: Duration = Duration::from_secs(300);
 
-/// How long a job waits after so many of its leases expired: two seconds, then twice as long each time. What killed its worker
+/// How long a job waits after `lapses` expired leases: two seconds, then twice as long each time. What killed its worker
 /// may kill the next one too; others get the time between.
 #[must_use]
 pub fn back_off(lapses: u32) -> Duration {
@@ -297,7 +297,7 @@ pub struct Reaped {
     pub exhausted: Vec<Uuid>,
     /// Jobs that were to be cancelled when their worker vanished.
     pub cancelled: Vec<Uuid>,
-    /// Jobs that waited beyond their deadline.
+    /// Jobs that waited past their deadline.
     pub overdue: Vec<Uuid>,
 }
 
@@ -390,10 +390,10 @@ pub trait JobQueue: Send + Sync {
     ) -> Result<CancelOutcome, StoreError>;
 
     /// Puts jobs of expired leases back into the queue, where they wait for [`back_off`], fails them after `max_attempts` expired
-    /// leases, and fails waiting jobs beyond their deadline.
+    /// leases, and fails waiting jobs past their deadline.
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError>;
 
-    /// Lets every lease end now. For the start of a store that one process alone uses: whoever had a lease is gone.
+    /// Lets every lease end now. For the start of a store that one process alone uses: every earlier lease holder is gone.
     async fn expire_all_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError>;
 
     /// How many jobs of a tenant wait.

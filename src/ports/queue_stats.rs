@@ -16,7 +16,7 @@ pub struct Backlog {
     pub oldest_queued: Option<DateTime<Utc>>,
 }
 
-/// Tells how a store is. Numbers only, so that no tenant needs to be named.
+/// Health of the store. Numbers only, so that no tenant is named.
 #[async_trait]
 pub trait QueueStatsStore: Send + Sync {
     /// Whether the store answers and its tables are of the version that this process opened.

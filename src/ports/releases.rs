@@ -62,14 +62,14 @@ pub struct NewRelease {
 /// A release, as it was inserted.
 pub type ReleaseRecord = NewRelease;
 
-/// A disclosure to be entered with a release.
+/// A disclosure to be recorded with a release.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewDisclosure {
     /// UUIDv7.
     pub id: Uuid,
     /// The published table's name.
     pub table: String,
-    /// Attributes, standing, encrypts.
+    /// Attributes, protection and guards as JSON.
     pub body: Value,
 }
 
@@ -88,9 +88,9 @@ pub struct ReleaseCommit {
     pub rules: Vec<Value>,
     /// What the original says of the release, encrypted under the key of the dataset.
     pub internal_report: Option<Ciphertext>,
-    /// The version of the content's ledger it was judged by.
+    /// Version of the content's ledger that it was checked against.
     pub ledger_version: i64,
-    /// The version of the whole series it was judged by, which is looked at in place of the other where it is there.
+    /// Version of the series that it was checked against; if present, it replaces the version of the content.
     pub series_version: Option<i64>,
     /// The time.
     pub now: DateTime<Utc>,
@@ -104,9 +104,9 @@ pub enum CommitOutcome {
     Committed,
     /// The caller no longer has the job.
     LeaseLost,
-    /// Something was disclosed since the release was judged: judge it again.
+    /// Something was disclosed since the composition check: repeat it.
     LedgerMoved,
-    /// A standing release has the reuse key; see [`super::JobQueue::succeed_with_reused`].
+    /// An earlier release has the reuse key; see [`super::JobQueue::succeed_with_reused`].
     AlreadyReleased(Uuid),
 }
 

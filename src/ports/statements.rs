@@ -1,4 +1,4 @@
-//! What is stated of a series by who answers for it: tables that were published before or elsewhere, other names of attributes, and
+//! Statements of an operator about a series: external tables, aliases of attributes, and
 //! what is computed from what.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub struct ExternalDisclosure {
     pub name: String,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// What it is worth beside other tables.
+    /// Its declared protection.
     pub protection: DeclaredProtection,
     /// The published cut of each generalized attribute; `None` is the missing value.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct ExternalDisclosure {
     pub dataset: Option<Uuid>,
 }
 
-/// The protection of a table that was published elsewhere: nobody here has seen that it guarantees anything.
+/// Declared protection of an external table; no guarantee of it was verified here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeclaredProtection {
@@ -43,7 +43,7 @@ pub enum DeclaredProtection {
     Exclusive,
 }
 
-/// All that is stated at once.
+/// A statement about a series.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
@@ -61,7 +61,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// As it was entered.
+    /// Reads a recorded statement.
     pub(crate) fn read(record: &StatementRecord) -> Result<Self, StoreError> {
         serde_json::from_value(record.body.clone()).map_err(StoreError::corrupt)
     }
@@ -78,7 +78,7 @@ impl Statement {
     }
 
     /// Adds what it states of names, and gives what of it contradicts what is known; the rest counts all the same, as an attribute
-    /// that nobody recognizes is protected by nothing.
+    /// that is not recognized is protected by nothing.
     pub(crate) fn identify(&self, identities: &mut AttributeIdentities) -> Vec<IdentityError> {
         let aliases = self.aliases.iter().filter_map(|(name, of)| identities.alias(name, of).err());
         let mut contradictions: Vec<IdentityError> = aliases.collect();

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::error::StoreError;
 use crate::vault::Purpose;
 
-/// The pin that tells which master key a store is wrapped under.
+/// Pin of the fingerprint of the master key that wraps all keys of a store.
 pub const MASTER_KEY_PIN: &str = "master key";
 
 /// The pin of the key that contents are hashed with, wrapped.

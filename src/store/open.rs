@@ -10,7 +10,7 @@ use super::postgres::{PostgresStore, SharedStoreLock};
 use super::sqlite::SqliteStore;
 use crate::ports::{Notifier, SharedStore, StoreError};
 
-/// The pin that tells a store from every other one.
+/// Pin of the id of a store, unique among stores.
 const ID_PIN: &str = "store id";
 
 /// A store that is open.
@@ -49,7 +49,7 @@ impl OpenStore {
         pinned.map(|id| Uuid::from_slice(&id).map_err(StoreError::corrupt)).transpose()
     }
 
-    /// What tells the store from every other one, also from one that takes its place; drawn with its first start.
+    /// Id of the store, drawn at its first start; a store that replaces it has another.
     ///
     /// # Errors
     /// When the store cannot answer.

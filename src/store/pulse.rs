@@ -7,7 +7,7 @@ use crate::meter;
 use crate::ports::{Backlog, StoreError};
 
 /// Whether the version found is the one expected.
-pub(super) fn judge(found: Option<i64>, expected: i64) -> Result<(), StoreError> {
+pub(super) fn check_version(found: Option<i64>, expected: i64) -> Result<(), StoreError> {
     let found = found.unwrap_or(0);
     if found == expected {
         return Ok(());

@@ -418,7 +418,7 @@ impl From<AuditRow> for AuditEntry {
             at: row.recorded_at,
             tenant: row.tenant,
             key: row.key_id,
-            // entries from before the column have a key, or nobody
+            // entries older than the column have a key, or no actor
             actor: row.actor.or_else(|| row.key_id.and_then(|id| Actor::Key(id).name())),
             action: row.action,
             object: row.object,

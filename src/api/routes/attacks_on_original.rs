@@ -59,7 +59,7 @@ pub(in crate::api) async fn join_attack(
     let (release, manifest) = served::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
     let entered = ids(engine::entered(&manifest));
-    let rows = app.service.entered(caller, &release, &entered).await?;
+    let rows = app.service.external_rows(caller, &release, &entered).await?;
     let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
     for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
         shelves.push(open_stored_parts(app, caller, earlier).await?.1);

@@ -20,7 +20,7 @@ use crate::vault::{Purpose, Secret};
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const MAX_OUTCOME_WRITES: u32 = 5;
 
-/// So many attempts a job may begin while its store cannot answer, each followed by a pause that is a tick longer than the last.
+/// Most attempts of a job whose store cannot answer; each is followed by a pause one tick longer than the last.
 pub(super) const MAX_STORE_FAILURES: u32 = 20;
 
 /// Why a computation was stopped.
@@ -90,7 +90,7 @@ impl JobRun {
         Self { shared, claimed, token, verdict: Arc::default(), since, _working: working }
     }
 
-    /// Runs the job, beside a heartbeat that lasts until the end is recorded.
+    /// Runs the job, with a heartbeat until the end is recorded.
     pub(super) async fn go(self) {
         let job = self.claimed.job.id;
         self.shared.signals.job_changed();
@@ -142,7 +142,7 @@ impl JobRun {
         let span = tracing::error_span!("job", job.id = %job.id, job.attempt = job.attempt, job.method = job.method);
         let phases = Phases::watch(&job.method, &control);
         let computation = move || {
-            // kept by the thread: it may go on for a while when nobody waits for it any more
+            // kept by the thread, which may run on after its waiter has gone
             let _room = room;
             let _inside = span.entered();
             let ended = runner.run(assignment, &control);

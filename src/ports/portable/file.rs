@@ -1,5 +1,5 @@
 //! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
-//! so that a file that was cut or changed by accident is told from a whole one.
+//! so that a file that was cut or changed by accident differs from a whole one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -169,7 +169,7 @@ impl<W: Write> LedgerWriter<W> {
         self.put(&LedgerLine::People(piece))
     }
 
-    /// Writes what tells a whole file from one that was cut.
+    /// Writes the trailer, which a truncated file lacks.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -327,7 +327,7 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
     whole_people(header, copy)
 }
 
-/// What is known of the people of an upload is there as a whole, or it would be missed by whoever judges by it.
+/// Checks that the fingerprint of every upload is complete: later composition checks depend on it.
 fn whole_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
     let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
     let mut pieces: BTreeMap<Uuid, BTreeMap<i64, u64>> = BTreeMap::new();

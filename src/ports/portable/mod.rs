@@ -1,5 +1,5 @@
 //! The ledger as it is carried from one store to another: what was published, without the parts; whom uploads speak of, without the
-//! rows; and what was stated of series.
+//! rows; and statements about series.
 //!
 //! What is carried here stands in the way of new releases as what was published here does. It is never served: the parts are where they
 //! were made. Nothing that is here is changed or removed by what is carried here, except that a carried release goes on to the
@@ -54,40 +54,40 @@ pub struct DestinationLedger {
 /// What is to be written.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ImportPlan<'a> {
-    /// Releases to enter.
+    /// Releases to record.
     pub releases: Vec<&'a PortableRelease>,
     /// Releases that were carried here before, as they are now.
     pub advanced: Vec<PortableRelease>,
-    /// Disclosures to enter, each with its release.
+    /// Disclosures to record, each with its release.
     pub disclosures: Vec<(&'a PortableRelease, &'a PortableDisclosure)>,
-    /// Rules to enter, each with its release.
+    /// Rules to record, each with its release.
     pub rules: Vec<(&'a PortableRelease, &'a PortableRule)>,
     /// The versions that ledgers get.
     pub versions: Vec<(LedgerContent, i64)>,
-    /// Uploads to enter, as purged ones.
+    /// Uploads to record, as purged ones.
     pub datasets: Vec<&'a PortableDataset>,
     /// Whom they speak of.
     pub pieces: Vec<&'a PortablePiece>,
-    /// Statements to enter.
+    /// Statements to record.
     pub statements: Vec<&'a PortableStatement>,
-    /// The series into which something is entered, each with its tenant.
+    /// Series that change, each with its tenant.
     pub series: BTreeSet<(String, String)>,
 }
 
 /// What an import did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ImportSummary {
-    /// Releases entered.
+    /// Number of recorded releases.
     pub releases: usize,
     /// Releases that were known and have another status now.
     pub advanced: usize,
-    /// Disclosures entered.
+    /// Number of recorded disclosures.
     pub disclosures: usize,
-    /// Rules entered.
+    /// Number of recorded rules.
     pub rules: usize,
     /// Uploads whose people are known now.
     pub datasets: usize,
-    /// Statements entered.
+    /// Number of recorded statements.
     pub statements: usize,
 }
 
@@ -155,7 +155,8 @@ impl LedgerCopy {
     pub fn series(&self) -> BTreeSet<(String, String)> {
         let of_contents = self.contents().into_iter().map(|content| (content.tenant, content.series));
         let of_datasets = self.datasets.iter().map(|dataset| (dataset.tenant.clone(), dataset.series.clone()));
-        let of_statements = self.statements.iter().map(|stated| (stated.tenant.clone(), stated.series.clone()));
+        let of_statements =
+            self.statements.iter().map(|statement| (statement.tenant.clone(), statement.series.clone()));
         of_contents.chain(of_datasets).chain(of_statements).collect()
     }
 
@@ -223,7 +224,7 @@ impl LedgerCopy {
         let mut targets: BTreeMap<LedgerContent, i64> =
             self.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
         for content in moved {
-            // whoever judges by what was here judges again
+            // releases in progress are checked again
             let next = versions.get(&content).copied().unwrap_or(0) + 1;
             let target = targets.entry(content).or_insert(next);
             *target = next.max(*target);
@@ -236,41 +237,43 @@ impl LedgerCopy {
         Ok(plan)
     }
 
-    /// An upload never changes: it is here as it is there, or to be entered.
+    /// An upload never changes: both stores have it alike, or this one records it.
     fn plan_people<'a>(&'a self, here: &DestinationLedger, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
         let known: HashMap<Uuid, &PortableDataset> =
             here.copy.datasets.iter().map(|dataset| (dataset.id, dataset)).collect();
-        let mut entered = BTreeSet::new();
+        let mut recorded = BTreeSet::new();
         for dataset in &self.datasets {
             match known.get(&dataset.id) {
                 Some(known) if *known == dataset => {}
                 Some(_) => return Err(conflict(format!("the dataset {} is here with another content", dataset.id))),
                 None => {
-                    entered.insert(dataset.id);
+                    recorded.insert(dataset.id);
                     plan.datasets.push(dataset);
                     plan.series.insert((dataset.tenant.clone(), dataset.series.clone()));
                 }
             }
         }
-        plan.pieces.extend(self.pieces.iter().filter(|piece| entered.contains(&piece.dataset)));
+        plan.pieces.extend(self.pieces.iter().filter(|piece| recorded.contains(&piece.dataset)));
         Ok(())
     }
 
-    /// What was stated on one side must not be made untrue by what was stated on the other.
+    /// Statements of one store must not contradict those of the other.
     fn plan_statements<'a>(
         &'a self,
         here: &DestinationLedger,
         plan: &mut ImportPlan<'a>,
     ) -> Result<(), ImportConflict> {
         let known: HashMap<Uuid, &PortableStatement> =
-            here.copy.statements.iter().map(|stated| (stated.id, stated)).collect();
-        for stated in &self.statements {
-            match known.get(&stated.id) {
-                Some(known) if *known == stated => {}
-                Some(_) => return Err(conflict(format!("the statement {} is here with another content", stated.id))),
+            here.copy.statements.iter().map(|statement| (statement.id, statement)).collect();
+        for statement in &self.statements {
+            match known.get(&statement.id) {
+                Some(known) if *known == statement => {}
+                Some(_) => {
+                    return Err(conflict(format!("the statement {} is here with another content", statement.id)));
+                }
                 None => {
-                    plan.statements.push(stated);
-                    plan.series.insert((stated.tenant.clone(), stated.series.clone()));
+                    plan.statements.push(statement);
+                    plan.series.insert((statement.tenant.clone(), statement.series.clone()));
                 }
             }
         }
@@ -286,7 +289,7 @@ impl LedgerCopy {
         }
     }
 
-    /// Whether an entry that is not here yet is to be entered.
+    /// Whether an entry that is missing here is to be recorded.
     fn enters(
         &self,
         release: &PortableRelease,
@@ -303,16 +306,16 @@ impl LedgerCopy {
     }
 }
 
-/// Those that contradict what was stated of their series before them, and in what.
+/// Statements that contradict earlier ones of their series, with the contradiction.
 fn statement_contradiction<'a>(
     statements: impl Iterator<Item = &'a PortableStatement>,
 ) -> Result<BTreeSet<(Uuid, IdentityError)>, ImportConflict> {
-    let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|stated| (stated.id, stated)).collect();
+    let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|statement| (statement.id, statement)).collect();
     let mut series: HashMap<(&str, &str), AttributeIdentities> = HashMap::new();
     let mut contradicted = BTreeSet::new();
-    for (id, stated) in in_order {
-        let statement = stated.read().ok_or_else(|| conflict(format!("the statement {id} cannot be read")))?;
-        let identities = series.entry((&stated.tenant, &stated.series)).or_default();
+    for (id, portable) in in_order {
+        let statement = portable.read().ok_or_else(|| conflict(format!("the statement {id} cannot be read")))?;
+        let identities = series.entry((&portable.tenant, &portable.series)).or_default();
         contradicted.extend(statement.identify(identities).into_iter().map(|contradiction| (id, contradiction)));
     }
     Ok(contradicted)

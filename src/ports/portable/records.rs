@@ -52,7 +52,7 @@ struct FilePosition {
 }
 
 impl FingerprintHashes {
-    /// So many bytes of hashes in the line that begins there.
+    /// Bytes of hashes, and the offset of their line.
     pub(in crate::ports) fn in_file(file: &Arc<File>, begin: u64, line: &[u8], length: usize) -> Self {
         let sha256 = Sha256::digest(line).into();
         Self(HashLocation::InFile(FilePosition { file: Arc::clone(file), begin, bytes: line.len(), sha256, length }))
@@ -187,7 +187,7 @@ pub struct PortableDisclosure {
     pub table: String,
     /// What the ledger keeps of it.
     pub body: Value,
-    /// When it was entered.
+    /// Time when it was recorded.
     pub recorded_at: DateTime<Utc>,
 }
 
@@ -236,9 +236,9 @@ pub struct PortableDataset {
     pub name: Option<String>,
     /// The people it speaks of.
     pub series: String,
-    /// Whether an overlap with another series was stated to be of the same people.
+    /// Declaration whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
-    /// Why not, as stated.
+    /// Declared reason why not.
     pub same_people_reason: Option<String>,
     /// The attributes that identify a record.
     pub record_key: Option<Vec<String>>,
@@ -284,7 +284,7 @@ impl PortableDataset {
     }
 }
 
-/// What was stated of a series.
+/// A statement about a series.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortableStatement {
@@ -296,7 +296,7 @@ pub struct PortableStatement {
     pub series: String,
     /// Tables, other names, and what is computed from what.
     pub body: Value,
-    /// When it was entered.
+    /// Time when it was recorded.
     pub recorded_at: DateTime<Utc>,
 }
 

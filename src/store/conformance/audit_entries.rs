@@ -1,4 +1,4 @@
-//! What is done and what the audit log tells of it: neither is there without the other.
+//! Acts and their entries of the audit log: neither exists without the other.
 
 use serde_json::json;
 use uuid::Uuid;

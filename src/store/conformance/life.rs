@@ -86,7 +86,7 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert_eq!(act(&*store, Uuid::now_v7(), ReleaseAction::Approve).await, TransitionOutcome::NotFound);
 }
 
-pub(crate) async fn a_rejection_lifts_what_nobody_read(bench: &impl Bench) {
+pub(crate) async fn rejection_lifts_unread_release(bench: &impl Bench) {
     let store = bench.store();
     let (_, release) = held(&*store, 1).await;
     assert_eq!(act(&*store, release, ReleaseAction::Reject).await, TransitionOutcome::Done);
@@ -163,7 +163,7 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
     assert_eq!(act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(officer)).await, TransitionOutcome::Done);
 
-    // who is nobody in particular may be anyone
+    // an unnamed actor may be anyone
     let (_, release) = held(&*store, 3).await;
     assert_eq!(
         act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(officer)).await,

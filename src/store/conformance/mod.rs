@@ -86,7 +86,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
     }
 }
 
-/// Something that nobody in particular did.
+/// An act of an unnamed actor.
 pub(crate) fn audit_entry() -> AuditEntry {
     by(TENANT, None, AuditAction::Plan, at(0))
 }
@@ -159,7 +159,7 @@ pub(crate) fn part_chunk(number: u32, first_row: u64, rows: u32) -> PartChunkRec
     }
 }
 
-/// A commit of a claimed job, judged by a version of the ledger.
+/// A commit of a claimed job, checked against a version of the ledger.
 pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64, now: DateTime<Utc>) -> ReleaseCommit {
     ReleaseCommit {
         job: job.id,
@@ -266,7 +266,7 @@ macro_rules! conformance {
                 versions_do_not_change;
             life:
                 a_held_release_is_approved_and_withdrawn
-                a_rejection_lifts_what_nobody_read
+                rejection_lifts_unread_release
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
@@ -275,7 +275,7 @@ macro_rules! conformance {
                 pieces_stand_where_they_were_asked_for
                 an_upload_that_was_given_up_leaves_no_people
                 of_two_uploads_the_second_sees_the_first
-                whatever_is_entered_into_a_series_is_seen_by_commits;
+                series_change_is_seen_by_commits;
             pins:
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew
@@ -283,7 +283,7 @@ macro_rules! conformance {
             portable:
                 a_ledger_is_carried_whole_and_once
                 people_and_statements_are_carried
-                an_import_makes_others_judge_again
+                import_outdates_releases_in_progress
                 a_contradiction_imports_nothing
                 a_carried_release_goes_on_in_its_life;
             pulse:
@@ -308,7 +308,7 @@ macro_rules! conformance {
                 a_commit_makes_everything_visible_at_once
                 a_series_is_all_its_contents
                 a_commit_needs_the_lease_and_the_attempt
-                a_commit_judged_by_an_old_ledger_is_refused
+                commit_against_old_ledger_is_refused
                 one_standing_release_per_reuse_key
                 a_twin_of_a_running_job_waits_and_gets_its_release
                 a_job_like_a_released_one_succeeds_at_once

@@ -142,7 +142,7 @@ pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench)
     assert_eq!(bench.count("dataset_people").await, 2);
 }
 
-pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: &impl Bench) {
+pub(crate) async fn series_change_is_seen_by_commits(bench: &impl Bench) {
     let store = bench.store();
     assert_eq!(version(&*store).await, 0);
     let (_, released) = release(&*store, 1).await;

@@ -44,7 +44,7 @@ fn uploaded_elsewhere() -> LedgerCopy {
         statements: vec![PortableStatement {
             id: Uuid::now_v7(),
             tenant: TENANT.into(),
-            series: "stated".into(),
+            series: "declared".into(),
             body: json!({"reason": "é", "aliases": {"a": "b"}}),
             recorded_at: at(1),
         }],
@@ -161,9 +161,9 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![5; 96]));
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![]));
     assert_eq!(piece(&*store, "other", id, FingerprintPiece::Sample).await, None);
-    let series = store.series(TENANT, "stated").await.unwrap();
-    let PortableStatement { id: stated, body, recorded_at, .. } = copy.statements[0].clone();
-    assert_eq!((series.version, series.statements), (1, vec![StatementRecord { id: stated, body, recorded_at }]));
+    let series = store.series(TENANT, "declared").await.unwrap();
+    let PortableStatement { id: statement, body, recorded_at, .. } = copy.statements[0].clone();
+    assert_eq!((series.version, series.statements), (1, vec![StatementRecord { id: statement, body, recorded_at }]));
     // nothing of it is for the sweep or for a purge
     store.purge_dataset(TENANT, id, at(6), &by(TENANT, None, AuditAction::Purge, at(6))).await.unwrap();
     assert!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await.is_some());
@@ -174,10 +174,10 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
         assert_eq!(store.import_ledger(again, at(7)).await.unwrap().unwrap(), ImportSummary::default());
     }
     assert_eq!(whole(&*store, None).await, now);
-    assert_eq!(store.series(TENANT, "stated").await.unwrap().version, 1);
+    assert_eq!(store.series(TENANT, "declared").await.unwrap().version, 1);
 }
 
-pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
+pub(crate) async fn import_outdates_releases_in_progress(bench: &impl Bench) {
     let store = bench.store();
     let (_, protection) = release(&*store, 1).await;
     let queued = enqueue(&*store, 2).await.id;
@@ -191,7 +191,7 @@ pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     commit.ledger_version = 3;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
-    // with entries of its own a store goes beyond the version of the file
+    // with entries of its own a store exceeds the version of the file
     store.import_ledger(&elsewhere(10, "held", false), at(6)).await.unwrap().unwrap();
     assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version, 5);
     assert_eq!(job(&*store, queued).await.status, JobStatus::Succeeded);
@@ -213,7 +213,7 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
     let changed = |change: &dyn Fn(&mut LedgerCopy)| {
         let mut copy = first.clone();
         change(&mut copy);
-        // and something that could be entered
+        // and something that could be recorded
         let other = elsewhere(11, "published", false);
         copy.releases.extend(other.releases);
         copy.disclosures.extend(other.disclosures);
@@ -240,22 +240,22 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
         statements: there.statements.clone(),
         ..before
     };
-    let beside = |change: &dyn Fn(&mut LedgerCopy)| {
+    let importing = |change: &dyn Fn(&mut LedgerCopy)| {
         let mut copy = LedgerCopy { pieces: Vec::new(), ..there.clone() };
         change(&mut copy);
         let other = elsewhere(11, "published", false);
         LedgerCopy { datasets: copy.datasets, statements: copy.statements, ..other }
     };
     let unknown = |body: serde_json::Value| {
-        beside(&move |copy: &mut LedgerCopy| {
+        importing(&move |copy: &mut LedgerCopy| {
             copy.statements[0] =
                 PortableStatement { id: Uuid::now_v7(), body: body.clone(), ..copy.statements[0].clone() };
         })
     };
     let more = [
-        beside(&|copy| copy.datasets[0].rows += 1),
-        beside(&|copy| copy.datasets[0].people = None),
-        beside(&|copy| copy.statements[0].body = json!({"reason": "r", "aliases": {"a": "c"}})),
+        importing(&|copy| copy.datasets[0].rows += 1),
+        importing(&|copy| copy.datasets[0].people = None),
+        importing(&|copy| copy.statements[0].body = json!({"reason": "r", "aliases": {"a": "c"}})),
         // not the same statement, but the opposite
         unknown(json!({"reason": "r", "aliases": {"a": "c"}})),
         unknown(json!({"reason": "r", "aliases": {"b": "a"}})),
@@ -287,7 +287,7 @@ pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (6, 1, 1));
 
-    // one that was rejected before anybody read it is in nobody's way, also when an older file comes after
+    // one that was rejected before anybody read it blocks no release, also when an older file comes after
     let mut rejected = elsewhere(10, "rejected", false);
     let disclosed = (std::mem::take(&mut rejected.disclosures), std::mem::take(&mut rejected.rules));
     store.import_ledger(&rejected, at(7)).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! How a store tells of itself.
+//! Health of a store.
 
 use super::{Bench, at, claim, enqueue};
 use crate::ports::Backlog;

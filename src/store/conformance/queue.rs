@@ -197,9 +197,9 @@ pub(crate) async fn a_running_job_learns_of_its_cancellation(bench: &impl Bench)
     let id = enqueue(&*store, 1).await.id;
     let (_, token) = claim(&*store, at(0)).await;
     assert_eq!(store.request_cancel(TENANT, id, at(1), &audit_entry()).await.unwrap(), CancelOutcome::Requested);
-    let told = Heartbeat::Alive { cancel_requested: true };
-    assert_eq!(store.lease(id, token, at(2)).await.unwrap(), told);
-    assert_eq!(store.heartbeat(id, token, None, LEASE, at(2)).await.unwrap(), told);
+    let expected = Heartbeat::Alive { cancel_requested: true };
+    assert_eq!(store.lease(id, token, at(2)).await.unwrap(), expected);
+    assert_eq!(store.heartbeat(id, token, None, LEASE, at(2)).await.unwrap(), expected);
     assert!(job(&*store, id).await.cancel_requested);
     assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(3)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(job(&*store, id).await.status, JobStatus::Cancelled);

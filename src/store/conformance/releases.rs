@@ -83,7 +83,7 @@ pub(crate) async fn a_commit_needs_the_lease_and_the_attempt(bench: &impl Bench)
     assert_eq!(store.commit(good).await.unwrap(), CommitOutcome::LeaseLost, "once");
 }
 
-pub(crate) async fn a_commit_judged_by_an_old_ledger_is_refused(bench: &impl Bench) {
+pub(crate) async fn commit_against_old_ledger_is_refused(bench: &impl Bench) {
     let store = bench.store();
     enqueue(&*store, 1).await;
     enqueue(&*store, 2).await;
@@ -94,7 +94,7 @@ pub(crate) async fn a_commit_judged_by_an_old_ledger_is_refused(bench: &impl Ben
     let mut commit = commit_of(&second.job, second_token, 0, at(3));
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     assert_eq!((bench.count("releases").await, bench.count("disclosures").await), (1, 2));
-    assert_eq!(job(&*store, second.job.id).await.status, JobStatus::Running, "to be judged again");
+    assert_eq!(job(&*store, second.job.id).await.status, JobStatus::Running, "to be checked again");
     commit.ledger_version = store.disclosures("default", "people", &[7; 32]).await.unwrap().version;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
     assert_eq!(store.disclosures("default", "people", &[7; 32]).await.unwrap().version, 2);

@@ -44,7 +44,7 @@ pub(crate) async fn a_key_that_is_let_go_of_can_be_taken_again(bench: &impl Benc
     store.claim_idempotency_key(&first).await.unwrap();
     store.drop_idempotency_key(first.resource).await.unwrap();
     assert_eq!(store.claim_idempotency_key(&second).await.unwrap(), None);
-    // whoever lost it learns so, and cannot take it from the next
+    // a holder that lost it learns so, and cannot take it from the next
     assert!(!store.renew_idempotency_key(first.resource, at(90)).await.unwrap());
     assert!(!store.note_content(first.resource, &[3; 32]).await.unwrap());
     store.drop_idempotency_key(first.resource).await.unwrap();

@@ -29,14 +29,14 @@ pub(crate) async fn tenants_take_turns(bench: &impl Bench) {
     submit(&*store, "a", &[100; 60]).await;
     submit(&*store, "b", &[0; 3]).await;
     submit(&*store, "c", &[-100; 3]).await;
-    // while everything runs: whoever has the fewest
+    // while everything runs: the tenant with the fewest
     let mut running = BTreeMap::<String, usize>::new();
     for second in 1..=6 {
         *running.entry(claim(&*store, at(second)).await.0.job.tenant).or_default() += 1;
         assert!(running.values().max().unwrap() - running.values().min().unwrap() <= 1, "{running:?}");
     }
     assert_eq!(running.into_values().collect::<Vec<_>>(), [2, 2, 2]);
-    // one at a time: whoever was served least recently
+    // one at a time: the tenant served least recently
     for lapsed in store.reap(at(100), 1, &problems()).await.unwrap().lapsed {
         assert_eq!(lapsed.1, 1);
     }

@@ -39,7 +39,7 @@ impl PostgresStore {
         at: DateTime<Utc>,
         audit_entry: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
-        // the key first: after an interruption nobody can read the rows any more, and the sweep removes them
+        // the key first: after an interruption the rows are unreadable, and the sweep removes them
         let purge = || async {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, id).await?;

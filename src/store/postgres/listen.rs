@@ -1,5 +1,5 @@
-//! Wake-ups between processes: NOTIFY tells what is to be looked at, never what it is. Nothing depends on it but speed; whoever
-//! waits also looks by itself after a while.
+//! Wake-ups between processes: NOTIFY names what to look at, never its content. Only speed depends on it; a waiter also looks
+//! by itself after a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(in crate::store) async fn notify(connection: &mut PgConnection, word: Notifi
 }
 
 impl PostgresStore {
-    /// Passes on to `signals` what other processes tell, until `stopping`. Listens when it returns; what it returns is to be
+    /// Passes notifications of other processes to `signals`, until `stopping`. Listens when it returns; what it returns is to be
     /// spawned.
     ///
     /// # Errors

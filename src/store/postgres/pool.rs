@@ -13,7 +13,7 @@ use crate::ports::StoreError;
 use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::pins as sql;
 
-/// At most so many connections for what callers and runners do.
+/// Connections for callers and runners.
 const MAX_CONNECTIONS: u32 = 16;
 /// Heartbeats are short, and a worker beats once in seconds.
 const HEARTBEAT_CONNECTIONS: u32 = 2;
@@ -21,7 +21,7 @@ const HEARTBEAT_CONNECTIONS: u32 = 2;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 const MIN_SERVER_VERSION: i32 = 15;
 
-/// How often a transaction is tried, and the longest pause before the second time; it doubles with every further one.
+/// How often a transaction is tried, and the longest pause before the second time; it doubles with every retry.
 const MAX_TRANSACTION_RETRIES: u32 = 8;
 const MAX_FIRST_RETRY_PAUSE: Duration = Duration::from_millis(4);
 
@@ -42,7 +42,7 @@ const NOW: &str = "\
 -- now
 SELECT clock_timestamp()";
 
-/// Whose time leases are judged by.
+/// The clock of leases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LeaseClock {
     /// The database's: processes may disagree on the time, but not on whether a lease has expired.
@@ -157,7 +157,7 @@ impl PostgresStore {
         self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
     }
 
-    /// The time that leases are judged by. Read after every lock that is waited for.
+    /// The time of leases. Read it after every lock that is waited for.
     pub(in crate::store) async fn lease_time(
         &self,
         connection: &mut PgConnection,
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_in_the_way_is_tried_again_a_bounded_number_of_times() {
+    async fn transient_failure_is_retried_a_bounded_number_of_times() {
         let tries = std::cell::Cell::new(0);
         let done = run_transaction("test", || async {
             tries.set(tries.get() + 1);

@@ -2,7 +2,7 @@
 //!
 //! Every process that has opened a vault holds one advisory lock for its life, shared with the others, on a connection of its
 //! own; a rotation needs the lock for itself, and so is refused while anyone is there. Should a process lose that connection it
-//! takes the lock again, and is told to stop when the key was changed meanwhile. Until it learns of it nothing it wraps is kept:
+//! takes the lock again, and stops when the key has changed meanwhile. Until it learns of it nothing it wraps is kept:
 //! whatever writes a wrapped key shares the lock for its transaction, and looks at the pin under it.
 
 use std::time::Duration;

@@ -11,7 +11,7 @@ both_stores! {
     impl QueueStatsStore for Backend {
         async fn check(&self) -> Result<(), StoreError> {
             let found = sqlx::query_scalar(sql::SCHEMA_VERSION).fetch_one(self.reader()).await.map_err(failed)?;
-            pulse::judge(found, self.schema_version())
+            pulse::check_version(found, self.schema_version())
         }
 
         async fn backlog(&self) -> Result<Backlog, StoreError> {

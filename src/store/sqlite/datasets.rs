@@ -37,7 +37,7 @@ impl SqliteStore {
         at: DateTime<Utc>,
         audit_entry: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
-        // the key first: after an interruption nobody can read the rows any more, and the sweep removes them
+        // the key first: after an interruption the rows are unreadable, and the sweep removes them
         run_transaction("purge_dataset", || async {
             let mut tx = self.begin().await?;
             let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;

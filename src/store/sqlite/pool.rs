@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_but_the_owner_can_read_the_folder() {
+    async fn folder_is_readable_by_its_owner_alone() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("data");
         let _store = SqliteStore::open(&folder).await.unwrap();
@@ -212,7 +212,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn transactions_that_read_and_then_write_all_commit() {
         let store = SqliteStore::temporary().await;
-        // more than one connection, as a backup or a shell beside the service would be
+        // more than one connection, as a backup or a shell next to the service would be
         let options = (*store.writer.connect_options()).clone();
         let pool = SqlitePoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
         let tasks: Vec<_> = (0..8)

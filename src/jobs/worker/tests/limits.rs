@@ -38,13 +38,13 @@ async fn a_job_that_runs_too_long_fails_with_the_limit() {
     let bench = Bench::new().await;
     let config =
         WorkerConfig { tick: SOON, poll: NEVER, max_job: Some(Duration::from_secs(7)), ..WorkerConfig::default() };
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let workers = bench.start_with(config, move |_, control| {
-        tell.send(()).unwrap();
+        sender.send(()).unwrap();
         until_stopped(control)
     });
     let id = bench.submit(1).await;
-    tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+    tokio::task::spawn_blocking(move || receiver.recv().unwrap()).await.unwrap();
     bench.clock.advance(Duration::from_secs(7));
     let job = bench.reaches(id, JobStatus::Failed).await;
     assert!(conformance::is_problem(job.problem.as_ref(), Kind::Deadline, id));
@@ -57,20 +57,20 @@ async fn jobs_run_together_as_far_as_their_memory_goes() {
     let bench = Bench::new().await;
     let (proceed, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let (running, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
     let workers = start(&bench, 10, move |assignment, _| {
         let need = u32::from(assignment.job.reuse_key[0]);
         peak.fetch_max(now.fetch_add(need, Ordering::SeqCst) + need, Ordering::SeqCst);
-        tell.send(need).unwrap();
+        sender.send(need).unwrap();
         wait.lock().unwrap().recv().unwrap();
         now.fetch_sub(need, Ordering::SeqCst);
         Ok(commit(&assignment))
     });
     let first = bench.submit(6).await;
-    let mut told = tokio::task::spawn_blocking(move || (told.recv().unwrap(), told)).await.unwrap();
-    assert_eq!(told.0, 6);
+    let mut receiver = tokio::task::spawn_blocking(move || (receiver.recv().unwrap(), receiver)).await.unwrap();
+    assert_eq!(receiver.0, 6);
     let large = bench.submit(9).await;
     bench.reaches(large, JobStatus::Running).await;
     for _ in 0..3 {
@@ -78,8 +78,8 @@ async fn jobs_run_together_as_far_as_their_memory_goes() {
     }
     bench.reaches(first, JobStatus::Succeeded).await;
     bench.reaches(large, JobStatus::Succeeded).await;
-    told = tokio::task::spawn_blocking(move || (told.1.recv().unwrap(), told.1)).await.unwrap();
-    assert_eq!((told.0, most.load(Ordering::SeqCst)), (9, 9), "never both");
+    receiver = tokio::task::spawn_blocking(move || (receiver.1.recv().unwrap(), receiver.1)).await.unwrap();
+    assert_eq!((receiver.0, most.load(Ordering::SeqCst)), (9, 9), "never both");
     let after = bench.submit(10).await;
     bench.reaches(after, JobStatus::Succeeded).await;
     workers.shutdown().await;

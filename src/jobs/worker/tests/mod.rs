@@ -113,7 +113,7 @@ fn problem_type(job: &JobRecord) -> &str {
     job.problem.as_ref().unwrap()["type"].as_str().unwrap()
 }
 
-/// Works until it is told to stop.
+/// Works until it is cancelled.
 fn until_stopped(control: &Control) -> Result<RunCompletion, RunError> {
     loop {
         control.check()?;
@@ -343,11 +343,11 @@ async fn a_shutdown_lets_a_job_end_within_the_grace() {
 async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
     let bench = Bench::new().await;
     let (proceed, wait) = mpsc::channel::<()>();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let wait = Mutex::new(wait);
     let workers = bench.start(NEVER, move |assignment, _| {
         wait.lock().unwrap().recv().unwrap();
-        tell.send(commit(&assignment)).unwrap();
+        sender.send(commit(&assignment)).unwrap();
         Ok(RunCompletion::LeaseLost)
     });
     let id = bench.submit(1).await;
@@ -355,7 +355,7 @@ async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
     workers.shutdown_within(Duration::ZERO).await;
     assert_eq!(conformance::job(&*bench.store, id).await.status, JobStatus::Queued);
     proceed.send(()).unwrap();
-    let late = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+    let late = tokio::task::spawn_blocking(move || receiver.recv().unwrap()).await.unwrap();
     assert_eq!(late, RunCompletion::LeaseLost);
 }
 

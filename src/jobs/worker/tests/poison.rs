@@ -20,17 +20,17 @@ fn dies(open: Open<'_>, clock: &Clock, vault: &Arc<Vault>) -> (Uuid, u32) {
         vault: Arc::clone(vault),
         signals: Arc::new(Notifier::default()),
     };
-    let ((tell, told), (alive, dead)) = (mpsc::channel(), mpsc::channel::<()>());
+    let ((sender, receiver), (alive, dead)) = (mpsc::channel(), mpsc::channel::<()>());
     let dead = Mutex::new(dead);
     let inside = process.enter();
     let _workers = bench.start(NEVER, move |assignment, _| {
         storage(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
-        tell.send((assignment.job.id, assignment.attempt)).unwrap();
+        sender.send((assignment.job.id, assignment.attempt)).unwrap();
         let _ = dead.lock().unwrap().recv();
         Err(RunError::Cancelled)
     });
     drop(inside);
-    let started = told.recv_timeout(Duration::from_secs(20)).expect("the job is taken");
+    let started = receiver.recv_timeout(Duration::from_secs(20)).expect("the job is taken");
     process.shutdown_background();
     drop(alive);
     started

@@ -1,4 +1,4 @@
-//! Who has the master key of a shared store, and who is told that it has changed.
+//! The master key of a shared store, and processes that learn of its rotation.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn cut(pool: &PgPool) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_waits_for_nobody_and_needs_everybody_gone() {
+async fn rotation_is_refused_while_a_process_attends() {
     let database = database!();
     let (one, other) = (process(&database).await, process(&database).await);
     let stopping = CancellationToken::new();

@@ -135,7 +135,7 @@ mod stamped {
 }
 
 #[tokio::test]
-async fn leases_are_judged_by_the_clock_of_the_database() {
+async fn leases_follow_the_clock_of_the_database() {
     let database = database!();
     let store = database.store_by_its_clock().await;
     let id = conformance::enqueue(&store, 1).await.id;

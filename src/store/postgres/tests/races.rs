@@ -55,7 +55,7 @@ async fn no_two_processes_get_one_job() {
     assert_eq!(all.into_iter().collect::<HashSet<_>>().len(), 40);
 }
 
-/// Claims until nothing is free, or so many times, by eight claimers in two processes; whose the jobs are.
+/// Claims until nothing is free, or a number of times, by eight claimers in two processes; whose the jobs are.
 async fn claimed_at_once(terms: ClaimTerms, each: usize, tenants: &[&str]) -> Option<Vec<(String, Uuid)>> {
     let database = TestDatabase::create().await?;
     let stores = [Arc::new(database.store_by_its_clock().await), Arc::new(database.store_by_its_clock().await)];
@@ -100,7 +100,7 @@ async fn no_tenant_gets_more_than_its_share_by_asking_at_once() {
 async fn a_first_key_waits_for_one_that_is_being_made() {
     let database = database!();
     let (one, other) = (database.store().await, database.store().await);
-    // another process is about to make a key, and nobody sees it yet
+    // another process is about to make a key, and no other sees it yet
     let mut making = one.begin().await.unwrap();
     let insert =
         "INSERT INTO api_keys (id, tenant, name, scopes, hash, created_at) VALUES ($1, 'x', 'x', '', $2, now())";
@@ -140,7 +140,7 @@ async fn of_equal_jobs_one_runs_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_judgements_by_one_ledger_one_stands() {
+async fn concurrent_commits_of_one_ledger_version_one_wins() {
     let database = database!();
     let stores = [database.store().await, database.store().await];
     for round in 0..ROUNDS {
@@ -258,7 +258,7 @@ async fn parts_are_not_dropped_under_a_commit_that_is_under_way() {
     assert!(here.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap().is_some());
 }
 
-/// Tells when it starts, then waits until it is stopped.
+/// Reports its start, then waits until it is stopped.
 struct Waits(mpsc::Sender<&'static str>);
 
 impl JobRunner for Waits {
@@ -277,19 +277,19 @@ async fn listening_workers(
     store: &Arc<PostgresStore>,
     vault: &Arc<Vault>,
 ) -> (mpsc::Receiver<&'static str>, CancellationToken) {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let (signals, stopping) = (Arc::new(Notifier::default()), CancellationToken::new());
     tokio::spawn(store.listen(Arc::clone(&signals), stopping.clone()).await.unwrap());
     let config = WorkerConfig { tick: NEVER, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
     let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(store);
-    let runner = Arc::new(Waits(tell));
+    let runner = Arc::new(Waits(sender));
     let workers = Workers::start(shared, Clock::settable(at(1)), runner, Arc::clone(vault), signals, config);
     let stop = stopping.clone();
     tokio::spawn(async move {
         stop.cancelled().await;
         workers.shutdown().await;
     });
-    (told, stopping)
+    (receiver, stopping)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,15 +298,15 @@ async fn a_worker_keeps_its_lease_while_no_connection_is_free() {
     let (here, there) = (database.store().await, database.store().await);
     let vault = Arc::new(Vault::in_memory().unwrap());
     let clock = Clock::settable(at(1));
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let config = WorkerConfig { tick: Duration::from_millis(5), grace: Duration::ZERO, ..WorkerConfig::default() };
     let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(&there);
     let signals = Arc::new(Notifier::default());
-    let workers = Workers::start(shared, clock.clone(), Arc::new(Waits(tell)), Arc::clone(&vault), signals, config);
+    let workers = Workers::start(shared, clock.clone(), Arc::new(Waits(sender)), Arc::clone(&vault), signals, config);
     let mut new = new_job(dataset(&*here).await, 1);
     new.wrapped_key = vault.wrap(crate::vault::Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
     let id = here.enqueue(new).await.unwrap().id;
-    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok("started"));
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(20)), Ok("started"));
     let mut taken = Vec::new();
     for _ in 0..there.pool.options().get_max_connections() {
         taken.push(there.pool.acquire().await.unwrap());
@@ -364,14 +364,14 @@ async fn another_process_is_told_of_a_cancellation() {
     let database = database!();
     let (here, there) = (database.store().await, database.store().await);
     let vault = Arc::new(Vault::in_memory().unwrap());
-    let (told, stopping) = listening_workers(&there, &vault).await;
+    let (receiver, stopping) = listening_workers(&there, &vault).await;
     let mut new = new_job(dataset(&*here).await, 1);
     new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
     let id = here.enqueue(new).await.unwrap().id;
     let long = Duration::from_secs(10);
-    assert_eq!(told.recv_timeout(long), Ok("started"));
+    assert_eq!(receiver.recv_timeout(long), Ok("started"));
     assert_eq!(here.request_cancel(TENANT, id, at(2), &audit_entry()).await.unwrap(), CancelOutcome::Requested);
-    assert_eq!(told.recv_timeout(long), Ok("stopped"));
+    assert_eq!(receiver.recv_timeout(long), Ok("stopped"));
     stopping.cancel();
 }
 
