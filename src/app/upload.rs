@@ -214,7 +214,7 @@ fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Proble
     }
 }
 
-/// Every row is of somebody, and nobody has more rows than is said.
+/// Checks that every row names a subject and that no subject has more than `most` rows.
 fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), Problem> {
     let Some(column) = profiles.iter().find(|profile| profile.name == subject) else { return Ok(()) };
     let malformed = |detail: String| Problem::new(Kind::UploadMalformed, detail).with("column", subject);
@@ -232,8 +232,8 @@ fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), P
 }
 
 /// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not
-/// enter it, nor do types: whoever sends the same people again in another arrangement, or says how to read a column, has not
-/// sent other people, and the ledger must know them.
+/// enter it, nor do types: a table of the same subjects in another arrangement, or with other types of columns, is the same
+/// content to the ledger.
 struct TableContentHash {
     template: ContentHasher,
     /// The columns by name.

@@ -1,7 +1,7 @@
 //! One spelling for what record keys have in several.
 //!
-//! It says who may be the same in two datasets, and is never what tells two records of one dataset apart: where it takes two people for
-//! one, more is taken to be known of them, and more is refused.
+//! It decides which records may be the same in two datasets, and never distinguishes two records of one dataset. Where it takes
+//! two subjects for one, the check assumes more knowledge and refuses more.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! The sample of rows by which tables are compared across series: rows that differ from every other row of their table in at least
-//! two attributes, of all of them those with the lowest hashes. Such rows do not meet by chance: whoever has one twice has it of the
-//! same person, as a rule.
+//! two attributes, of all of them those with the lowest hashes. Such rows rarely agree by chance: two datasets that share one have it,
+//! as a rule, of the same subject.
 
 use std::collections::{BTreeMap, HashMap};
 

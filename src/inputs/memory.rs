@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_budget_that_is_no_whole_number_of_pieces_can_be_taken_whole() {
+    async fn budget_of_a_fraction_of_permits_can_be_taken_whole() {
         for bytes in [1, MIB - 1, 3 * MIB + 5, u64::from(u32::MAX) * MIB * 2] {
             let budget = MemoryBudget::new(Some(bytes));
             let all = budget.acquire(bytes).await.unwrap();

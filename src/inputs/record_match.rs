@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_record_are_told_where_there_is_one_of_each() {
+    fn rows_match_where_a_record_is_once_in_each_dataset() {
         assert_eq!(match_records(&[5, 7, 9], &[9, 1, 5]), (vec![2, 0], vec![0, 2]));
         assert_eq!(match_records(&[5, 5, 9], &[5, 9]), (vec![2], vec![1]));
         assert_eq!(match_records(&[5, 9], &[5, 5, 9]), (vec![1], vec![2]));

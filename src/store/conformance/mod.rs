@@ -317,7 +317,7 @@ macro_rules! conformance {
                 the_parts_of_a_release_cannot_be_dropped
                 a_sweep_removes_what_no_one_can_reach
                 releases_are_listed_by_filter
-                an_internal_report_is_its_tenants_and_ends_with_release_and_original;
+                internal_report_ends_with_release_or_original;
             repeats:
                 a_key_is_taken_once
                 a_key_that_is_let_go_of_can_be_taken_again

@@ -251,7 +251,7 @@ pub(crate) async fn releases_are_listed_by_filter(bench: &impl Bench) {
     assert!(store.release(TENANT, Uuid::now_v7()).await.unwrap().is_none());
 }
 
-pub(crate) async fn an_internal_report_is_its_tenants_and_ends_with_release_and_original(bench: &impl Bench) {
+pub(crate) async fn internal_report_ends_with_release_or_original(bench: &impl Bench) {
     let store = bench.store();
     let report = |release: Uuid, tenant: &'static str| {
         let store = Arc::clone(&store);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_from_what_passes() {
+    fn full_disk_differs_from_transient_errors() {
         let of = |state: &str| of_state(state)("x".into());
         assert!(matches!(of(DISK_FULL), StoreError::Full));
         // out of memory, too many connections, shutting down

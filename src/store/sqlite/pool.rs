@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_second_opener_is_told_that_the_store_is_in_use() {
+    async fn second_opener_gets_in_use() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("data");
         let store = SqliteStore::open(&folder).await.unwrap();

@@ -340,7 +340,7 @@ async fn a_shutdown_lets_a_job_end_within_the_grace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
+async fn shutdown_takes_the_lease_of_an_endless_computation() {
     let bench = Bench::new().await;
     let (proceed, wait) = mpsc::channel::<()>();
     let (sender, receiver) = mpsc::channel();

@@ -70,7 +70,7 @@ async fn a_lost_lock_is_taken_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_the_old_key_keeps_nothing_and_is_told_to_stop() {
+async fn process_with_old_key_writes_nothing_and_stops() {
     let database = database!();
     let store = process(&database).await;
     let dataset = dataset(&store).await;

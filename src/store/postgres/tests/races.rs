@@ -352,7 +352,7 @@ async fn another_process_is_woken_by_a_queued_job() {
     let database = database!();
     let (here, there) = (database.store().await, database.store().await);
     let vault = Arc::new(Vault::in_memory().unwrap());
-    let (_told, stopping) = listening_workers(&there, &vault).await;
+    let (_receiver, stopping) = listening_workers(&there, &vault).await;
     for reuse in 0..5 {
         is_picked_up(&here, reuse).await;
     }
@@ -360,7 +360,7 @@ async fn another_process_is_woken_by_a_queued_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_process_is_told_of_a_cancellation() {
+async fn another_process_sees_a_cancellation() {
     let database = database!();
     let (here, there) = (database.store().await, database.store().await);
     let vault = Arc::new(Vault::in_memory().unwrap());
@@ -380,7 +380,7 @@ async fn a_listener_that_was_cut_off_listens_again() {
     let database = database!();
     let (here, there) = (database.store().await, database.store().await);
     let vault = Arc::new(Vault::in_memory().unwrap());
-    let (_told, stopping) = listening_workers(&there, &vault).await;
+    let (_receiver, stopping) = listening_workers(&there, &vault).await;
     is_picked_up(&here, 1).await;
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND query LIKE 'LISTEN%'";
