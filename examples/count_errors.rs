@@ -157,7 +157,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         specification: &specification,
         table: &table,
         streams: &streams,
-        further: None,
+        extra: None,
         earlier: &earlier,
         provenance: &provenance,
     };

@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         specification: &job.specification,
         table: &job.table,
         streams: &streams,
-        further: None,
+        extra: None,
         earlier: &EarlierDisclosures::default(),
         provenance: &provenance,
     };

@@ -3,18 +3,18 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::publish::{PlanError, PlanRefusal, PublishError};
 use crate::verifier::VerifierError;
 
-/// Why a release did not come about.
+/// The reason why an operation of the engine has no result.
 #[derive(Debug)]
 pub enum EngineError {
-    /// It was told to stop.
+    /// The caller cancelled it.
     Cancelled,
-    /// The caller's answer.
+    /// The specification or request is refused.
     Refused(Problem),
-    /// A bug or a failing disk: nothing was released. The cause is for the log.
+    /// A bug or a failing disk: nothing was released.
     Failed {
-        /// What the caller sees.
+        /// The problem for the caller.
         problem: Problem,
-        /// What the operator sees; no value of the data.
+        /// The cause for the log, without values of the data.
         cause: String,
     },
 }
@@ -56,9 +56,9 @@ impl From<VerifierError> for EngineError {
         match stopped {
             VerifierError::Cancelled(_) => Self::Cancelled,
             VerifierError::Io(error) => error.into(),
-            // what cannot be checked is not published
+            // a release that cannot be checked is not published
             VerifierError::TooDense => {
-                let detail = "there is too much to be told apart on the join";
+                let detail = "the join has too many combinations to check";
                 let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
                 Self::Refused(Problem::of_faults(vec![fault]))
             }
@@ -86,7 +86,7 @@ impl EngineError {
     }
 }
 
-/// The problem of faults. What earlier releases break is no fault of the specification, and stands by itself.
+/// The problem of some faults; a violation by earlier releases is a problem of its own.
 fn problem_of_faults(faults: Vec<Fault>) -> Problem {
     match &faults[..] {
         [Fault { kind: kind @ Kind::PriorReleaseViolates, pointer, detail, .. }] => {

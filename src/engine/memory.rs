@@ -1,10 +1,10 @@
-//! How much memory a release takes, estimated from what is known of a dataset without its rows.
+//! Estimates of memory, in bytes, from the profile of a dataset without its rows.
 
 use crate::microdata::AttrSet;
 use crate::publish;
 use crate::spec::{InternalUtility, MethodSpec, SlicedColumns, Specification};
 
-/// What is known of a column that a job uses.
+/// The size of a column that a job uses.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSize {
     /// Codes of its domain, a missing value counted as one.
@@ -13,19 +13,19 @@ pub struct ColumnSize {
     pub bytes: u64,
 }
 
-/// What a release takes whatever its table.
+/// Bytes of a release apart from its table.
 const BASE_BYTES: u64 = 8 << 20;
 
-/// Bytes for a row: its place in the secret order, its bucket, what the verifier keeps of it.
+/// Bytes of a row: its position in the secret order, its bucket, its state in the verifier.
 const ROW_BYTES: u64 = 40;
 
-/// For a cell, times the width of its code: the column, its secret order, what is published of it.
+/// Copies of a cell, times the width of its code: the column, the permuted column, the published column.
 const CELL_BYTES_PER_CODE_BYTE: u64 = 3;
 
-/// For a distinct value, beside its bytes: its places in dictionaries, their hash tables and their order.
+/// Bytes of a distinct value in addition to its text: entries of dictionaries, hash tables and orders.
 const DISTINCT_VALUE_BYTES: u64 = 44;
 
-/// Times the bytes of the distinct values: a dictionary that grows, its sorted copy, that of the verifier.
+/// Copies of the text of distinct values: a growing dictionary, its sorted copy, that of the verifier.
 const DICTIONARY_COPIES: u64 = 4;
 
 /// Rows that are written at once, and how often their text is held: as it is written, with room to grow, and as it is packed.
@@ -33,7 +33,7 @@ const ROWS_PER_WRITE: u64 = 1 << 16;
 
 const WRITE_COPIES: u64 = 3;
 
-/// The bytes of a code.
+/// Bytes of a code of a column.
 const fn width(codes: u64) -> u64 {
     match codes {
         0..=0x100 => 1,
@@ -75,7 +75,7 @@ const CLASS_ROW_BYTES: u64 = 72;
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
 const GENERALIZED_CELL_BYTES: u64 = 12;
 
-/// For a cell of a release of a sequence beside its code: its label, as the verifier holds it.
+/// Bytes of a cell of a sequential release in addition to its code: its label in the verifier.
 const SEQUENTIAL_CELL_BYTES: u64 = 4;
 
 /// For rows that are alike in all columns of such a release: their signature.
@@ -93,7 +93,7 @@ const OVERLAPPING_CELL_BYTES: u64 = 240;
 /// For a row and a sensitive attribute of a decomposed table: its code, its place in a set, what is possible there.
 const DECOMPOSED_CELL_BYTES: u64 = 160;
 
-/// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`release_memory`] says of the release. Not calibrated: the
+/// The bytes of memory that choosing tables, or classes, takes, at its peak, in addition to [`release_memory`]. Not calibrated: the
 /// sum of what is held.
 #[must_use]
 pub fn choice_memory(rows: u64, method: &MethodSpec) -> u64 {
@@ -127,8 +127,8 @@ pub fn choice_memory(rows: u64, method: &MethodSpec) -> u64 {
 /// For a row of columns that dependencies are looked for in: what it is numbered by.
 const DEPENDENCY_ROW_BYTES: u64 = 8;
 
-/// The bytes of memory that looking at columns takes that are not published, those of the release among them, beside what [`release_memory`] says
-/// of the release.
+/// The bytes of memory that looking at columns takes that are not published, those of the release among them, in addition to
+/// [`release_memory`].
 #[must_use]
 pub fn profile_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let cells: u64 = columns.iter().map(|column| width(column.codes)).sum();
@@ -137,8 +137,8 @@ pub fn profile_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     values.fold(rows.saturating_mul(DEPENDENCY_ROW_BYTES + cells), u64::saturating_add)
 }
 
-/// The bytes of memory that joining a release of these columns with others takes, the new one as well as each earlier one, beside what
-/// [`release_memory`] says of the new one. Calibrated as that is.
+/// The bytes of memory that joining a release of these columns with others takes, the new one as well as each earlier one, in addition to
+/// [`release_memory`]. Calibrated as that is.
 #[must_use]
 pub fn join_memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let cells: u64 = columns.iter().map(|column| SEQUENTIAL_CELL_BYTES + width(column.codes)).sum();
@@ -165,7 +165,7 @@ const QUERY_ROW_BYTES: u64 = 40;
 /// In all tables together an attribute stands so often.
 const TABLES_PER_ATTRIBUTE: u64 = 2;
 
-/// The bytes of memory that measuring the written parts takes, at its peak, beside what [`release_memory`] says of the release: the entropy
+/// The bytes of memory that measuring the written parts takes, at its peak, in addition to [`release_memory`]: the entropy
 /// in the manifest reads one table at a time, the internal report all of them. Not calibrated: the sum of what is held. A model that
 /// is fitted because its tables form no tree has at most 2^22 cells, and is not counted: no method designs such tables.
 #[must_use]

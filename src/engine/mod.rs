@@ -1,5 +1,6 @@
-//! One release from start to end: plan, publish, write, audit, compose, guard. Used by jobs, plans and the command line.
-//! Knows nothing of HTTP, SQL, clocks or the async runtime.
+//! One release from start to end: plan, publish, write, verify, describe; and the attacks on releases.
+//!
+//! Jobs, plans and the command line use it. It has no HTTP, SQL, clock or async runtime.
 
 mod attack;
 mod error;
@@ -30,8 +31,8 @@ pub use plan::profile::{
 pub use plan::types::{ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
 pub use prepare::annotations::{annotate, annotate_with_unknown};
 pub use read_back::external::{
-    ReadFile, ReserveMemory, VerificationMaterial, read_file, read_published, rules_of, stated_by,
-    stated_with_counterfeits,
+    ReadFile, ReserveMemory, VerificationMaterial, read_file, read_published, rules_of, submitted_tables,
+    tables_with_counterfeits,
 };
 pub use read_back::linked::{BucketJoiner, LinkedViewError, labels as bucket_labels, linked_part};
 pub use read_back::measures::{AchievedMeasures, RecursiveC, TableMeasures};
@@ -40,6 +41,7 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
-pub use sequential::earlier::{against, earlier_of, entered, tuples_of};
-pub use sequential::external::{ExternalTableRows, JoinContext, entered_of};
-pub use verification::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable, verify_tables};
+pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
+pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
+pub use verification::report::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable};
+pub use verification::run::verify_tables;

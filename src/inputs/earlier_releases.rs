@@ -174,7 +174,7 @@ pub(crate) fn read_earlier_releases(
             Ok(ExternalTableRows { rows_of, ..rows })
         });
         match external {
-            Ok(external) => match engine::entered_of(external, &join, &pointer(at)) {
+            Ok(external) => match engine::external_release(external, &join, &pointer(at)) {
                 Ok(release) if specification.unit.rows() > 1 && !release.has_rows_of(dataset.rows as usize) => {
                     let detail = "requirements speak of persons with several rows, and it is not known how many a person has in the \
                                   external table: its rows must be those of the dataset, by record keys";

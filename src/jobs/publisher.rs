@@ -139,7 +139,7 @@ impl Publisher {
         let order = ReleaseInput {
             specification: work.specification,
             table,
-            further: extra,
+            extra,
             streams,
             earlier,
             provenance: &provenance,

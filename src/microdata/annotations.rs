@@ -1,4 +1,4 @@
-//! What is stated of the values of a column beyond their order.
+//! Annotations of a column: excluded values, a taxonomy and thresholds.
 
 use std::collections::HashMap;
 
@@ -69,8 +69,8 @@ impl ColumnAnnotations {
 }
 
 impl Domain {
-    /// The codes of each of `values`, of which `None` is the missing one: none where it does not occur, several where a decimal is
-    /// spelled in several ways.
+    /// The codes of each of `values`, of which `None` is the missing one: none where it does not occur, several where a decimal
+    /// has several spellings.
     #[must_use]
     pub fn codes_of(&self, values: &[Option<String>]) -> Vec<Vec<u32>> {
         let spelled = |value: &[u8]| spelling(self.kind(), value).into_owned();

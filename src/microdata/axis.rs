@@ -79,7 +79,7 @@ fn scaled(value: &[u8], decimals: usize) -> Option<i128> {
     digits.checked_mul(10i128.checked_pow(missing)?)
 }
 
-/// The bin of each code when the values of a domain are cut into `bins` bins of equal width (slicing, section 4.2), for
+/// The bin of each code when the values of a domain are cut into `bins` bins of equal width [Li et al. 2012, section 4.2], for
 /// correlations only, never for what is published. A missing value has a bin of its own. Values whose order alone counts, and
 /// those of at most `bins` distinct ones, are left as they are.
 pub(super) fn bins(domain: &Domain, bins: u32) -> (Vec<u32>, usize) {
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!((axis.width(0, 1), axis.width(1, 2), axis.width(2, 4)), (1, 150, 200));
         let axis = Axis::from_domain(&domain(AttributeType::Date, false, &["2024-02-28", "2024-03-01"]));
         assert_eq!(axis.width(0, 1), 2);
-        // beyond what can be computed with, the order remains
+        // values too large for arithmetic keep their order
         let long = format!("1{}", "0".repeat(60));
         let axis = Axis::from_domain(&domain(AttributeType::Decimal, false, &["1", "7", &long]));
         assert_eq!(axis.width(0, 2), 2);

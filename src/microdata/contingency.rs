@@ -1,5 +1,5 @@
-//! How strongly two attributes go together: the mean-square contingency coefficient (slicing, section 4.1; the square of
-//! Cramér's V).
+//! The association of two attributes: the mean-square contingency coefficient [Li et al. 2012, section 4.1],
+//! which is the square of Cramér's V [Cramer 1946].
 
 use std::collections::HashMap;
 

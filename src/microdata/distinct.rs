@@ -1,19 +1,18 @@
-//! Counts the distinct values of a column exactly, in bounded memory, in as many passes over the column as that takes.
+//! Exact counts of the distinct values of a column, in bounded memory and several passes over the column.
 //!
-//! A value is held as 128 bits of keyed hashes. As soon as these are too many, only those of one class are kept on: half of
-//! all hashes, then a quarter, and so on; the classes that were given up are counted in passes of their own. A count is wrong
-//! only when two values of a column have equal hashes under keys that nobody knows beforehand: among 2^22 values with odds of
-//! 1 to 2^85.
+//! The counter keeps 128 bits of keyed hashes for each value. When it is full, it keeps one class of hashes: half of them, then a
+//! quarter, and so on. Later passes count the other classes. A count is wrong only if two values have equal hashes under random
+//! keys: for 2^22 values the probability is 2^-85.
 
 use ahash::RandomState;
 use hashbrown::HashTable;
 
 /// The most hashes held at once: what a table of 2^20 places takes, of 25 bytes each.
 const MAX_HASHES_HELD: usize = (1 << 20) / 8 * 7;
-/// When a sample says that there are so many times more values than are accepted, nobody need count them.
+/// The ratio of estimated to accepted values at which counting stops.
 const GIVE_UP_FACTOR: u64 = 2;
 
-/// The share of all hashes that were counted is told in units of which a pass over all has so many.
+/// The unit of shares of counted hashes: a pass over all hashes has this share.
 const ALL_HASHES: u64 = 1 << 32;
 
 struct HashedValue {
@@ -22,7 +21,7 @@ struct HashedValue {
     length: u32,
 }
 
-/// Hashes that are alike in their lowest `level` bits.
+/// Hashes with equal lowest `level` bits.
 #[derive(Clone, Copy)]
 struct HashClass {
     residue: u64,
@@ -133,9 +132,9 @@ impl DistinctCounter {
         let found = self.found();
         let certain = !fits(counted.distinct, counted.bytes);
         // of a class this large the share lies within a hundredth of what is expected, whatever the values
-        let beyond =
+        let excessive =
             !fits(found.distinct / GIVE_UP_FACTOR, found.bytes / GIVE_UP_FACTOR) && self.table.len() > self.room / 4;
-        if self.rest.is_empty() || certain || beyond {
+        if self.rest.is_empty() || certain || excessive {
             return false;
         }
         self.before = counted;

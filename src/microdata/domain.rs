@@ -90,7 +90,7 @@ impl Domain {
         Self { kind, missing, values }
     }
 
-    /// Sorts the values of a dictionary and tells which code each of them gets: `(domain, rank of every value, code of
+    /// Sorts the values of a dictionary and gives the code of each of them: `(domain, rank of every value, code of
     /// missing)`.
     #[must_use]
     pub fn sort(kind: AttributeType, missing: bool, values: &Arena) -> (Arc<Self>, Vec<u32>) {

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn short_values_are_told_apart() {
+    fn short_values_get_distinct_codes() {
         let mut interner = Interner::default();
         for round in 0..3 {
             let mut code = 0;

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_is_told() {
+    fn profile_reports_an_overflow() {
         let numbers = numbers(40, 40);
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
         let full = profile(&rows, 37, 1 << 20);
@@ -234,7 +234,7 @@ mod tests {
         for room in [1, 7, 100, 299] {
             assert_eq!(profile_within(&rows, &IngestLimits::default(), room), whole, "{room}");
         }
-        // given up in the first pass, and yet an identifier is told from what is none
+        // the first pass gave up, and still separates identifiers from other columns
         let limits = IngestLimits { max_distinct: 50, ..IngestLimits::default() };
         let given_up = profile_within(&rows, &limits, 64);
         assert_eq!((given_up.distinct, given_up.missing, given_up.identifier), (None, 3, false));

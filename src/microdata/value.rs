@@ -114,7 +114,7 @@ impl AttributeType {
         matches!(self, Self::Integer | Self::Decimal)
     }
 
-    /// The order of two values of this type, of which decimals may be spelled in several ways. An integer may be compared with a
+    /// The order of two values of this type, where a decimal may have several spellings. An integer may be compared with a
     /// decimal.
     #[must_use]
     pub fn compare_by_value(self, a: &[u8], b: &[u8]) -> Ordering {

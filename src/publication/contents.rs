@@ -1,8 +1,23 @@
-//! The cells of a publication, before they are written and after.
+//! A publication, and its cells before and after they are written.
 
 use std::io::{self, Read};
 
+use super::rule::EnforcedRule;
+use super::table::{MethodDetails, PublishedTable};
 use crate::microdata::Column;
+
+/// The outcome of a method: the published tables and the reason each rule holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication {
+    /// The published tables, in the order of their names.
+    pub tables: Vec<PublishedTable>,
+    /// The enforced rules, the submitted ones in their order.
+    pub rules: Vec<EnforcedRule>,
+    /// Details of the method.
+    pub method_details: MethodDetails,
+    /// Rows that appear in no table. Internal: never in a manifest.
+    pub suppressed: u64,
+}
 
 /// The cells of every part: table by table, part by part, as a [`super::Publication`] lists them.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ mod unit;
 mod vocabulary;
 mod witness;
 
-pub use contents::{BucketColumn, PartContents, PublicationCells, PublishedBytes};
+pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes};
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
 pub use rule::{
@@ -40,16 +40,3 @@ pub use vocabulary::{
     ReleaseStatus, RowKind, RuleOrigin, SlicedDiversity, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};
-
-/// The outcome of a method: the published tables and the reason each rule holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Publication {
-    /// The published tables, in the order of their names.
-    pub tables: Vec<PublishedTable>,
-    /// The enforced rules, the submitted ones in their order.
-    pub rules: Vec<EnforcedRule>,
-    /// Details of the method.
-    pub method_details: MethodDetails,
-    /// Rows that appear in no table. Internal: never in a manifest.
-    pub suppressed: u64,
-}

@@ -1,4 +1,4 @@
-//! Exact fractions: thresholds as people write them, never rounded.
+//! Exact fractions for thresholds, which are never rounded.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_write_fractions_in_several_ways() {
+    fn ratio_parses_every_spelling() {
         let read = |text: &str| text.parse::<Ratio>().map(|ratio| ratio.to_string());
         for (text, written) in [
             ("0.02", "0.02"),

@@ -83,7 +83,7 @@ pub(in crate::api) async fn create(
     }
     let (manifest, storage) = open_stored_parts(&app, &caller, id).await?;
     if attack == spec::Attack::Join {
-        if !engine::entered(&manifest).is_empty() {
+        if !engine::external_releases(&manifest).is_empty() {
             return attacks_on_original::join_attack(&app, &caller, id, rule).await.map(Json);
         }
         let mut shelves = vec![storage];

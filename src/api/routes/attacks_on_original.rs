@@ -30,12 +30,12 @@ pub(in crate::api) async fn attack_on_original(
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
         let tables_of = match attack {
-            Attack::NegativeAssociation => engine::stated_with_counterfeits,
-            _ => engine::stated_by,
+            Attack::NegativeAssociation => engine::tables_with_counterfeits,
+            _ => engine::submitted_tables,
         };
         let (material, _room) = storage.read_as(tables_of, control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
-        let material = material.beside(file);
+        let material = material.with_original(file);
         match attack {
             Attack::Membership => engine::membership(&manifest, &material, control),
             Attack::NegativeAssociation => engine::negative_association(&manifest, &material, &rules, control),
@@ -58,7 +58,7 @@ pub(in crate::api) async fn join_attack(
     check_internal_scope(caller, "the rows of external tables")?;
     let (release, manifest) = served::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
-    let entered = ids(engine::entered(&manifest));
+    let entered = ids(engine::external_releases(&manifest));
     let rows = app.service.external_rows(caller, &release, &entered).await?;
     let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
     for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
@@ -67,7 +67,7 @@ pub(in crate::api) async fn join_attack(
     let attacked = run_engine("the computation", move |control| {
         let (mut joinable, _room) = StoredParts::joinable(&shelves, control)?;
         let (tables, _held) = rows.read(control)?;
-        tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;
+        tables.into_iter().try_for_each(|table| joinable.add_external(table))?;
         joinable.attack(rule.as_deref(), control)
     });
     attacked.await

@@ -130,7 +130,7 @@ impl StoredParts {
         &self,
         control: &Control,
     ) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
-        self.read_as(engine::stated_by, control)
+        self.read_as(engine::submitted_tables, control)
     }
 
     /// Like [`Self::read`], with the tables that `tables_of` derives from the manifest.

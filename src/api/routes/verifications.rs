@@ -294,7 +294,7 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
     let (manifest, storage) = open_stored_parts(app, caller, release).await?;
     let found = run_engine("the computation", move |control| {
         let (material, _memory) = storage.read(control)?;
-        let material = material.told_by(&manifest);
+        let material = material.with_claims_of(&manifest);
         let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &rules, control)
     });

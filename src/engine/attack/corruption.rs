@@ -1,4 +1,7 @@
-//! The attack `corruption`: somebody finds out the sensitive values of some rows of a bucket.
+//! The attack `corruption`: the adversary knows the sensitive values of some rows of a bucket.
+//!
+//! # Citations
+//! [Tao et al. 2008]; [Wang et al. 2012, section 6]
 
 use serde_json::Map;
 
@@ -17,23 +20,23 @@ use crate::publication::{
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 
-/// So many findings are shown.
+/// The most findings in a report.
 const MAX_REPORTED_CORRUPTIONS: usize = 10;
 
-/// The attack on a release, before its parts are read.
+/// The attack `corruption` on a release, before its parts are read.
 pub struct Corruption {
     publication: Publication,
     kinds: Vec<Option<AttributeType>>,
-    /// Tables, each with the attribute that it protects, the rule that asks for it, and the bound.
+    /// Tables, each with a protected attribute, its rule and the bound on the posterior.
     asked: Vec<(usize, Attr, SubmittedRule, Bound)>,
     known: u64,
 }
 
 impl Corruption {
-    /// Of whoever knows the values of so many rows of each bucket.
+    /// The attack by an adversary who knows the values of `known` rows of each bucket.
     ///
     /// # Errors
-    /// The refusal of a release or a rule that it cannot be played on.
+    /// The refusal of a release or a rule that the attack does not apply to.
     pub fn new(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, EngineError> {
         let attributes = manifest.attributes();
         let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
@@ -54,7 +57,7 @@ impl Corruption {
             let tables = publication.tables.iter().enumerate().filter(|(_, table)| holds(table));
             asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));
         }
-        // of rules into one attribute of a table the strictest says it for all
+        // of the rules on one attribute of a table, the strictest decides
         asked.sort_by_key(|(table, attr, _, bound)| (*table, *attr, *bound));
         asked.dedup_by_key(|(table, attr, ..)| (*table, *attr));
         if asked.is_empty() {
@@ -66,17 +69,17 @@ impl Corruption {
         Ok(Self { publication, kinds, asked, known: known as u64 })
     }
 
-    /// The bytes of memory that it is estimated to take.
+    /// The estimated memory of the attack in bytes.
     #[must_use]
     pub fn memory(&self) -> u64 {
         const BASE: u64 = 4 << 20;
-        /// For a row of a part: its bucket, its code as it comes and in its order, its place among the counts.
+        /// Bytes for a row of a part: its bucket, its code, its rank and its count.
         const ROW: u64 = 64;
         let read = self.asked.iter().flat_map(|(table, ..)| &self.publication.tables[*table].parts);
         read.fold(BASE, |all, part| all.saturating_add(part.len.saturating_mul(ROW)))
     }
 
-    /// Plays it.
+    /// Runs the attack on the parts.
     ///
     /// # Errors
     /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
@@ -113,7 +116,7 @@ impl Corruption {
                     sensitive: Map::new(),
                     posterior: ManifestRatio { count: posterior.0, of: posterior.1 },
                 });
-                // the most certain of all, and no more are held than are looked at
+                // keeps the memory of findings bounded
                 if found.len() > 64 * MAX_REPORTED_CORRUPTIONS {
                     first(&mut found);
                 }
@@ -132,7 +135,7 @@ impl Corruption {
     }
 }
 
-/// Keeps the most certain; of equal ones the first.
+/// Keeps the most certain findings; of equal ones the first.
 fn first(found: &mut Vec<AttackFinding>) {
     found.sort_by(|a, b| {
         let (a, b) = (a.posterior, b.posterior);
@@ -141,7 +144,7 @@ fn first(found: &mut Vec<AttackFinding>) {
     found.truncate(MAX_REPORTED_CORRUPTIONS);
 }
 
-/// The share that a guarantee bounds all values by.
+/// The bound of a guarantee on the share of every value.
 fn bound(guarantee: Guarantee) -> Option<Bound> {
     match guarantee {
         Guarantee::LDiversity { l } => Bound::new(1, l).ok(),

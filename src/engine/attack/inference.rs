@@ -1,4 +1,7 @@
-//! Attacks on decomposed releases.
+//! Attacks on decomposed releases: `chain`, `exclusion`, `excludable` and `forced`.
+//!
+//! # Citations
+//! [Ye et al. 2009]; `docs/spec/decompose.md#attacks`
 
 use serde_json::{Map, Value};
 
@@ -14,10 +17,10 @@ use crate::spec::{Attack, AttackOptions};
 use crate::verifier;
 use crate::verifier::{AttackError, CellText, DecompositionView, InferenceQuestion, InferredValue};
 
-/// Plays `chain`, `exclusion`, `excludable` or `forced` on the parts of a release.
+/// Runs one of the attacks on the parts of a decomposed release.
 ///
 /// # Errors
-/// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played on it.
+/// [`EngineError::Cancelled`], or the refusal of an attack that does not apply.
 pub fn inference_attack(
     material: &VerificationMaterial,
     manifest: &Manifest,
@@ -71,27 +74,27 @@ pub fn inference_attack(
             several => several.iter().map(in_json).collect(),
         }
     };
-    let finding = |told: &InferredValue| {
+    let finding = |inferred: &InferredValue| {
         let mut known = Map::new();
-        if !told.known.is_empty() {
+        if !inferred.known.is_empty() {
             let of: Value = match attack {
                 Attack::Exclusion => {
-                    serde_json::json!({ "not": told.known.iter().map(in_json).collect::<Vec<_>>() })
+                    serde_json::json!({ "not": inferred.known.iter().map(in_json).collect::<Vec<_>>() })
                 }
-                _ => cells(&told.known),
+                _ => cells(&inferred.known),
             };
             known.insert(primary.clone(), of);
         }
-        let of_attribute = AttrSet::one(told.attribute);
+        let of_attribute = AttrSet::one(inferred.attribute);
         let rule = rules.iter().find(|rule| rule.protects.attributes() == of_attribute);
-        let (count, of) = told.posterior;
+        let (count, of) = inferred.posterior;
         AttackFinding {
             rule: rule.map(|rule| rule.pointer.clone()),
             table: Some(buckets.name.clone()),
             attribute: None,
-            bucket: Some(told.bucket.into()),
+            bucket: Some(inferred.bucket.into()),
             known,
-            sensitive: Map::from_iter([(names[told.attribute.index()].clone(), cells(&told.values))]),
+            sensitive: Map::from_iter([(names[inferred.attribute.index()].clone(), cells(&inferred.values))]),
             posterior: ManifestRatio { count, of },
         }
     };
@@ -100,7 +103,7 @@ pub fn inference_attack(
         attack,
         uses: AttackInput::Parts,
         breach: found.total > 0,
-        // what is ruled out is learned of nobody
+        // an excluded value has no posterior
         worst: first.first().map(|finding| finding.posterior).filter(|worst| worst.count > 0),
         findings: AttackFindings { total: found.total, first },
         membership: None,

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::ReadFile;
 use crate::engine::sequential::earlier::{StatedResult, earlier_of};
-use crate::engine::sequential::external::{ExternalTableRows, JoinContext, entered_of};
+use crate::engine::sequential::external::{ExternalTableRows, JoinContext, external_release};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
     AttackInput, EarlierRelease, JoinAttribute, MethodDetails, SequentialDetails, XyMeasure, XyRequirement,
@@ -15,12 +15,12 @@ use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 use crate::verifier::{JoinError, JoinMeasures, ObservedRelease, ReleaseJoin};
 
-/// A sequential release, and behind it those that it was made against, in any order.
+/// A sequential release, then the releases it was checked against, in any order.
 #[derive(Default)]
 pub struct JoinableRelease(Vec<EarlierRelease>);
 
 impl JoinableRelease {
-    /// Adds a release whose part was read.
+    /// Adds a release and its only part.
     ///
     /// # Errors
     /// As [`earlier_of`].
@@ -40,21 +40,21 @@ impl JoinableRelease {
         Ok(())
     }
 
-    /// Adds a table that was entered, behind the releases that were published here.
+    /// Adds an external table, after all releases.
     ///
     /// # Errors
-    /// As [`entered_of`].
-    pub fn add_entered(&mut self, table: ExternalTableRows) -> Result<(), EngineError> {
+    /// As [`external_release`].
+    pub fn add_external(&mut self, table: ExternalTableRows) -> Result<(), EngineError> {
         let of_new = self.0.first().into_iter().flat_map(|new| &new.columns);
         let kinds = of_new.map(|column| (column.name.clone(), column.kind)).collect();
-        let beheld = JoinContext { kinds, ..JoinContext::default() }.with(&self.0);
-        let release = entered_of(table, &beheld, "/attack");
+        let context = JoinContext { kinds, ..JoinContext::default() }.with(&self.0);
+        let release = external_release(table, &context, "/attack");
         let release = release.map_err(|faults| EngineError::Refused(Problem::of_faults(faults)))?;
         self.0.push(release);
         Ok(())
     }
 
-    /// Joins them, and says of every requirement, or of the one at `rule`, what it comes to.
+    /// Measures every requirement, or the one at `rule`, on the joins of the releases.
     ///
     /// # Errors
     /// [`EngineError`]: `work-limit` where the join is too large.
@@ -76,9 +76,9 @@ impl JoinableRelease {
         let join = ReleaseJoin::new(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
         let (mut joins, mut breaches, mut worst) = (Vec::new(), Vec::new(), None::<ManifestRatio>);
         for (requirement, on) in of_rule(sequence, rule) {
-            for stated in on {
+            for claimed in on {
                 control.check()?;
-                let found = join.measure(requirement, &stated.releases, control).map_err(join_problem)?;
+                let found = join.measure(requirement, &claimed.releases, control).map_err(join_problem)?;
                 let posterior = posterior(&requirement.measure, &found);
                 if worst.is_none_or(|worst| {
                     u128::from(posterior.count) * u128::from(worst.of)
@@ -87,19 +87,19 @@ impl JoinableRelease {
                     worst = Some(posterior);
                 }
                 let holds = found.is_allowed(&requirement.measure);
-                let said = on_join(sequence, requirement, &stated.releases, &found, holds);
+                let result = on_join(sequence, requirement, &claimed.releases, &found, holds);
                 if !holds {
                     breaches.push(AttackFinding {
                         rule: Some(requirement.pointer.clone()),
                         table: None,
                         attribute: None,
                         bucket: None,
-                        known: said.group.clone(),
-                        sensitive: said.told.clone(),
+                        known: result.group.clone(),
+                        sensitive: result.values.clone(),
                         posterior,
                     });
                 }
-                joins.push(said);
+                joins.push(result);
             }
         }
         let total = breaches.len() as u64;
@@ -124,7 +124,7 @@ fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl I
         .filter(move |(requirement, _)| rule.is_none_or(|rule| requirement.of == 0 && requirement.pointer == rule))
 }
 
-/// How likely the worst group makes one of its values: of k of them, one in k.
+/// The posterior in the worst group; 1/k for k values.
 fn posterior(measure: &XyMeasure, found: &JoinMeasures) -> ManifestRatio {
     let (count, of) = lowest(found.achieved);
     match measure {
@@ -133,7 +133,7 @@ fn posterior(measure: &XyMeasure, found: &JoinMeasures) -> ManifestRatio {
     }
 }
 
-/// In its lowest terms.
+/// A fraction in lowest terms.
 fn lowest((count, of): (u128, u128)) -> (u64, u64) {
     let (mut a, mut b) = (count, of);
     while b > 0 {
@@ -170,7 +170,7 @@ fn on_join(
         },
         holds,
         group: named(&found.known),
-        told: named(&found.inferred),
+        values: named(&found.inferred),
     }
 }
 
@@ -178,7 +178,7 @@ fn join_problem(why: JoinError) -> EngineError {
     match why {
         JoinError::Cancelled(cancelled) => cancelled.into(),
         JoinError::TooMany => {
-            let detail = "the attack would count too many tuples of rows that differ in what is asked";
+            let detail = "the attack would count too many distinct tuples of the join";
             EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", ReleaseJoin::MAX_JOIN_STEPS))
         }
         JoinError::Unknown | JoinError::Empty => {

@@ -1,5 +1,9 @@
-//! The attack `membership`: of the tuples that a release might hold, how many are rows of the original. For whoever may know
-//! what the original says.
+//! The attack `membership`: the share of tuples matched by a release that are rows of the original.
+//!
+//! Its results reveal figures of the original, so only holders of the original may run it.
+//!
+//! # Citations
+//! [Li et al. 2012, section 5]
 
 use super::report::{AttackFindings, AttackReport, MembershipSummary};
 use crate::control::{Control, Phase};
@@ -13,10 +17,10 @@ use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::MembershipError;
 
-/// Plays the attack on every table of a release that is tied by bucket. `material` is the release beside its original.
+/// Runs the attack on every bucketed table of a release. `material` holds the release and its original.
 ///
 /// # Errors
-/// [`EngineError`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
+/// [`EngineError`]: cancelled, refused where no table is bucketed, or failed where the parts are not made from the original.
 pub fn membership(
     manifest: &Manifest,
     material: &VerificationMaterial,
@@ -38,18 +42,17 @@ pub fn membership(
         found.push(MembershipSummary::new(table, &members));
     }
     if found.is_empty() && manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty()) {
-        let detail = "cells of the release stand for several values: which tuples it might hold is not counted";
+        let detail = "the release has generalized cells: the tuples that it matches cannot be counted";
         return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     if found.is_empty() {
-        let detail =
-            "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";
+        let detail = "no table of the release is bucketed: each published row is a row of the original";
         return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     Ok(AttackReport {
         attack: Attack::Membership,
         uses: AttackInput::Original,
-        // no rule bounds it
+        // no rule bounds membership
         breach: false,
         worst: None,
         findings: AttackFindings { total: 0, first: Vec::new() },
@@ -62,7 +65,7 @@ fn membership_problem(why: MembershipError) -> EngineError {
     match why {
         MembershipError::Cancelled => EngineError::Cancelled,
         MembershipError::TooMany { limit, found } => {
-            let detail = "the table has too many rows in too many buckets to tell its members from others";
+            let detail = "the table has too many rows in too many buckets to identify its members";
             EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
         MembershipError::Circle => {

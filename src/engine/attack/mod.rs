@@ -1,4 +1,4 @@
-//! Attacks, played as audits.
+//! Attacks: simulations of adversaries on releases and on submitted tables.
 
 pub(super) mod corruption;
 pub(super) mod inference;

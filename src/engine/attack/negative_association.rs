@@ -1,5 +1,9 @@
-//! The attack `negative_association`: sensitive values that hardly ever go with what is known of a row are crossed out of its bucket.
-//! For whoever may know what the original says.
+//! The attack `negative_association`: excludes sensitive values that rarely occur with the known values of a row.
+//!
+//! Its results reveal figures of the original, so only holders of the original may run it.
+//!
+//! # Citations
+//! [Wang et al. 2012, section 6]
 
 use serde_json::Map;
 
@@ -17,8 +21,9 @@ use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::{AttackError, NegativeAssociationFinding, Submission};
 
-/// Plays the attack on every bucketized table, against the rules into what it protects. `material` is the release, with its
-/// counterfeits, beside its original.
+/// Runs the attack on every bucketized table, against the rules that it enforces.
+///
+/// `material` holds the release with its counterfeits, and its original.
 ///
 /// # Errors
 /// [`EngineError`]: cancelled, refused where no rule bounds values of a bucketized table or there are too many to look at, or failed where
@@ -38,7 +43,7 @@ pub fn negative_association(
         }
         TableProtection::Plain | TableProtection::Exclusive => false,
     };
-    // cells that stand for several values show nobody's
+    // generalized cells show no exact value
     let exact = |table: usize| material.tables()[table].parts.iter().all(|part| part.cells.is_empty());
     let bounds = |guarantee: Guarantee| {
         matches!(guarantee, Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } | Guarantee::Thresholds { .. })

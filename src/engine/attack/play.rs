@@ -11,11 +11,12 @@ use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::{AttackError, ProxyFinding, Submission};
 
-/// Plays an attack; false when the tables contradict each other. `hash` says of each row of the original in which half of it the row
-/// is: for a release nobody can foretell it.
+/// Runs an attack on a submission; the second result is false when the tables contradict each other.
+///
+/// `hash` assigns each row of the original to one of its halves; for a release the assignment is secret.
 ///
 /// # Errors
-/// [`EngineError::Cancelled`], or [`EngineError::Refused`] when it cannot be played on them.
+/// [`EngineError::Cancelled`], or [`EngineError::Refused`] when the attack does not apply to the tables.
 pub(in crate::engine) fn play(
     attack: Attack,
     submission: &Submission<'_>,
@@ -23,7 +24,7 @@ pub(in crate::engine) fn play(
     control: &Control,
 ) -> Result<(AttackReport, bool), EngineError> {
     match attack {
-        Attack::ExactPosteriors => worlds(submission, control),
+        Attack::ExactPosteriors => possible_worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
         Attack::Membership
         | Attack::Chain
@@ -43,50 +44,50 @@ pub(in crate::engine) fn play(
     }
 }
 
-/// `proxy`: by the counts of half of the original.
+/// The attack `proxy`: inference from the counts of half of the original.
 fn by_proxy(
     submission: &Submission<'_>,
     hash: &dyn Fn(usize) -> u64,
     control: &Control,
 ) -> Result<AttackReport, EngineError> {
     if submission.original.is_none() {
-        let detail = "proxy learns from half of the original and is judged on the other half: send the original too";
+        let detail =
+            "proxy learns from one half of the original and is tested on the other half: send the original too";
         return Err(EngineError::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
     }
-    let mut told = verifier::infer_by_proxy(submission, hash, control).map_err(|uncounted| match uncounted {
+    let mut inferences = verifier::infer_by_proxy(submission, hash, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
-            let detail = format!("the attack would weigh too many {what}");
+            let detail = format!("the attack would count too many {what}");
             EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
         AttackError::NotExact => {
-            let detail = "proxy needs exact cells of what it learns from";
+            let detail = "proxy needs exact cells in the attributes that it learns from";
             EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
         AttackError::Circle => {
-            let detail =
-                "parts of a table share attributes in a circle: what they say together of a person is not known";
+            let detail = "parts of a table share attributes in a circle: they have no joint posterior of a person";
             EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     })?;
     // all have the same targets
-    told.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
-    let ratio = |telling: &ProxyFinding| ManifestRatio { count: telling.sum as u64, of: telling.targets };
-    let breaches = || told.iter().filter(|telling| telling.breach);
-    let finding = |telling: &ProxyFinding| AttackFinding {
-        rule: Some(submission.rules[telling.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
-        table: Some(submission.tables[telling.table].name.clone()),
-        attribute: Some(submission.names[telling.attribute.index()].clone()),
+    inferences.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
+    let ratio = |inference: &ProxyFinding| ManifestRatio { count: inference.sum as u64, of: inference.targets };
+    let breaches = || inferences.iter().filter(|inference| inference.breach);
+    let finding = |inference: &ProxyFinding| AttackFinding {
+        rule: Some(submission.rules[inference.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
+        table: Some(submission.tables[inference.table].name.clone()),
+        attribute: Some(submission.names[inference.attribute.index()].clone()),
         bucket: None,
         known: Map::new(),
         sensitive: Map::new(),
-        posterior: ratio(telling),
+        posterior: ratio(inference),
     };
     Ok(AttackReport {
         attack: Attack::Proxy,
         uses: AttackInput::Original,
         breach: breaches().next().is_some(),
-        worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
+        worst: inferences.first().filter(|inference| inference.targets > 0).map(ratio),
         findings: AttackFindings {
             total: breaches().count() as u64,
             first: breaches().take(MAX_REPORTED_RESULTS).map(finding).collect(),
@@ -96,17 +97,18 @@ fn by_proxy(
     })
 }
 
-/// `exact_posteriors`: by counting all worlds.
-fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackReport, bool), EngineError> {
+/// The attack `exact_posteriors`: enumeration of all possible worlds.
+fn possible_worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackReport, bool), EngineError> {
     let exposed = verifier::count_worlds(submission, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
             let detail =
-                format!("all worlds are counted one by one, which is for tables of a few rows: too many {what}");
+                format!("possible worlds are enumerated, which is only feasible for a few rows: too many {what}");
             EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
         AttackError::NotExact | AttackError::Circle => {
-            let detail = "exact_posteriors counts worlds of exact tuples; the tables hold other cells or rows";
+            let detail =
+                "exact_posteriors enumerates possible worlds of exact tuples; the tables hold other cells or rows";
             EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     })?;
@@ -132,10 +134,10 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackRepor
     Ok((attacked, exposed.possible))
 }
 
-/// Plays an attack on the parts of a release, and on its original where the material has it; `hash` parts the rows of that in two.
+/// Runs an attack on the parts of a release, and on its original where the material holds it. `hash` halves the original.
 ///
 /// # Errors
-/// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played.
+/// [`EngineError::Cancelled`], or the refusal of an attack that does not apply.
 pub fn attack_tables(
     material: &VerificationMaterial,
     attack: Attack,

@@ -8,128 +8,129 @@ use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::MembershipReport;
 
-/// How an attack went.
+/// The result of an attack.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AttackReport {
-    /// Which one.
+    /// The attack.
     pub attack: Attack,
     /// The data that it reads.
     pub uses: AttackInput,
-    /// Whether it learned more than a rule allows.
+    /// Whether some posterior exceeds a rule.
     pub breach: bool,
-    /// The largest posterior of a sensitive value; null when nothing was learned of any.
+    /// The largest posterior of a sensitive value; null when the attack infers none.
     pub worst: Option<ManifestRatio>,
-    /// What was learned beyond the rules.
+    /// The inferences that exceed a rule.
     pub findings: AttackFindings,
-    /// What `membership` found, table by table; of that attack alone.
+    /// The results of `membership` for each table; absent for other attacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub membership: Option<Vec<MembershipSummary>>,
-    /// What requirements come to on the joins that count; of `join` alone.
+    /// The results of `join` for each requirement and join; absent for other attacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joins: Option<Vec<JoinAttackResult>>,
 }
 
-/// What an attack learned beyond the rules.
+/// The inferences of an attack that exceed a rule.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AttackFindings {
-    /// How many there are.
+    /// The number of findings.
     pub total: u64,
     /// At most ten, the most certain first.
     pub first: Vec<AttackFinding>,
 }
 
-/// Something learned beyond a rule.
+/// One inference that exceeds a rule.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AttackFinding {
-    /// The rule, by its pointer.
+    /// The pointer of the rule.
     pub rule: Option<String>,
-    /// The table that tells it, where it is one.
+    /// The table that reveals it, where it is a single one.
     pub table: Option<String>,
-    /// The published attribute by which it is told, for an attack by one.
+    /// The published attribute that reveals it, for `proxy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
-    /// The bucket, where it is one.
+    /// The bucket, where it is a single one.
     #[schema(value_type = Option<Object>)]
     pub bucket: Option<Value>,
-    /// What is known of a person.
+    /// The values that the adversary knows of a person.
     #[schema(value_type = Object)]
     pub known: Map<String, Value>,
-    /// What is learned of the person.
+    /// The inferred values of the person.
     #[schema(value_type = Object)]
     pub sensitive: Map<String, Value>,
-    /// How certain that is; of an attack by an attribute, the mean over its targets of the probability given to the true value.
+    /// The posterior; for `proxy` the mean, over its targets, of the probability of the true value.
     pub posterior: ManifestRatio,
 }
 
-/// So many findings are shown.
+/// The most findings in a report.
 pub(in crate::engine) const MAX_REPORTED_RESULTS: usize = 10;
 
-/// What a requirement comes to on a join: one of both.
+/// The measure of a requirement on a join: one of its members.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct JoinAttackMeasure {
-    /// The fewest values on y of any group.
+    /// The least number of values on y in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<u64>,
-    /// The largest share of one.
+    /// The largest share of a value on y in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub h: Option<ManifestRatio>,
 }
 
-/// What a requirement comes to on a join, by who made it.
+/// The result of a requirement on a join.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct JoinAttackResult {
-    /// The requirement, by its pointer.
+    /// The pointer of the requirement.
     pub requirement: String,
-    /// The earlier release that promised it; null of the release's own.
+    /// The earlier release that promised it; null for a requirement of the release itself.
     pub promised_by: Option<String>,
-    /// The releases that were joined.
+    /// The joined releases.
     pub releases: Vec<String>,
-    /// What it comes to.
+    /// The measured value.
     pub achieved: JoinAttackMeasure,
-    /// Whether that is what was asked for.
+    /// Whether it satisfies the requirement.
     pub holds: bool,
-    /// A group that has it: its labels on x.
+    /// The labels on x of a group with this value.
     #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
     pub group: Map<String, Value>,
-    /// The labels on y that take the share; none for `k`.
+    /// The labels on y with the largest share; empty for `k`.
     #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
-    pub told: Map<String, Value>,
+    #[serde(rename = "told")]
+    pub values: Map<String, Value>,
 }
 
-/// How well a table that is tied by bucket hides who is in it.
+/// The membership disclosure of a bucketed table.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MembershipSummary {
     /// The table.
     pub table: String,
-    /// Tuples of all attributes that some bucket matches in every part, and that no row of the original is.
+    /// Tuples of all attributes that some bucket matches in every part, but no row of the original has.
     pub fake_full: TupleCount,
-    /// The same of the attributes that are not protected.
+    /// Such tuples of the attributes that are not protected.
     pub fake_qi: TupleCount,
-    /// By how many buckets match all attributes.
+    /// Rows and tuples by the number of buckets that match all attributes.
     pub histogram: Vec<MembershipClass>,
 }
 
-/// Tuples that so many buckets match.
+/// Tuples by their number of matching buckets.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MembershipClass {
     /// `1..10`, `11..20` or `21..`.
     pub buckets: String,
     /// Rows of the original.
     pub rows: u64,
-    /// Different rows of the original.
+    /// Distinct rows of the original.
     pub originals: u64,
-    /// Tuples that are no row of the original.
+    /// Tuples that no row of the original has.
     pub fakes: TupleCount,
 }
 
 /// A number of tuples, or an estimate of it.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct TupleCount {
-    /// How many.
+    /// The number of tuples.
     pub value: f64,
-    /// The standard error of an estimate; 0 of a count.
+    /// The standard error of an estimate; 0 for a count.
     pub standard_error: f64,
-    /// Whether they were counted; where there are too many they are estimated from a sample.
+    /// Whether they were counted; large numbers are estimated from a sample.
     pub exact: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::random::RandomStreams;
 use crate::report::SpecificationNotice;
 use crate::spec::{MethodSpec, Specification, child};
 
-/// The faults that counts alone can show: rules that the data cannot satisfy.
+/// The faults that the counts of columns show: rules that the data cannot satisfy.
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
     let dependencies = KnownDependencies::declared(specification);
@@ -39,7 +39,7 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
     }
 }
 
-/// The columns of a job, and the further columns that earlier releases disclose, rows in the same order.
+/// The columns of a job, and the other columns that earlier releases disclose, rows in the same order.
 #[derive(Clone, Copy)]
 pub struct TablePair<'a> {
     /// The columns that the specification uses.
@@ -79,7 +79,7 @@ pub fn dry_run(
     Ok(plan)
 }
 
-/// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.
+/// The dry run from the counts of single columns, for a job that is refused with `problem` before its table is read.
 ///
 /// # Errors
 /// As [`dry_run`].
@@ -105,7 +105,7 @@ fn plan_or_refuse(
 ) -> Result<PreparedRelease, EngineError> {
     prepared.map_err(|unplanned| match unplanned {
         PlanError::Refused(PlanRefusal(more)) => {
-            // of a document that was read in part, what is missing for the method may be what could not be read
+            // a document with faults was read in part: a missing column may be an unreadable one
             let is_read = faults.is_empty();
             let missing = |fault: &Fault| matches!(fault.kind, Kind::BadColumns | Kind::EmptyTable);
             faults.extend(more.into_iter().filter(|fault| is_read || !missing(fault)));
@@ -115,7 +115,7 @@ fn plan_or_refuse(
     })
 }
 
-/// The plan of a design with everything that stands in its way.
+/// The plan of a design with all problems of its job.
 fn assess(
     specification: &Specification,
     earlier: &EarlierDisclosures,
@@ -157,18 +157,17 @@ fn assess(
     }
 }
 
-/// What the one who plans should know of values that may tell nothing: a missing value of a protected attribute protects its rows
-/// from nobody who knows that there is one.
+/// Notices on undeclared missing values of protected attributes: an insider may exclude them.
 fn undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
-    // thresholds reckon with nobody who rules values out
+    // thresholds assume no insider
     if matches!(specification.method, MethodSpec::Bucketize(_)) {
         return Vec::new();
     }
     let rules = specification.method.rules();
     let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let declared = |attr| {
-        let stated = specification.excludable.iter().find(|stated| stated.attribute == attr);
-        stated.is_some_and(|stated| stated.values.contains(&None))
+        let excluded = specification.excludable.iter().find(|excluded| excluded.attribute == attr);
+        excluded.is_some_and(|excluded| excluded.values.contains(&None))
     };
     let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
     let notice = |attr: Attr| {
@@ -177,7 +176,7 @@ fn undeclared(specification: &Specification, table: &Table) -> Vec<Specification
             r#type: NoticeKind::UndeclaredMissing,
             pointer: Some(child("/attributes", name)),
             detail: format!(
-                "missing values of {name} count like any other: where insiders can rule them out, state them as excludable, as null"
+                "missing values of {name} count like any other value: if insiders can exclude them, declare null as excludable"
             ),
         }
     };

@@ -1,4 +1,4 @@
-//! What a plan tells of attributes that give sensitive ones away though no rule is broken.
+//! Attributes that reveal sensitive ones although no rule is violated, for a plan.
 
 use super::types::{ExposedTo, Plan, PlanProxy};
 use crate::control::{Cancelled, Control};
@@ -9,7 +9,7 @@ use crate::publication::NoticeKind;
 use crate::publish::Design;
 use crate::report::SpecificationNotice;
 
-/// Adds the proxies of the attributes that the submitted rules protect, and what exposes them, to a plan.
+/// Adds proxies and exposures of the protected attributes to a plan.
 pub(in crate::engine) fn add_exposure(
     plan: &mut Plan,
     design: &Design,
@@ -31,15 +31,15 @@ pub(in crate::engine) fn add_exposure(
     let plain: Vec<AttrSet> =
         design.tables.iter().filter(|table| table.is_plain()).map(|table| table.attributes).collect();
     for attr in sensitive.iter() {
-        let mut told: Vec<AttrSet> = Vec::new();
-        for beside in plain.iter().filter(|attributes| attributes.contains(attr)) {
-            for choice in privacy::singling_out(table, beside.without(attr), &mut effort, control)? {
-                if !told.contains(&choice) {
-                    told.push(choice);
+        let mut choices: Vec<AttrSet> = Vec::new();
+        for attributes in plain.iter().filter(|attributes| attributes.contains(attr)) {
+            for choice in privacy::singling_out(table, attributes.without(attr), &mut effort, control)? {
+                if !choices.contains(&choice) {
+                    choices.push(choice);
                 }
             }
         }
-        plan.exposed_to.extend(told.into_iter().map(|choice| ExposedTo {
+        plan.exposed_to.extend(choices.into_iter().map(|choice| ExposedTo {
             sensitive: names[attr.index()].clone(),
             attributes: choice.iter().map(|attr| names[attr.index()].clone()).collect(),
         }));
@@ -48,8 +48,8 @@ pub(in crate::engine) fn add_exposure(
         plan.warnings.push(SpecificationNotice {
             r#type: NoticeKind::ExposureNotComplete,
             pointer: None,
-            detail: "the table has too many rows and attributes to look for all that predicts sensitive attributes or \
-                     singles rows out beside them"
+            detail: "the table has too many rows and attributes to search for every attribute that predicts sensitive ones or \
+                     singles out rows with them"
                 .to_owned(),
         });
     }

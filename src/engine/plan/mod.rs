@@ -1,4 +1,4 @@
-//! The answer to a dry run: which tables would come out, which rule holds why, and what stands in the way.
+//! Plans: the tables of a dry run, the reason each rule holds, and the problems of the job.
 
 pub(super) mod dry_run;
 pub(super) mod exposure;

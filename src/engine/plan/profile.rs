@@ -1,4 +1,4 @@
-//! What an officer sees of a table before there are rules: how its attributes go together, and what they may be to a rule.
+//! The profile of a table before there are rules: associations, dependencies and suggested roles of attributes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,22 +9,22 @@ use crate::privacy;
 use crate::privacy::WorkBudget;
 use crate::report::ManifestRatio;
 
-/// Associations of larger tables are computed on so many rows, taken from all over the table.
+/// The number of evenly spaced rows on which associations of larger tables are computed.
 const MAX_ASSOCIATION_ROWS: usize = 100_000;
 
-/// Rows per value below which an attribute is not taken for a sensitive one: its values are hardly ever shared.
+/// The least number of rows per value of an attribute that may be sensitive: below it, rows rarely share values.
 const MIN_ROWS_PER_SENSITIVE_VALUE: usize = 20;
 
-/// What columns of a dataset have to do with each other.
+/// Associations and dependencies between the columns of a dataset.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct DependencyProfile {
-    /// The columns that were looked at, in their order.
+    /// The profiled columns, in their order.
     pub columns: Vec<ProfiledColumn>,
-    /// Every pair of them that goes together at all, the strongest first.
+    /// Every associated pair of columns, the strongest first.
     pub associations: Vec<AttributeAssociation>,
-    /// What is determined by one or two attributes, exactly, with at least 20 rows per value of these on average.
+    /// Exact dependencies on one or two attributes with at least 20 rows per value on average.
     pub dependencies: Vec<ExactDependency>,
-    /// On how many rows the associations were computed; null when on all.
+    /// The number of rows behind the associations; null for all rows.
     pub sampled_rows: Option<u64>,
 }
 
@@ -33,52 +33,52 @@ pub struct DependencyProfile {
 pub struct ProfiledColumn {
     /// Its name.
     pub name: String,
-    /// What it may be to a rule.
+    /// Its suggested role in a rule.
     pub suggested_role: SuggestedRole,
     /// The distinct values among the rows, a missing value counted as one.
     pub distinct_share: ManifestRatio,
 }
 
-/// What a column may be to a rule. A guess from counts: what is sensitive, people decide.
+/// The suggested role of a column in a rule, from counts alone; an officer decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SuggestedRole {
     /// Nearly every row has a value of its own.
     Identifier,
-    /// One of the attributes by which at least one row of a hundred is found alone.
+    /// An attribute of a choice that singles out at least one row in a hundred.
     QuasiIdentifier,
-    /// None of those, with values that are shared and none of which half of the rows have.
+    /// Neither of them; rows share its values, and no value is in more than half of the rows.
     Sensitive,
-    /// Anything else.
+    /// No suggestion.
     Other,
 }
 
-/// How strongly two attributes go together.
+/// The strength of the association of two columns.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct AttributeAssociation {
-    /// The column that comes first.
+    /// The earlier column.
     pub a: String,
-    /// The other.
+    /// The later column.
     pub b: String,
-    /// The mean-square contingency, from 0 for independent attributes to 1; numbers are cut into ten bins.
+    /// Mean-square contingency, from 0 for independent columns to 1; numbers are in ten bins.
     pub phi_squared: f64,
 }
 
 /// A dependency that holds in the rows.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct ExactDependency {
-    /// What determines.
+    /// The determining columns.
     pub determinant: Vec<String>,
-    /// What is determined.
+    /// The determined column.
     pub dependent: Vec<String>,
-    /// The rows, and how many values the determinant has.
+    /// The number of rows over the number of values of the determinant.
     pub rows_per_value: ManifestRatio,
 }
 
-/// Profiles a table. `identifiers` are the attributes of which nearly every row has a value of its own.
+/// The profile of a table. `identifiers` are the attributes with nearly distinct values.
 ///
 /// # Errors
-/// [`Cancelled`] when told to stop.
+/// [`Cancelled`]
 pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result<DependencyProfile, Cancelled> {
     let (rows, attrs) = (table.rows(), table.attributes());
     let named = |set: AttrSet| set.iter().map(|attr| table.name(attr).to_owned()).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
         .map(|(a, b)| AttributeAssociation { a: name(a), b: name(b), phi_squared: matrix.between(a, b) })
         .filter(|association| association.phi_squared > 0.0)
         .collect();
-    // the order of columns where two are equally strong
+    // the sort is stable: equally strong pairs keep the order of columns
     associations.sort_by(|one, other| other.phi_squared.total_cmp(&one.phi_squared));
 
     let held = privacy::discover_dependencies(table, control)?.into_iter().map(|dependency| {

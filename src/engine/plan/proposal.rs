@@ -1,4 +1,4 @@
-//! What there is to say of tables that somebody proposes: which rules they break, and what they do in vain.
+//! Checks of proposed tables: the rules they violate, and the tables that are redundant.
 
 use super::types::paths;
 use crate::ledger::LedgerUnion;
@@ -12,7 +12,7 @@ use crate::publish::{Design, DesignedTable};
 use crate::report::SpecificationNotice;
 use crate::spec::Specification;
 
-/// The rules that a design breaks. Only proposed tables can: a method finds none that do. `names` are those of the attributes.
+/// The faults of rules that proposed tables violate; a method never designs such tables. `names` are those of the attributes.
 pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
     let violated = design.rules.iter().filter(|rule| !rule.is_refused()).filter_map(|rule| match &rule.status {
@@ -22,7 +22,7 @@ pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fa
     let fault = violated.map(|(rule, violation)| {
         let (reaching, sensitive) = (named(violation.reaching), named(AttrSet::one(rule.rule.sensitive)));
         let detail = format!("{} reaches {}, and no table guards it", reaching.join(", "), sensitive.join(", "));
-        // what follows from a dependency has no place of its own
+        // a rule from a dependency has no pointer
         let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
         Fault::new(pointer, Kind::NotGnf, detail)
             .with("violated_by", reaching)
@@ -31,7 +31,7 @@ pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fa
     fault.collect()
 }
 
-/// What the one who proposes tables should think about.
+/// Notices on proposed tables that guard no rule, omit attributes, or form no join tree.
 pub(in crate::engine) fn redundant_tables(
     specification: &Specification,
     design: &Design,
@@ -75,7 +75,7 @@ pub(in crate::engine) fn redundant_tables(
         None => None,
     };
     if let Some(why) = why {
-        let detail = format!("what the tables say together has no closed form: {why}");
+        let detail = format!("the model of the tables has no closed form: {why}");
         notices.push(notice(NoticeKind::NotDecomposable, "/schema".to_owned(), detail));
     }
     notices

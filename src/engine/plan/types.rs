@@ -20,88 +20,84 @@ use crate::report::{
 };
 use crate::spec::{MethodSpec, Specification};
 
-/// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
+/// The dry run of a job. It reveals counts of the data, so only keys that may inspect datasets get it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// Whether a job would publish.
     pub feasible: bool,
     /// The submitted rules, in their order.
     pub rules: Vec<PlanRule>,
-    /// The tables that would come out.
+    /// The planned tables.
     pub tables: Vec<PlanTable>,
-    /// Dependencies that the adversary is taken to know.
+    /// Dependencies that the adversary is assumed to know.
     pub dependencies: ManifestDependencies,
     /// Published attributes that predict a sensitive one without determining it, the strongest first; empty where the rows were not
-    /// looked at.
+    /// read.
     pub proxies: Vec<PlanProxy>,
-    /// Published attributes that stand with a sensitive one in plain tables and single rows out; empty where the rows were not looked
-    /// at.
+    /// Attributes in plain tables with a sensitive one that single out rows; empty where the rows were not read.
     pub exposed_to: Vec<ExposedTo>,
-    /// How the release would stand beside earlier ones.
+    /// The composition check with earlier releases.
     pub composition: PlanComposition,
-    /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
-    /// state them.
+    /// Details of the method, as a manifest would hold them.
     #[schema(value_type = Option<Object>)]
     pub method_details: Option<MethodDetailsForm>,
-    /// What a job would answer.
+    /// The problems that a job would answer with.
     #[schema(value_type = Vec<Object>)]
     pub problems: Vec<Value>,
-    /// What the caller should think about.
+    /// Notices for the caller.
     pub warnings: Vec<SpecificationNotice>,
 }
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanProxy {
-    /// What is predicted: the sensitive attribute of a rule.
+    /// The predicted attribute: the sensitive attribute of a rule.
     pub sensitive: String,
-    /// What predicts it.
+    /// The predicting attribute.
     pub attribute: String,
-    /// By what share the errors of whoever guesses the most frequent value become fewer when the attribute is known: Goodman and
-    /// Kruskal's lambda, from 0.1 to below 1.
+    /// Goodman and Kruskal's lambda, from 0.1 to below 1: the reduction of the error of a guess when the attribute is known.
     pub lambda: f64,
 }
 
-/// Attributes by which a sensitive value can be found out.
+/// Attributes that together reveal a sensitive value of some rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ExposedTo {
     /// The sensitive attribute of a rule.
     pub sensitive: String,
-    /// Attributes of a plain table with it. At least one row of a hundred is the only one with its values of all of them, and of no
-    /// smaller choice of them.
+    /// Attributes of a plain table with it. They single out at least one row in a hundred, and no smaller choice of them does.
     pub attributes: Vec<String>,
 }
 
 /// A rule in a plan.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanRule {
-    /// Where the specification states it.
+    /// Its pointer in the specification.
     pub pointer: Option<String>,
     /// Why it is listed.
     pub origin: RuleOrigin,
-    /// What the adversary may know.
+    /// The attributes that the adversary may know.
     pub quasi_identifiers: Vec<String>,
-    /// What stays protected.
+    /// The protected attributes.
     pub sensitive: Vec<String>,
     /// Whether only the joint value is protected.
     pub combination: bool,
-    /// The bound.
+    /// The bound on the inference.
     pub guarantee: Guarantee,
-    /// What becomes of it.
+    /// The outcome for the rule.
     pub status: PlanRuleStatus,
-    /// The rule that implies it.
+    /// The rule that implies it, or the dependency that adds it or makes it impossible.
     #[schema(value_type = Option<Object>)]
     pub because: Option<RuleDerivationForm>,
     /// Whether the data can satisfy it.
     pub eligible: bool,
     /// The largest l that the data allows; of k-anonymity the largest k.
     pub largest_l: u64,
-    /// Why it would hold.
+    /// The reason it would hold.
     pub enforced_by: Option<ManifestEnforcedBy>,
     /// The known attributes that reach the sensitive one.
     pub violated_by: Option<Vec<String>>,
-    /// For each attribute of `violated_by` a shortest chain of tables from it to the sensitive one; around a table that protects the
-    /// latter, where there is such a chain.
+    /// For each attribute of `violated_by`, a shortest chain of tables from it to the sensitive attribute. The chain avoids tables that
+    /// protect the attribute, where possible.
     pub paths: Vec<Vec<String>>,
 }
 
@@ -112,26 +108,25 @@ pub struct PlanTable {
     pub name: String,
     /// What kind of table it is.
     pub kind: TableKind,
-    /// `plain` or `guarding`; `exclusive` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
-    /// table do not hold it alone, of both tables of a decomposition, and of generalized tables that do not keep one whatever stands beside them.
+    /// The protection of the table.
     pub protection: ProtectionKind,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// The attributes in the sensitive parts; of a generalized table those that stay exact.
+    /// The attributes of the sensitive parts; for a generalized table the exact ones.
     pub sensitive: Option<Vec<String>>,
 }
 
-/// How a release would stand beside earlier ones of the same dataset.
+/// The composition check of a plan with the earlier releases of its series.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanComposition {
     /// The outcome of the composition check.
     pub verdict: CompositionVerdict,
     /// The earlier releases.
     pub against: Vec<uuid::Uuid>,
-    /// What would break.
+    /// The violated rules.
     #[schema(value_type = Vec<Object>)]
     pub violations: Vec<Value>,
-    /// Rows in common with other uploads; null while only the same dataset is judged.
+    /// Counts of records shared with another series, where one overlaps.
     #[schema(value_type = Option<Object>)]
     pub counts: Option<Value>,
 }
@@ -331,7 +326,7 @@ fn details_of(design: &Design) -> Option<MethodDetails> {
     })
 }
 
-/// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.
+/// The details of a planned decomposition; buckets are numbered in their order, because a plan draws no labels.
 fn decomposition(design: &Design) -> Option<MethodDetails> {
     let decomposed = design.tables.iter().find_map(DesignedTable::decomposed)?;
     let drawn = decomposed.drawn.as_deref()?;
@@ -339,14 +334,14 @@ fn decomposition(design: &Design) -> Option<MethodDetails> {
     Some(MethodDetails::Decompose(decomposed.method_details(drawn, &labels)))
 }
 
-/// The same of the thresholds that rules put on values of a table.
+/// Notices on thresholds of rules for values that do not occur.
 pub(in crate::engine) fn unknown_values_of_rules(
     specification: &Specification,
     table: &Table,
 ) -> Vec<SpecificationNotice> {
-    let of = |stated: &DeclaredThresholds| {
-        let domain = &table.column(stated.attribute).domain;
-        unused_names(unknown_values(stated.thresholds.stated(), domain), pointer_of(stated, specification))
+    let of = |declared: &DeclaredThresholds| {
+        let domain = &table.column(declared.attribute).domain;
+        unused_names(unknown_values(declared.thresholds.stated(), domain), pointer_of(declared, specification))
     };
     specification.thresholds.iter().filter_map(of).collect()
 }

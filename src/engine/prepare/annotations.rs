@@ -1,4 +1,4 @@
-//! What a specification states of the values of attributes, bound to the values that there are.
+//! Annotations of columns: declared values, taxonomies and thresholds, bound to the values of the table.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, P
 use crate::publish::bucketize::{ValueThreshold, shares};
 use crate::spec::{Specification, child, values_missing, values_pointer};
 
-/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
-/// occur, and for each taxonomy that has not all values as leaves.
+/// The table with the annotations of the specification, and the faults of annotations that do not fit its values.
+///
+/// A fault names a declared value that does not occur, a taxonomy that lacks values, or thresholds that do.
 #[must_use]
 pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
     let dataset = specification.normalized["dataset"].as_str();
@@ -18,7 +19,7 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
     for ExcludedValues { attribute, values } in &specification.excludable {
         let codes = table.column(*attribute).domain.codes_of(values);
         let name = &specification.names[attribute.index()];
-        // nobody is surprised that no value is missing
+        // a declared missing value need not occur
         let unknown = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
         let pointer = child(&child("/attributes", name), "excludable");
         faults.extend(unknown.map(|(at, _)| {
@@ -50,11 +51,11 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
             }
         }
     }
-    for stated @ DeclaredThresholds { attribute, thresholds } in &specification.thresholds {
+    for declared @ DeclaredThresholds { attribute, thresholds } in &specification.thresholds {
         let name = &specification.names[attribute.index()];
         let column = table.column(*attribute);
         let counts = column.counts();
-        let pointer = pointer_of(stated, specification);
+        let pointer = pointer_of(declared, specification);
         match shares(thresholds.stated(), &column.domain, &counts) {
             Ok(shares) => {
                 let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
@@ -79,15 +80,16 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
     (table, faults)
 }
 
-/// The first rule that puts thresholds on values.
-pub(in crate::engine) fn pointer_of<'s>(stated: &DeclaredThresholds, specification: &'s Specification) -> &'s str {
-    let guarantee = stated.thresholds.guarantee();
-    let of =
-        |rule: &&SubmittedRule| rule.protects == Protected::Attribute(stated.attribute) && rule.guarantee == guarantee;
+/// The pointer of the first rule with these thresholds.
+pub(in crate::engine) fn pointer_of<'s>(declared: &DeclaredThresholds, specification: &'s Specification) -> &'s str {
+    let guarantee = declared.thresholds.guarantee();
+    let of = |rule: &&SubmittedRule| {
+        rule.protects == Protected::Attribute(declared.attribute) && rule.guarantee == guarantee
+    };
     specification.method.rules().iter().find(of).map_or("/method", |rule| rule.pointer.as_str())
 }
 
-/// The faults of a specification with those that its values show, which say the same more exactly.
+/// The faults of a specification with those of its annotations, which replace faults of the same kind and pointer.
 #[must_use]
 pub fn annotate_with_unknown(mut faults: Vec<Fault>, unknown: Vec<Fault>) -> Vec<Fault> {
     faults.retain(|known| unknown.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));

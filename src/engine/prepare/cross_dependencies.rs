@@ -1,5 +1,4 @@
-//! What the original says of attributes that earlier releases have and a new one has not: dependencies between them and the new
-//! ones, and which sensitive attributes tell each other.
+//! Dependencies between attributes of the job and attributes of earlier releases, and sensitive attributes that predict each other.
 
 use std::borrow::Cow;
 
@@ -12,40 +11,40 @@ use crate::privacy::Dependency;
 use crate::publish::Design;
 use crate::spec::{CorrelatedPolicy, MethodSpec, Specification};
 
-/// The columns of a job, and behind them those of the same rows that earlier releases have.
+/// The columns of a job, then the other columns of earlier releases, for the same rows.
 pub(in crate::engine) struct ExtendedTable<'a> {
     table: Cow<'a, Table>,
-    /// What each column is to the ledger.
+    /// The attribute of each column in the ledger.
     at: Vec<Attr>,
-    /// How many columns are the job's.
+    /// The number of columns of the job.
     own: usize,
 }
 
 impl<'a> ExtendedTable<'a> {
-    /// `further` are the other columns, rows in the same order.
+    /// The table of a job, extended by the columns `extra` of earlier releases, rows in the same order.
     pub(in crate::engine) fn new(
         specification: &Specification,
         table: &'a Table,
-        further: Option<&Table>,
+        extra: Option<&Table>,
         union: &LedgerUnion,
     ) -> Self {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
-        let Some(further) = further else { return Self { table: Cow::Borrowed(table), at, own } };
+        let Some(extra) = extra else { return Self { table: Cow::Borrowed(table), at, own } };
         let mut names = table.names().to_vec();
         let mut columns: Vec<_> = table.attributes().iter().map(|attr| table.column(attr).clone()).collect();
-        for attr in further.attributes().iter() {
-            // what is another name of a column of the job is there already
-            if let Some(place) = union.attribute(further.name(attr)).filter(|place| !at.contains(place)) {
-                names.push(further.name(attr).to_owned());
-                columns.push(further.column(attr).clone());
+        for attr in extra.attributes().iter() {
+            // an alias of a column of the job is there already
+            if let Some(place) = union.attribute(extra.name(attr)).filter(|place| !at.contains(place)) {
+                names.push(extra.name(attr).to_owned());
+                columns.push(extra.column(attr).clone());
                 at.push(place);
             }
         }
         Self { table: Cow::Owned(Table::new(names, columns)), at, own }
     }
 
-    /// The dependencies that hold between attributes of the job and others, but for those that are assumed unknown.
+    /// The dependencies between attributes of the job and others, without those that the adversary is assumed not to know.
     pub(in crate::engine) fn dependencies(
         &self,
         specification: &Specification,
@@ -56,8 +55,8 @@ impl<'a> ExtendedTable<'a> {
             return Ok(Vec::new());
         }
         let unknown = |found: &Dependency| {
-            let stated = specification.method.assumed_unknown();
-            stated.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
+            let assumed = specification.method.assumed_unknown();
+            assumed.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
         };
         let own = AttrSet::first(self.own);
         let mapped = |found: Dependency| Dependency {
@@ -65,11 +64,11 @@ impl<'a> ExtendedTable<'a> {
             dependent: self.at[found.dependent.index()],
         };
         let found = privacy::discover_dependencies(&self.table, control)?.into_iter().map(mapped);
-        let beyond = found.filter(|found| !found.determinant.with(found.dependent).is_subset(own));
-        Ok(beyond.filter(|found| !unknown(found) && !known.all.contains(found)).collect())
+        let across = found.filter(|found| !found.determinant.with(found.dependent).is_subset(own));
+        Ok(across.filter(|found| !unknown(found) && !known.all.contains(found)).collect())
     }
 
-    /// Tells the union which attributes that earlier releases protect, and that the design does, tell each other.
+    /// Links protected attributes of earlier releases and of the design that predict each other.
     pub(in crate::engine) fn link(
         &self,
         union: &mut LedgerUnion,
@@ -105,13 +104,13 @@ impl<'a> ExtendedTable<'a> {
 
 /// Whether one attribute determines another, also through others.
 fn determines(from: Attr, to: Attr, dependencies: &[Dependency]) -> bool {
-    let mut told = AttrSet::one(from);
+    let mut closure = AttrSet::one(from);
     loop {
-        let more = dependencies.iter().filter(|d| d.determinant.is_subset(told));
-        let wider = more.fold(told, |all, d| all.with(d.dependent));
-        if wider == told || wider.contains(to) {
+        let more = dependencies.iter().filter(|d| d.determinant.is_subset(closure));
+        let wider = more.fold(closure, |all, d| all.with(d.dependent));
+        if wider == closure || wider.contains(to) {
             return wider.contains(to);
         }
-        told = wider;
+        closure = wider;
     }
 }

@@ -6,31 +6,30 @@ use crate::publication::NoticeKind;
 use crate::report::{AssumedUnknownForm, DependencyForm, ManifestDependencies, SpecificationNotice};
 use crate::spec::{DeclaredDependency, Specification};
 
-/// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
+/// The published names of the attributes, then the names of dropped attributes in dependencies.
 pub(in crate::engine) fn attribute_names(specification: &Specification) -> Vec<String> {
     specification.published_names.iter().chain(&specification.dropped_names).cloned().collect()
 }
 
-/// The dependencies that the adversary is taken to know.
+/// The dependencies that the adversary is assumed to know.
 #[derive(Clone, Default)]
 pub(in crate::engine) struct KnownDependencies {
-    /// Declared ones first.
+    /// The declared dependencies, then the discovered ones.
     pub(in crate::engine) all: Vec<Dependency>,
-    /// How many of them are declared.
+    /// The number of declared ones.
     declared: usize,
 }
 
 impl KnownDependencies {
     pub(in crate::engine) fn declared(specification: &Specification) -> Self {
-        let single = |stated: &DeclaredDependency| {
-            let DeclaredDependency { determinant, dependent } = *stated;
+        let single = |&DeclaredDependency { determinant, dependent }: &DeclaredDependency| {
             dependent.iter().map(move |dependent| Dependency { determinant, dependent }).collect::<Vec<_>>()
         };
         let all: Vec<Dependency> = specification.method.declared().iter().flat_map(single).collect();
         Self { declared: all.len(), all }
     }
 
-    /// Declared ones, and those that hold in the data, but for those that are assumed unknown.
+    /// Declared dependencies, and those of the data that the adversary is not assumed to miss.
     pub(in crate::engine) fn new(
         specification: &Specification,
         table: &Table,
@@ -38,8 +37,8 @@ impl KnownDependencies {
     ) -> Result<Self, Cancelled> {
         let mut known = Self::declared(specification);
         let unknown = |found: &Dependency| {
-            let stated = specification.method.assumed_unknown();
-            stated.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
+            let assumed = specification.method.assumed_unknown();
+            assumed.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
         };
         for found in privacy::discover_dependencies(table, control)? {
             if !known.all.contains(&found) && !unknown(&found) {
@@ -49,7 +48,7 @@ impl KnownDependencies {
         Ok(known)
     }
 
-    /// As they stand in plans and manifests: of those that were discovered only the ones that changed a rule.
+    /// The form for plans and manifests, with the discovered dependencies that changed a rule.
     pub(in crate::engine) fn in_json(
         &self,
         used_dependencies: &[Dependency],
@@ -78,14 +77,14 @@ impl KnownDependencies {
         }
     }
 
-    /// What a reader should know where rules hold in spite of dependencies.
+    /// The notice for releases whose rules depend on known dependencies.
     pub(in crate::engine) fn notices(&self, used_dependencies: &[Dependency]) -> Option<SpecificationNotice> {
         (self.declared > 0 || !used_dependencies.is_empty()).then(|| SpecificationNotice {
             r#type: NoticeKind::DependencyNecessaryOnly,
             pointer: None,
             detail:
-                "what determines a protected attribute is protected too; that is necessary, and no proof that nothing \
-                     else follows from the dependencies"
+                "attributes that determine a protected attribute are protected too; this is necessary, but no proof that \
+                     nothing else follows from the dependencies"
                     .to_owned(),
         })
     }

@@ -10,7 +10,7 @@ use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
 use crate::spec::{MethodSpec, Specification};
 
-/// The remarks of a specification, for the one who plans.
+/// The notices of a specification, for a plan.
 pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
     let warning = |warning: &crate::spec::SpecWarning| SpecificationNotice {
         r#type: warning.type_,
@@ -20,19 +20,18 @@ pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<Specif
     specification.warnings.iter().map(warning).chain(exclusive_by_choice(specification)).collect()
 }
 
-/// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
+/// The notice on a sliced table that is exclusive by choice of the caller: a mixture, or columns that share attributes.
 pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
     let MethodSpec::Slicing(spec) = &specification.method else { return None };
     let notice = |r#type: NoticeKind, pointer: &str, detail: &str| {
         Some(SpecificationNotice { r#type, pointer: Some(pointer.to_owned()), detail: detail.to_owned() })
     };
     if spec.diversity != SlicedDiversity::Bucket {
-        let detail = "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
-                      published of the same people that shares an attribute";
+        let detail = "the guarantee holds over all buckets that match a row: a single bucket may reveal more, and no other table about the \
+                      same people may share an attribute";
         return notice(NoticeKind::DiversityByMixture, "/method/diversity", detail);
     }
-    let detail = "columns share attributes: what they say together is bounded as long as nothing else ties their rows, so that nothing else \
-                  may be published of the same people that shares an attribute";
+    let detail = "columns share attributes: the guarantee holds only while no other table about the same people shares an attribute";
     spec.overlaps().then(|| notice(NoticeKind::ColumnsShareAttributes, "/method/columns/explicit", detail)).flatten()
 }
 
@@ -46,8 +45,7 @@ pub(in crate::engine) fn violation_in_json(violation: &CompositionViolation) -> 
     })
 }
 
-/// The refusal of a release that breaks a rule together with earlier ones. Names the first violation, as the contract has
-/// it, and lists all.
+/// The problem of a release that violates a rule together with earlier ones: the first violation, and the list of all.
 pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]) -> Problem {
     let all: Vec<Value> = violations.iter().map(violation_in_json).collect();
     let detail = violations.first().map_or_else(String::new, |violation| violation.detail.clone());
@@ -75,7 +73,7 @@ pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -
     MethodName { r#type, algorithm, adversary }
 }
 
-/// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
+/// The notice on thresholds of values that do not occur, such as misspelled ones.
 pub(in crate::engine) fn describe_unknown_values(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
     unused_names(planned.unknown_values, "/method/thresholds")
 }
@@ -84,12 +82,11 @@ pub(in crate::engine) fn unused_names(unknown_values: usize, pointer: &str) -> O
     (unknown_values > 0).then(|| SpecificationNotice {
         r#type: NoticeKind::ThresholdUnused,
         pointer: Some(pointer.to_owned()),
-        detail: format!("{unknown_values} of the values with a threshold of their own do not occur"),
+        detail: format!("{unknown_values} values with a threshold of their own do not occur"),
     })
 }
 
-/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
-/// concluded, and what is better there.
+/// Notices on a decomposition: attributes without a bound on the posterior, and attributes with values that can be inferred.
 pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let drawn = design.tables.iter().find_map(|table| table.decomposed()?.drawn.as_deref());
     let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
@@ -99,8 +96,8 @@ pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -
             r#type: NoticeKind::NotBounded,
             pointer: rule.pointer.clone(),
             detail: format!(
-                "whoever reads both tables may find a value of {name} likelier than its l says; versatile, with a rule from the \
-                 quasi-identifiers to each sensitive attribute, bounds every one of them"
+                "a reader of both tables may infer a value of {name} with a posterior above 1/l; versatile, with a rule from the \
+                 quasi-identifiers to each sensitive attribute, bounds every posterior"
             ),
         }
     };
@@ -109,7 +106,7 @@ pub(in crate::engine) fn describe_unbounded(design: &Design, names: &[String]) -
     notices
 }
 
-/// Of which attributes a value can be concluded, by whom, and what keeps it from them.
+/// Notices on attributes whose values some adversary can infer.
 fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let decomposed = design.tables.iter().find_map(DesignedTable::decomposed);
     let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
@@ -118,17 +115,17 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
     let primary = &names[decomposed.primary.index()];
     let mut notices = Vec::new();
     for (at, attr) in decomposed.others().enumerate() {
-        let told: BTreeSet<BreachKind> =
-            drawn.breaches.iter().filter(|told| told.attribute == at).map(|told| told.kind).collect();
-        if told.is_empty() {
+        let kinds: BTreeSet<BreachKind> =
+            drawn.breaches.iter().filter(|breach| breach.attribute == at).map(|breach| breach.kind).collect();
+        if kinds.is_empty() {
             continue;
         }
-        let who: Vec<String> = told
+        let who: Vec<String> = kinds
             .into_iter()
             .map(|kind| match kind {
-                BreachKind::Chain => format!("who knows {primary} of somebody"),
-                BreachKind::Exclusion => format!("who rules out a value of {primary}"),
-                BreachKind::Forced => "who reads both tables".to_owned(),
+                BreachKind::Chain => format!("an adversary who knows {primary} of a person"),
+                BreachKind::Exclusion => format!("an adversary who excludes a value of {primary}"),
+                BreachKind::Forced => "a reader of both tables".to_owned(),
             })
             .collect();
         let name = &names[attr.index()];
@@ -137,7 +134,7 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
             r#type: NoticeKind::CanBeConcluded,
             pointer: rule.and_then(|rule| rule.pointer.clone()),
             detail: format!(
-                "{} may conclude {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, keeps it from them",
+                "{} may infer {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, prevents this",
                 who.join(" or ")
             ),
         });
@@ -145,19 +142,19 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
     notices
 }
 
-/// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
+/// The notice, for the holder of the original, on counterfeits with unlikely values.
 pub(in crate::engine) fn describe_inference(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
     (planned.seen_through > 0).then(|| SpecificationNotice {
         r#type: NoticeKind::CounterfeitsUnlikely,
         pointer: Some("/method/counterfeits".to_owned()),
         detail: format!(
-            "{} counterfeits have a value that some row of their bucket makes unlikely: whoever knows the data takes them for what they are",
+            "{} counterfeits have a value that a row of their bucket makes unlikely: a reader who knows the data can identify them",
             planned.seen_through
         ),
     })
 }
 
-/// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
+/// The notice on the choice of the tables, for a plan. It names scores, which reveal figures of the data.
 pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
     let (r#type, detail) = match decision {
         Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
@@ -165,7 +162,7 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
             let detail = format!(
-                "{} leaves the reader's estimate the least entropy, in nats ({})",
+                "{} leaves the model of readers the least entropy, in nats ({})",
                 choice.winner,
                 tried.join("; ")
             );
@@ -175,7 +172,7 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
             return Some(SpecificationNotice {
                 r#type: NoticeKind::NotDecided,
                 pointer: Some("/method/columns".to_owned()),
-                detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
+                detail: "the columns follow the associations in the data, and are chosen when the rows are read"
                     .to_owned(),
             });
         }
@@ -183,23 +180,23 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
             return Some(SpecificationNotice {
                 r#type: NoticeKind::NotDecided,
                 pointer: Some("/method/requirements".to_owned()),
-                detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
+                detail: "the generalization of attributes is decided when the rows are read".to_owned(),
             });
         }
         Decision::Undecided => {
-            let detail = "the tables are chosen by what the data makes of them, once its rows are looked at and every rule can be kept";
+            let detail = "the tables are chosen by the data, when the rows are read and every rule can be enforced";
             (NoticeKind::NotDecided, detail.to_owned())
         }
     };
     Some(SpecificationNotice { r#type, pointer: Some("/method/algorithm".to_owned()), detail })
 }
 
-/// What a reader of the release should know of it: which algorithm made the tables, and no figure of one that did not.
+/// The notice on the chosen algorithm, for readers of the release; it reveals no figure of the others.
 pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<SpecificationNotice> {
     let Decision::ByData(Some(choice)) = decision else { return None };
     Some(SpecificationNotice {
         r#type: NoticeKind::AlgorithmChosen,
         pointer: Some("/method/algorithm".to_owned()),
-        detail: format!("of the algorithms that were tried {} told most", choice.winner),
+        detail: format!("of the algorithms that were tried, {} preserved the most information", choice.winner),
     })
 }

@@ -1,4 +1,4 @@
-//! The entropy of the readers' model, as a manifest states it.
+//! The entropy of the model of readers, as a manifest holds it.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::model::{ModelError, ModelShape, model_entropy};
 use crate::publication::{ModelKind, Publication, PublishedBytes};
 use crate::report::Utility;
 
-/// Two computations of one figure may differ by so much, of one and of the figure: machines round logarithms differently.
+/// The relative difference that two computations of one entropy may have: machines round logarithms differently.
 const ENTROPY_TOLERANCE: f64 = 1e-9;
 
-/// The entropy of the model, and how the model is made.
+/// The entropy of the model in nats, and the kind of the model.
 ///
 /// # Errors
 /// [`EngineError`] when the parts cannot be read.
@@ -26,18 +26,18 @@ pub(in crate::engine) fn of_parts(
     read(publication, kinds, parts, control).map_err(model_problem)
 }
 
-/// Whether the figure of a manifest is the one that follows from the parts. Where nothing is stated, nothing is wrong.
+/// Whether the entropy in a manifest follows from the parts; true where the manifest holds none.
 ///
 /// # Errors
-/// [`EngineError`] when the parts cannot be read; what is no part follows from none.
+/// [`EngineError`] when the parts cannot be read. Malformed parts give false.
 pub(in crate::engine) fn holds(
-    stated: &Utility,
+    utility: &Utility,
     publication: &Publication,
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<bool, EngineError> {
-    let (nats, method) = match (stated.model_entropy_nats, stated.entropy_method) {
+    let (nats, method) = match (utility.model_entropy_nats, utility.entropy_method) {
         (None, None) => return Ok(true),
         (Some(nats), Some(method)) => (nats, method),
         _ => return Ok(false),

@@ -16,22 +16,22 @@ use crate::verifier::{CellText, ExternalPart, ExternalTable};
 /// The name of the column of labels.
 const BUCKET_LABEL_COLUMN: &str = "bucket";
 
-/// A file that was read.
+/// The columns of a file.
 #[derive(Debug)]
 pub struct ReadFile {
     /// Its columns, by name.
     pub columns: Vec<(String, Column)>,
-    /// How many rows it has, at least one.
+    /// The number of rows, at least one.
     pub rows: usize,
 }
 
-/// Is asked, while a file grows, whether so many bytes of memory may be taken for it altogether.
+/// Reserves memory, in bytes, for a file while it is read; each call names the total.
 pub type ReserveMemory<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
 
-/// Reads a file whole.
+/// Reads all rows of a file.
 ///
 /// # Errors
-/// What is wrong with the file, or the answer of `take`.
+/// The problem of the file, or that of `take`.
 pub fn read_file(
     reader: &mut dyn TableReader,
     limits: &IngestLimits,
@@ -45,13 +45,13 @@ pub fn read_file(
     Ok(finished(names, builders, reader.kinds(), rows))
 }
 
-/// Reads a part of a release whole.
+/// Reads all rows of a part of a release.
 ///
 /// # Errors
 /// As [`read_file`].
 pub fn read_published(part: &ManifestPart, bytes: impl Read, take: ReserveMemory<'_>) -> Result<ReadFile, Problem> {
     let limits = IngestLimits::of_own_parts();
-    // cells that stand for several values are compared as they are written
+    // generalized cells are compared as text
     let kind = |name: &String, kind| if part.cells.contains_key(name) { AttributeType::Text } else { kind };
     let types = part.types.iter().map(|(name, of)| (name.clone(), kind(name, *of))).collect();
     let options = CsvOptions { delimiter: Some(b','), null: part.null.clone(), types };
@@ -61,7 +61,7 @@ pub fn read_published(part: &ManifestPart, bytes: impl Read, take: ReserveMemory
     Ok(finished(names, builders, reader.kinds().to_vec(), rows))
 }
 
-/// The columns of all chunks, and how many rows they have.
+/// The columns of all chunks, and the number of their rows.
 fn gather(
     columns: usize,
     next: &mut dyn FnMut() -> Result<Option<Chunk>, IngestError>,
@@ -69,7 +69,7 @@ fn gather(
     take: ReserveMemory<'_>,
 ) -> Result<(Vec<ColumnBuilder>, usize), Problem> {
     let mut builders: Vec<ColumnBuilder> = (0..columns).map(|_| ColumnBuilder::new(limits)).collect();
-    // at most so many: a value counts once for every chunk that holds it
+    // upper bounds: a value counts once for every chunk that holds it
     let mut sizes = vec![ColumnSize { codes: 0, bytes: 0 }; columns];
     let mut rows = 0_u64;
     while let Some(chunk) = next()? {
@@ -94,23 +94,23 @@ fn finished(
     ReadFile { columns: names.into_iter().zip(columns).collect(), rows }
 }
 
-/// The tables of a release as its manifest states them, and where their rows are.
+/// The tables of a release as a submission to the verifier.
 ///
 /// # Errors
-/// What cannot be verified of it.
-pub fn stated_by(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
-    stated(manifest, false)
+/// `guarantee-unsupported` for parts with counterfeits.
+pub fn submitted_tables(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
+    submitted(manifest, false)
 }
 
-/// The same for what reckons with counterfeits.
+/// The tables of a release, for attacks that account for counterfeits.
 ///
 /// # Errors
-/// What cannot be read of it.
-pub fn stated_with_counterfeits(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
-    stated(manifest, true)
+/// `guarantee-unsupported` where a manifest contradicts itself on counterfeits.
+pub fn tables_with_counterfeits(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
+    submitted(manifest, true)
 }
 
-fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedTable>, Problem> {
+fn submitted(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedTable>, Problem> {
     let part = |part: &ManifestPart| {
         let meaning = match (part.row_meaning, part.counterfeits_per_bucket) {
             (RowKind::Tuples, _) => RowMeaning::Tuples,
@@ -120,7 +120,7 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedT
             }
             (other, _) => {
                 let detail =
-                    format!("rows that are {other} are not judged here: nobody can tell which of them are real");
+                    format!("rows of kind {other} cannot be verified: readers cannot identify the counterfeits");
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }
         };
@@ -140,10 +140,10 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedT
     manifest.tables.iter().map(table).collect()
 }
 
-/// The rules that a manifest states, or those of them that were stated at a pointer.
+/// The rules of a manifest, or those at a pointer.
 ///
 /// # Errors
-/// When no rule was stated there.
+/// When no rule has the pointer.
 pub fn rules_of(
     manifest: &Manifest,
     pointer: Option<&str>,
@@ -166,34 +166,33 @@ pub fn rules_of(
     });
     let rules: Vec<SubmittedRule> = rules.collect();
     if rules.is_empty() && pointer.is_some() {
-        let stated: Vec<&str> = manifest.rules.iter().filter_map(|rule| rule.pointer.as_deref()).collect();
-        let allowed = format!("the pointer of a rule of the release: {}", stated.join(", "));
+        let pointers: Vec<&str> = manifest.rules.iter().filter_map(|rule| rule.pointer.as_deref()).collect();
+        let allowed = format!("the pointer of a rule of the release: {}", pointers.join(", "));
         let fault = Fault::new("/rule", Kind::ParameterRange, format!("expected {allowed}"));
         return Err(vec![fault.with("allowed", allowed)]);
     }
     Ok(rules)
 }
 
-/// Tables as they were read, and the names of their attributes.
+/// The tables of a submission, their original, and the names of their attributes.
 #[derive(Debug)]
 pub struct VerificationMaterial {
     pub(in crate::engine) tables: Vec<ExternalTable>,
     pub(in crate::engine) original: Option<ExternalPart>,
     pub(in crate::engine) names: Vec<String>,
-    /// The attributes of which every listed value is some row's.
+    /// The attributes whose listed values all belong to rows.
     pub(in crate::engine) exact: AttrSet,
 }
 
 impl VerificationMaterial {
-    /// Puts stated tables and files together; `files` holds those of the parts in their order, and last that of the original,
-    /// where one is stated.
+    /// Combines submitted tables with their files: those of the parts in their order, then that of the original, if any.
     ///
     /// # Errors
-    /// Every fault of the statements that the files show.
-    pub fn new(stated: &[SubmittedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+    /// Every contradiction between the submission and the files.
+    pub fn new(submitted: &[SubmittedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
         let (mut names, mut faults) = (Vec::new(), Vec::new());
         let original = if original { files.pop() } else { None };
-        for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {
+        for (_, file) in submitted.iter().flat_map(|table| &table.parts).zip(&files) {
             let columns = file.columns.iter().map(|(name, _)| name);
             for name in columns.chain(original.iter().flat_map(|file| file.columns.iter().map(|(name, _)| name))) {
                 if !names.contains(name) {
@@ -201,8 +200,8 @@ impl VerificationMaterial {
                 }
             }
         }
-        // labels are no attribute, unless a part says that they are
-        let labelled = stated.iter().flat_map(|table| &table.parts).zip(&files);
+        // labels are an attribute only if a part has them as one
+        let labelled = submitted.iter().flat_map(|table| &table.parts).zip(&files);
         let attribute = labelled.clone().any(|(part, file)| !part.bucketed && has(file, BUCKET_LABEL_COLUMN))
             || original.iter().any(|file| has(file, BUCKET_LABEL_COLUMN));
         names.retain(|name| attribute || name != BUCKET_LABEL_COLUMN);
@@ -212,7 +211,7 @@ impl VerificationMaterial {
         }
         let mut files = files.into_iter();
         let mut tables = Vec::new();
-        for table in stated {
+        for table in submitted {
             let mut parts: Vec<ExternalPart> = Vec::new();
             for (part, file) in table.parts.iter().zip(files.by_ref()) {
                 if part.bucketed && !has(&file, BUCKET_LABEL_COLUMN) {
@@ -238,16 +237,16 @@ impl VerificationMaterial {
         if faults.is_empty() { Ok(Self { tables, original, names, exact: AttrSet::EMPTY }) } else { Err(faults) }
     }
 
-    /// The same with what a release was made from; columns that were not published are let go.
+    /// Adds the original of a release, without the columns that were not published.
     #[must_use]
-    pub fn beside(self, original: ReadFile) -> Self {
+    pub fn with_original(self, original: ReadFile) -> Self {
         let original = given(&self.names, "original".to_owned(), RowMeaning::Tuples, original, false);
         Self { original: Some(original), ..self }
     }
 
-    /// The same with what a manifest states of lists of values that its parts cannot show: that there is no noise among them.
+    /// Adds the claim of a manifest that some lists hold no noise, which the parts cannot show.
     #[must_use]
-    pub fn told_by(self, manifest: &Manifest) -> Self {
+    pub fn with_claims_of(self, manifest: &Manifest) -> Self {
         let exact = match publication_of(manifest, &self.names).map(|publication| publication.method_details) {
             Ok(MethodDetails::Decompose(said)) => said.l.keys().copied().collect::<AttrSet>().minus(said.noisy),
             _ => AttrSet::EMPTY,
@@ -255,19 +254,19 @@ impl VerificationMaterial {
         Self { exact, ..self }
     }
 
-    /// The names of the attributes, in the order in which the files have them first.
+    /// The names of the attributes, in the order of their first file.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The tables.
+    /// The tables of the submission.
     #[must_use]
     pub fn tables(&self) -> &[ExternalTable] {
         &self.tables
     }
 
-    /// What they were made from, where it is at hand.
+    /// The original, where it is available.
     pub(in crate::engine) const fn original(&self) -> Option<&ExternalPart> {
         self.original.as_ref()
     }
@@ -289,7 +288,7 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
     ExternalPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
 }
 
-/// A value as it stands in answers: integers and booleans as such, everything else as text.
+/// The JSON of a cell: integers and booleans as such, all other values as text.
 pub(in crate::engine) fn in_json(cell: &CellText) -> Value {
     let Some(value) = &cell.value else { return Value::Null };
     match cell.kind {
@@ -302,7 +301,7 @@ pub(in crate::engine) fn in_json(cell: &CellText) -> Value {
     }
 }
 
-/// Cells by the names of their attributes.
+/// The JSON of cells, by the names of their attributes.
 pub(in crate::engine) fn attribute_list<C: FromIterator<(String, Value)>>(
     names: &[String],
     cells: &[(Attr, CellText)],

@@ -1,12 +1,10 @@
-//! The linked view of a table that is tied by bucket: one table of its attributes, in which the rows of its parts are put side by
-//! side at random, bucket by bucket.
+//! The linked view of a bucketed table: one table of its attributes, which matches the rows of its parts at random in each bucket.
 //!
-//! It is synthetic: of all ways to match the rows of a bucket, which a reader cannot tell apart, it shows one. Which one is decided
-//! by the hash of the published parts, so that whoever has the parts could have drawn it, and everybody sees the same.
+//! The view is synthetic. It shows one of the matchings of a bucket, which readers cannot distinguish. The hash of the published
+//! parts is the seed, so that every reader of the parts can draw the same matching.
 //!
-//! Where parts share attributes, a row is put beside one that agrees with it: part after part is hung on an earlier one that has all that is
-//! shared, so that each of the ways that agree is as likely as any other. Parts that share attributes in a circle have no such order, and no
-//! linked view.
+//! Where parts share attributes, matched rows agree on them. Each part attaches to an earlier one that holds all shared attributes,
+//! which makes all matchings that agree equally likely. Parts that share attributes in a circle have no such order, and no view.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +21,7 @@ use crate::report::{ManifestPart, ManifestTable};
 /// Why a table has no linked view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkedViewError {
-    /// Its rows are whole tuples.
+    /// Its rows are complete tuples.
     Whole,
     /// The rows of a part are not tuples of the original.
     NotTuples,
@@ -33,7 +31,7 @@ pub enum LinkedViewError {
     Circle,
 }
 
-/// What the linked view of a table is, as if it were a part; its digest is that of the digests of the parts.
+/// The description of the linked view as a part; its digest is the digest of the digests of the parts.
 ///
 /// # Errors
 /// [`LinkedViewError`]
@@ -47,7 +45,7 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewErro
     if table.attributes.len() < 2 {
         return Err(LinkedViewError::Single);
     }
-    if hung(table).is_none() {
+    if attached_parts(table).is_none() {
         return Err(LinkedViewError::Circle);
     }
     let of_parts = |part: &ManifestPart| part.types.clone();
@@ -70,13 +68,14 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewErro
 struct JoinedPart {
     part: usize,
     on: usize,
-    /// The places of what is shared, in the part and in the earlier one.
+    /// The positions of the shared attributes, in the part and in the earlier one.
     places: Vec<(usize, usize)>,
 }
 
-/// The parts of a table in an order in which each hangs on an earlier one; empty where parts share no attribute, `None` where they do so in a
-/// circle.
-fn hung(table: &ManifestTable) -> Option<Vec<JoinedPart>> {
+/// The parts of a table that attach to earlier ones, in an order that allows it.
+///
+/// The list is empty where parts share no attribute; the result is `None` where they share attributes in a circle.
+fn attached_parts(table: &ManifestTable) -> Option<Vec<JoinedPart>> {
     let stands: usize = table.parts.iter().map(|part| part.attributes.len()).sum();
     if stands == table.attributes.len() {
         return Some(Vec::new());
@@ -90,11 +89,11 @@ fn hung(table: &ManifestTable) -> Option<Vec<JoinedPart>> {
     let place = |part: usize, attr: Attr| {
         table.parts[part].attributes.iter().position(|name| *name == table.attributes[attr.index()])
     };
-    let hung = branches(&sets)?.into_iter().skip(1).map(|branch| {
+    let attached = branches(&sets)?.into_iter().skip(1).map(|branch| {
         let places = branch.shared.iter().map(|attr| Some((place(branch.set, attr)?, place(branch.on, attr)?)));
         Some(JoinedPart { part: branch.set, on: branch.on, places: places.collect::<Option<_>>()? })
     });
-    hung.collect()
+    attached.collect()
 }
 
 /// The digest of the digests of the parts.
@@ -108,15 +107,15 @@ fn digest(table: &ManifestTable) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Puts the rows of the parts side by side as their CSV comes. Holds the chunks that the bucket under way reaches into.
+/// Matches the rows of parts while their CSV is read; holds the chunks of the current bucket.
 pub struct BucketJoiner {
     feeds: Vec<PartFeed>,
-    /// Per attribute: its part, and its place there.
+    /// For each attribute its part, and its column there.
     columns: Vec<(usize, usize)>,
-    /// How parts that share attributes hang on each other.
-    hung: Vec<JoinedPart>,
+    /// The parts that attach to earlier ones.
+    attached: Vec<JoinedPart>,
     streams: RandomStreams,
-    /// Rows of buckets below are passed over.
+    /// Rows of smaller labels are skipped.
     from: u32,
     header: Option<Vec<u8>>,
 }
@@ -132,7 +131,7 @@ struct PartFeed {
 }
 
 impl BucketJoiner {
-    /// Of a table that has a linked view, from the bucket `from` on; with a header when that is the first.
+    /// The joiner of a table with a linked view, from the bucket `from` on; the first bucket comes after a header.
     ///
     /// # Errors
     /// When its parts do not have its attributes.
@@ -153,20 +152,21 @@ impl BucketJoiner {
         Ok(Self {
             feeds: table.parts.iter().map(feed).collect(),
             columns: columns.ok_or_else(|| damaged("the parts of a table do not have its attributes"))?,
-            hung: hung(table).ok_or_else(|| damaged("the parts of a table share attributes in a circle"))?,
+            attached: attached_parts(table)
+                .ok_or_else(|| damaged("the parts of a table share attributes in a circle"))?,
             streams: RandomStreams::Keyed(ReleaseKey::from_bytes(digest(table))),
             from,
             header: (from <= 1).then(Vec::new),
         })
     }
 
-    /// The part whose next chunk is needed before more can be linked; none when all came to their end.
+    /// The part whose next chunk is needed; `None` when all parts ended.
     #[must_use]
     pub fn wanted(&self) -> Option<usize> {
         self.feeds.iter().position(|feed| !feed.ended && !feed.is_ahead())
     }
 
-    /// Takes the next chunk of a part, which begins with the header when `first`.
+    /// Adds the next chunk of a part, which begins with the header when `first`.
     ///
     /// # Errors
     /// When it is not the CSV of a part.
@@ -181,14 +181,14 @@ impl BucketJoiner {
         Ok(())
     }
 
-    /// Notes that a part has no further chunk.
+    /// Marks the end of a part.
     pub fn ended(&mut self, part: usize) {
         if let Some(feed) = self.feeds.get_mut(part) {
             feed.ended = true;
         }
     }
 
-    /// The rows of all buckets that came whole, with the header before the first.
+    /// The rows of all complete buckets, with the header before the first.
     ///
     /// # Errors
     /// When the parts do not agree on their buckets.
@@ -224,7 +224,7 @@ impl BucketJoiner {
         Ok(())
     }
 
-    /// Writes the rows of a bucket: those of the first part as they stand, beside those of each other part in an order of its own.
+    /// Writes the rows of a bucket: the first part in its order, each other part in a drawn order.
     fn bucket(&mut self, label: u32, out: &mut Vec<u8>) -> io::Result<()> {
         let ranges: Vec<Range<usize>> = self.feeds.iter().map(|feed| feed.rows(label)).collect();
         let size = ranges.first().map_or(0, Range::len);
@@ -234,12 +234,12 @@ impl BucketJoiner {
         let mut orders: Vec<Vec<u32>> = (0..self.feeds.len())
             .map(|part| match part {
                 0 => (0..size as u32).collect(),
-                _ if !self.hung.is_empty() => Vec::new(),
+                _ if !self.attached.is_empty() => Vec::new(),
                 _ => self.streams.stream(&format!("linked/{part}/{label}")).permutation(size as u32),
             })
             .collect();
-        for hung in &self.hung {
-            orders[hung.part] = self.agreeing(hung, label, &ranges, &orders[hung.on])?;
+        for joined in &self.attached {
+            orders[joined.part] = self.agreeing(joined, label, &ranges, &orders[joined.on])?;
         }
         let mut cells: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.feeds.len()];
         for row in 0..size {
@@ -266,24 +266,30 @@ impl BucketJoiner {
 }
 
 impl BucketJoiner {
-    /// The rows of a part in an order in which each agrees with that of the part it hangs on; those that agree alike at random.
-    fn agreeing(&self, hung: &JoinedPart, label: u32, ranges: &[Range<usize>], order: &[u32]) -> io::Result<Vec<u32>> {
+    /// An order of the rows of a part that agrees with the part it attaches to; rows that agree alike are shuffled.
+    fn agreeing(
+        &self,
+        joined: &JoinedPart,
+        label: u32,
+        ranges: &[Range<usize>],
+        order: &[u32],
+    ) -> io::Result<Vec<u32>> {
         let shared = |part: usize, row: u32, place: &dyn Fn(&(usize, usize)) -> usize| -> io::Result<Vec<&[u8]>> {
             let feed = &self.feeds[part];
             let (_, line) = &feed.rows[ranges[part].start + row as usize];
             let (record, cells) = (&feed.csv[line.clone()], fields(&feed.csv[line.clone()]));
             let cell = |places: &(usize, usize)| cells.get(place(places)).map(|cell| &record[cell.clone()]);
-            let cells: Option<Vec<&[u8]>> = hung.places.iter().map(cell).collect();
+            let cells: Option<Vec<&[u8]>> = joined.places.iter().map(cell).collect();
             cells.ok_or_else(|| damaged("a row of a part has other cells"))
         };
         let mut alike: BTreeMap<Vec<&[u8]>, Vec<u32>> = BTreeMap::new();
         for row in 0..order.len() as u32 {
-            alike.entry(shared(hung.part, row, &|places| places.0)?).or_default().push(row);
+            alike.entry(shared(joined.part, row, &|places| places.0)?).or_default().push(row);
         }
-        let mut stream = self.streams.stream(&format!("linked/{}/{label}", hung.part));
+        let mut stream = self.streams.stream(&format!("linked/{}/{label}", joined.part));
         alike.values_mut().for_each(|rows| stream.shuffle(rows));
         let next = |row: &u32| {
-            let rows = alike.get_mut(&shared(hung.on, *row, &|places| places.1)?);
+            let rows = alike.get_mut(&shared(joined.on, *row, &|places| places.1)?);
             rows.and_then(Vec::pop).ok_or_else(|| damaged("the parts of a table do not agree on what they share"))
         };
         order.iter().map(next).collect()
@@ -432,7 +438,7 @@ mod tests {
         }
     }
 
-    /// The CSV of both parts for buckets of so many rows, in chunks of at most `chunk` rows.
+    /// The CSV of both parts for buckets of the given sizes, in chunks of at most `chunk` rows.
     fn csv(sizes: &[usize], chunk: usize) -> [Vec<Vec<u8>>; 2] {
         let rows = |cells: &dyn Fn(usize, usize) -> String, header: &str| {
             let mut chunks = vec![Vec::new()];
@@ -472,7 +478,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every row of every part stands in it once, beside rows of its bucket; and how the parts were cut changes nothing.
+        /// Every row of every part occurs once, matched within its bucket; the chunks of the parts change nothing.
         #[test]
         fn the_rows_of_a_bucket_stand_side_by_side(
             sizes in prop::collection::vec(1usize..6, 1..9),
@@ -484,7 +490,7 @@ mod tests {
             let whole = view(cuts.0, &digests.0);
             prop_assert_eq!(&whole, &view(cuts.1, &digests.0));
             prop_assert_eq!(&whole[..6], "a,s,b\n");
-            let mut beside: Vec<(usize, usize, usize)> = Vec::new();
+            let mut matched: Vec<(usize, usize, usize)> = Vec::new();
             for record in lines(&whole.as_bytes()[6..]) {
                 let record = &whole[6..][record];
                 let cells: Vec<&str> = fields(record.as_bytes()).into_iter().map(|field| &record[field]).collect();
@@ -493,12 +499,12 @@ mod tests {
                 let (of, s) = cells[1].trim_start_matches('s').split_once('-').expect("two numbers");
                 prop_assert_eq!(of, bucket.to_string());
                 prop_assert_eq!(cells[2], format!("b{row}"));
-                beside.push((bucket, row.parse().expect("a row"), s.parse().expect("a row")));
+                matched.push((bucket, row.parse().expect("a row"), s.parse().expect("a row")));
             }
             let all: Vec<(usize, usize)> =
                 sizes.iter().enumerate().flat_map(|(bucket, &size)| (0..size).map(move |row| (bucket, row))).collect();
-            let mut first: Vec<(usize, usize)> = beside.iter().map(|&(bucket, row, _)| (bucket, row)).collect();
-            let mut second: Vec<(usize, usize)> = beside.iter().map(|&(bucket, _, row)| (bucket, row)).collect();
+            let mut first: Vec<(usize, usize)> = matched.iter().map(|&(bucket, row, _)| (bucket, row)).collect();
+            let mut second: Vec<(usize, usize)> = matched.iter().map(|&(bucket, _, row)| (bucket, row)).collect();
             first.sort_unstable();
             second.sort_unstable();
             prop_assert_eq!(&first, &all);
@@ -513,7 +519,7 @@ mod tests {
         }
     }
 
-    /// Parts that share attributes, with so many rows of bucket 1 that agree in several ways.
+    /// Parts that share attributes, with several agreeing matchings in bucket 1.
     #[test]
     fn rows_that_share_attributes_agree() {
         let mut shared = table(4, "ab");
@@ -532,7 +538,7 @@ mod tests {
             assert!(view.starts_with("a,b,s\n1,x,s") && view.ends_with("3,\"y,\",s3\n4,x,s4\n"), "{view}");
             seen.insert(view);
         }
-        assert_eq!(seen.len(), 2, "either of the rows with x beside either");
+        assert_eq!(seen.len(), 2, "either of the rows with x matched either");
         assert!(linked(&shared, &parts("1,x,s1\n1,z,s2\n1,\"y,\",s3\n2,x,s4\n"), 1).is_err());
         assert_eq!(linked_part(&shared).expect("a view").types.len(), 3);
         shared.parts.push(part("c3", &["a", "s"], 4, "ab"));

@@ -6,7 +6,7 @@ use crate::report::{Manifest, MethodDetailsForm};
 use crate::spec;
 use crate::spec::FaultList;
 
-/// The taxonomies that a manifest states.
+/// The taxonomies of a manifest.
 pub(in crate::engine) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<DeclaredTaxonomy>, String> {
     let read = |(name, tree): (&String, &Value)| {
         let unread = || format!("the taxonomy of {name} cannot be read");
@@ -17,18 +17,18 @@ pub(in crate::engine) fn taxonomies_of(manifest: &Manifest, names: &[String]) ->
     manifest.taxonomies.iter().map(read).collect()
 }
 
-/// The thresholds that a manifest states for rules.
+/// The thresholds of the rules of a manifest.
 pub(in crate::engine) fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
-    let of = |(name, stated): (&String, &Vec<Thresholds>)| {
+    let of = |(name, declared): (&String, &Vec<Thresholds>)| {
         let attribute = Attr::from(names.iter().position(|known| known == name)?);
-        let stated =
-            stated.iter().map(|thresholds| DeclaredThresholds { attribute, thresholds: thresholds.clone().into() });
-        Some(stated.collect::<Vec<_>>())
+        let declared =
+            declared.iter().map(|thresholds| DeclaredThresholds { attribute, thresholds: thresholds.clone().into() });
+        Some(declared.collect::<Vec<_>>())
     };
     manifest.thresholds.iter().filter_map(of).flatten().collect()
 }
 
-/// All thresholds that a manifest states, also those of its method.
+/// All thresholds of a manifest, with those of its method.
 pub(in crate::engine) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
     let mut found = thresholds_in(manifest, names);
     let of_method = match &manifest.method_details {
@@ -37,7 +37,8 @@ pub(in crate::engine) fn all_thresholds_in(manifest: &Manifest, names: &[String]
     };
     let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
     let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
-    let stated = attribute.zip(of_method);
-    found.extend(stated.map(|(at, of)| DeclaredThresholds { attribute: at.into(), thresholds: of.into() }));
+    found.extend(
+        attribute.zip(of_method).map(|(at, of)| DeclaredThresholds { attribute: at.into(), thresholds: of.into() }),
+    );
     found
 }

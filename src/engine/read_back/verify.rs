@@ -1,4 +1,4 @@
-//! Verifying a release again, from its manifest and the bytes on disk.
+//! Verification of a release from its manifest and its stored bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,28 +23,30 @@ use crate::report::{CheckResult, Manifest, PartRows, VerificationSummary, public
 use crate::verifier;
 use crate::verifier::Evidence;
 
-/// What a release is verified against.
+/// The manifest of a release, and the data to verify it against.
 pub struct VerificationInput<'a> {
-    /// What the release says of itself.
+    /// The manifest of the release.
     pub manifest: &'a Manifest,
     /// The published names of the attributes; attribute `i` is column `i` of the original.
     pub names: &'a [String],
-    /// The rules as the specification states them; `None`: as the manifest does.
+    /// The rules of the specification; `None` for those of the manifest.
     pub rules: Option<&'a [SubmittedRule]>,
-    /// The values that the specification says an insider can rule out; `None`: as the manifest does.
+    /// The excludable values of the specification; `None` for those of the manifest.
     pub excludable: Option<&'a [ExcludedValues]>,
-    /// The taxonomies that the specification states; `None`: as the manifest does.
+    /// The taxonomies of the specification; `None` for those of the manifest.
     pub taxonomies: Option<&'a [DeclaredTaxonomy]>,
-    /// What the specification requires of joins, of a sequential release; `None`: what the manifest states.
+    /// The requirements of the specification on joins; `None` for those of the manifest.
     pub requirements: Option<&'a [XyRequirement]>,
-    /// The thresholds that the specification puts on values; `None`: as the manifest states them.
+    /// The thresholds of the specification; `None` for those of the manifest.
     pub thresholds: Option<&'a [DeclaredThresholds]>,
-    /// The table it was made from, in any row order.
+    /// The original, in any order of rows.
     pub original: Option<&'a Table>,
 }
 
-/// Audits the parts of a release without its witness: every check of the verifier that bytes alone, or bytes and the original,
-/// allow; and that the digests and figures of the manifest are those of the parts.
+/// Verifies the parts of a release without its witness.
+///
+/// The verifier makes every check that the parts, or the parts and the original, allow. Two checks compare the digests and the
+/// figures of the manifest with the parts.
 ///
 /// # Errors
 /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
@@ -66,20 +68,20 @@ pub fn verify(
         }
     }
     if let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) {
-        // the manifest does not say how many
+        // the manifest does not hold the number of suppressed rows
         let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
         publication.suppressed = (original.rows() as u64).saturating_sub(published.unwrap_or(0));
     }
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
     control.begin(Phase::Verify, rows)?;
-    let stated =
+    let submitted =
         publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency).map(|rule| SubmittedRule {
             pointer: rule.pointer.clone().unwrap_or_default(),
             known: rule.known,
             protects: rule.protects,
             guarantee: rule.guarantee,
         });
-    let stated: Vec<SubmittedRule> = stated.collect();
+    let submitted: Vec<SubmittedRule> = submitted.collect();
     let types = |name: &String| {
         claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
     };
@@ -94,32 +96,32 @@ pub fn verify(
             Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
         })
         .collect();
-    let all_listed = claim.excludable.is_none_or(|stated| {
-        let named = |stated: &ExcludedValues| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
-        stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.excludable
+    let all_listed = claim.excludable.is_none_or(|declared| {
+        let named = |of: &ExcludedValues| (claim.names[of.attribute.index()].clone(), of.values.clone());
+        declared.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.excludable
     });
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
-    let all_trees = claim.taxonomies.is_none_or(|stated| {
-        let named = |stated: &DeclaredTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
+    let all_trees = claim.taxonomies.is_none_or(|declared| {
+        let named = |of: &DeclaredTaxonomy| (claim.names[of.attribute.index()].clone(), of.tree.written());
         let published =
             |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
-        stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
+        declared.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
     });
     let bounds = thresholds_in(claim.manifest, claim.names);
     let all_bounds =
-        claim.thresholds.is_none_or(|stated| thresholds_of(stated, claim.names) == claim.manifest.thresholds);
+        claim.thresholds.is_none_or(|declared| thresholds_of(declared, claim.names) == claim.manifest.thresholds);
     let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
-    let promised = claim.manifest.unit.promised(all_thresholds.iter().map(|stated| &stated.thresholds));
+    let promised = claim.manifest.unit.promised(all_thresholds.iter().map(|declared| &declared.thresholds));
     let promised = claim.manifest.rules.iter().all(|rule| {
         claim.manifest.unit.stated(rule.of_rows(), &promised) == rule.guarantee
             && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
     });
     let evidence = Evidence {
         publication: &publication,
-        submitted: claim.rules.unwrap_or(&stated),
+        submitted: claim.rules.unwrap_or(&submitted),
         dependencies: &dependencies,
         parts,
         original: claim.original,
@@ -151,12 +153,12 @@ pub fn verify(
     Ok(summary)
 }
 
-/// Whether the method of a release leaves rows out.
+/// Whether the method of a release may suppress rows.
 fn may_lack_rows(manifest: &Manifest) -> bool {
     manifest.method.algorithm == Some(Algorithm::MultiSa)
 }
 
-/// The dependencies that a manifest states. Attributes that it publishes nothing of come behind all others.
+/// The attribute names and dependencies of a manifest; attributes without a published column come last.
 fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
     let mut names = claim.names.to_vec();
     let mut side = |side: &[String]| -> AttrSet {
@@ -165,17 +167,17 @@ fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, At
                 names.push(name.clone());
                 names.len() - 1
             });
-            // what no set can hold is beyond every published attribute
+            // an attribute without room in a set is not published
             (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
         };
         side.iter().filter_map(attr).collect()
     };
-    let stated = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
-    let dependencies = stated.map(|form| (side(&form.determinant), side(&form.dependent))).collect();
+    let forms = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
+    let dependencies = forms.map(|form| (side(&form.determinant), side(&form.dependent))).collect();
     (names, dependencies)
 }
 
-/// Whether every part has the digest that the manifest states.
+/// The check that every part has the digest of the manifest.
 fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckResult> {
     let mut detail = None;
     for part in manifest.tables.iter().flat_map(|table| &table.parts) {
@@ -193,17 +195,17 @@ fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckR
     Ok(CheckResult { check: CheckName::Digests, passed: detail.is_none(), detail })
 }
 
-/// The first part whose cells have not the types that the manifest gives them.
+/// A sentence on the first part whose cells do not have the types of the manifest.
 fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Option<String>> {
     for part in manifest.tables.iter().flat_map(|table| &table.parts) {
         let held = match PartRows::new(part).types_hold(parts.open(&part.file)?) {
             Ok(held) => held,
             Err(ScanError::Io(error)) => return Err(error),
-            // other checks say so too
+            // other checks fail too
             Err(_) => false,
         };
         if !held {
-            return Ok(Some(format!("the types of {} are not those that the manifest states", part.file)));
+            return Ok(Some(format!("the cells of {} do not have the types of the manifest", part.file)));
         }
     }
     Ok(None)

@@ -4,30 +4,30 @@ use crate::random::RandomStreams;
 use crate::report::{InternalReport, Manifest, Provenance};
 use crate::spec::Specification;
 
-/// Everything a release is made from.
+/// The input of a release.
 pub struct ReleaseInput<'a> {
-    /// What to publish and under which rules; free of faults.
+    /// The specification, free of faults.
     pub specification: &'a Specification,
     /// The columns the specification uses, rows in the order of the upload.
     pub table: &'a Table,
     /// The randomness of the release.
     pub streams: &'a RandomStreams,
-    /// The columns that earlier releases have and the specification does not use, rows in the same order.
-    pub further: Option<&'a Table>,
-    /// What the ledger holds of the same people.
+    /// The columns of earlier releases that the specification does not use, rows in the same order.
+    pub extra: Option<&'a Table>,
+    /// The disclosures of the same series.
     pub earlier: &'a EarlierDisclosures,
-    /// Name and time of the release.
+    /// Identity and time of the release.
     pub provenance: &'a Provenance,
 }
 
 /// A verified release, ready to be made visible.
 pub struct VerifiedRelease {
-    /// What is said of it.
+    /// Its manifest.
     pub manifest: Manifest,
-    /// What the ledger will keep of its tables.
+    /// The disclosures that the ledger records.
     pub disclosures: Vec<Disclosure>,
-    /// The rules that will stand.
+    /// The rules that later releases must satisfy.
     pub rules: Vec<ActiveRule>,
-    /// What the original says of it, for its holder alone.
+    /// Its internal report, for the holder of the original alone.
     pub internal: InternalReport,
 }

@@ -1,4 +1,4 @@
-//! The internal report of a release: what the original says of it.
+//! The internal report of a release: utility figures that need the original.
 
 use super::input::ReleaseInput;
 use crate::control::{Cancelled, Control};
@@ -14,7 +14,7 @@ use crate::spec::{InternalUtility, MethodSpec};
 use crate::utility::{Feature, Workload};
 use crate::{model, spec, utility};
 
-/// Measures the written parts against the original, as far as the specification asks for it.
+/// Compares the written parts with the original, as far as the specification asks for it.
 ///
 /// # Errors
 /// [`EngineError`]
@@ -39,7 +39,7 @@ pub(in crate::engine) fn report(
     }
     let table = order.table;
     let mut kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
-    // where parts share attributes the bucket is one more
+    // where parts share attributes, the bucket is one more attribute
     let label = Some(kinds.len()).filter(|number| *number < MAX_ATTRIBUTES).map(Attr::from);
     let several = label.and_then(|label| parted(publication, label));
     if let (true, [table]) = (asked.kl, &publication.tables[..])
@@ -95,7 +95,7 @@ pub(in crate::engine) fn report(
     Ok(report)
 }
 
-/// How well the class of a sequential release can be told from it; nothing where it has none.
+/// The accuracy of a classifier on a sequential release; `None` where it has no class.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -108,13 +108,13 @@ pub(in crate::engine) fn classification(
     let cut = design.tables.iter().find_map(DesignedTable::sequential);
     let (Some(class), Some(cut)) = (spec.class, cut) else { return Ok(None) };
     let table = order.table;
-    // which rows are held back tells nobody anything: the report is for the holder alone
+    // the choice of test rows reveals nothing: only the holder of the original sees the report
     let drawn = order.streams.stream("classification").permutation(table.rows() as u32);
     let tested: Vec<bool> = drawn.iter().map(|place| place % 3 == 0).collect();
     let of = |attr: Attr, labels| Feature { codes: &table.column(attr).codes, labels };
-    let told = || table.attributes().iter().filter(|attr| *attr != class);
-    let published: Vec<Feature<'_>> = told().map(|attr| of(attr, cut.labels_of(attr))).collect();
-    let original: Vec<Feature<'_>> = told().map(|attr| of(attr, None)).collect();
+    let features = || table.attributes().iter().filter(|attr| *attr != class);
+    let published: Vec<Feature<'_>> = features().map(|attr| of(attr, cut.labels_of(attr))).collect();
+    let original: Vec<Feature<'_>> = features().map(|attr| of(attr, None)).collect();
     let codes = &table.column(class).codes;
     let found = utility::classify(&published, codes, &tested, control)?;
     let before = utility::classify(&original, codes, &tested, control)?;

@@ -8,7 +8,7 @@ use crate::engine::prepare::cross_dependencies::ExtendedTable;
 use crate::engine::prepare::known::KnownDependencies;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
-    PrepareInput, PreparedRelease, disclosures_beside, feasible, ledger_union, prepare, secret_order,
+    PrepareInput, PreparedRelease, binding_disclosures, feasible, ledger_union, prepare, secret_order,
     standing_by_tables,
 };
 use crate::engine::read_back::entropy;
@@ -54,7 +54,7 @@ struct PlannedRelease {
     secret_order: Vec<u32>,
 }
 
-/// Plans the tables of a release, and checks that the rules hold in them and beside earlier releases.
+/// Plans the tables of a release, and checks the rules together with earlier releases.
 fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRelease, EngineError> {
     let ReleaseInput { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
@@ -65,7 +65,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
         return Err(PlanRefusal(unknown).into());
     }
     let union = ledger_union(specification, order.earlier)?;
-    let extended = ExtendedTable::new(specification, table, order.further, &union);
+    let extended = ExtendedTable::new(specification, table, order.extra, &union);
     let input = PrepareInput {
         counts: &permuted,
         rows: Some(PlanRows { table: &permuted, streams: order.streams }),
@@ -229,7 +229,7 @@ fn publish_and_write(
     let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    let (earlier, active_rules) = disclosures_beside(specification, &prepared.union);
+    let (earlier, active_rules) = binding_disclosures(specification, &prepared.union);
     let input = PlanInput {
         counts: permuted,
         published_names: &specification.published_names,

@@ -1,4 +1,4 @@
-//! Writing parts: canonical CSV, in chunks that begin at a row, hashed as they go.
+//! Writing parts: canonical CSV in chunks of whole rows, hashed while they are written.
 
 use std::io;
 
@@ -12,21 +12,20 @@ use crate::microdata::{AttributeType, Table};
 use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
 use crate::report::WrittenPart;
 
-/// Where parts go, and where they are read back as they will be served.
+/// Storage of the parts of one attempt, which are read back as they will be served.
 pub trait PartStore: PublishedBytes {
-    /// Takes the next chunk of a file. Chunks of a file come in order, numbered from 0; each holds whole rows, the first one
-    /// the header before them.
+    /// Stores the next chunk of a file. Chunks come in order, numbered from 0; each holds whole rows, and the first also holds the
+    /// header.
     ///
     /// # Errors
-    /// When it cannot be stored.
+    /// When the chunk cannot be stored.
     fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()>;
 }
 
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Writes one part and returns its hash, and the types of the values behind its cells: those of the original, where cells show some. `csv` is
-/// room to work in.
+/// Writes one part; returns its hash and the original types of its attributes. `csv` is a buffer to reuse.
 pub(in crate::engine) fn write_part(
     table: &TableName,
     part: &Part,
@@ -58,7 +57,7 @@ pub(in crate::engine) fn write_part(
         control.advance(len as u64)?;
     }
     let kind = |column: &PublishedColumn| match column.cells {
-        // no cell shows it
+        // a suppressed cell shows no value
         CellContent::Suppressed => AttributeType::Text,
         _ => original.column(column.attribute).domain.kind(),
     };

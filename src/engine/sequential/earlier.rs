@@ -1,4 +1,4 @@
-//! Releases of one table of tuples as they are joined: read back from their parts, and attacked together.
+//! Earlier releases of one table of tuples, read back from their parts to be joined.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +19,21 @@ use crate::report::{Manifest, ManifestPart, MethodDetailsForm, publication_of};
 /// The one part of a release of one table of tuples.
 ///
 /// # Errors
-/// `bad-columns` with what it is instead, in words.
+/// `bad-columns` for a release of another shape.
 pub fn tuples_of(manifest: &Manifest) -> Result<&ManifestPart, Problem> {
     let refused = |detail: &str| Problem::new(Kind::BadColumns, detail);
     let [table] = &manifest.tables[..] else { return Err(refused("the release has several tables")) };
-    let [part] = &table.parts[..] else { return Err(refused("the table of the release stands in several parts")) };
+    let [part] = &table.parts[..] else { return Err(refused("the table of the release has several parts")) };
     if part.bucketed || part.row_meaning != RowKind::Tuples {
-        return Err(refused("the rows of the release are no tuples, but parts of buckets"));
+        return Err(refused("the rows of the release are not tuples"));
     }
     Ok(part)
 }
 
-/// A release of one table of tuples whose part was read. `names` are those that its attributes, in their order, are joined by.
+/// An earlier release from its manifest and its only part. `names` are the names of its attributes in the join.
 ///
 /// # Errors
-/// [`EngineError::Refused`] with what cannot be joined, in words.
+/// [`EngineError::Refused`] for a release that cannot be joined.
 pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Result<EarlierRelease, EngineError> {
     let part = tuples_of(manifest).map_err(EngineError::Refused)?;
     let published = &manifest.tables[0].attributes;
@@ -66,7 +66,7 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
     let columns = columns.into_iter().map(column).collect::<Option<_>>();
     let trees = taxonomies_of(manifest, published).map_err(EngineError::bug)?;
     let taxonomies: BTreeMap<_, _> =
-        trees.into_iter().map(|stated| (names[stated.attribute.index()].clone(), stated.tree)).collect();
+        trees.into_iter().map(|of| (names[of.attribute.index()].clone(), of.tree)).collect();
     Ok(EarlierRelease {
         release: manifest.id.map(|id| id.to_string()).unwrap_or_default(),
         columns: columns.ok_or_else(|| EngineError::bug("a part has attributes that its table has not"))?,
@@ -95,24 +95,26 @@ pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
 
 /// The external tables among the releases that a sequential release was checked against, by id.
 #[must_use]
-pub fn entered(manifest: &Manifest) -> Vec<String> {
+pub fn external_releases(manifest: &Manifest) -> Vec<String> {
     match &manifest.method_details {
         Some(MethodDetailsForm::Sequential(form)) => form.entered.clone(),
         _ => Vec::new(),
     }
 }
 
-/// A release of a join: its attributes, and those of them that it has as they are.
+/// The attributes of a release of a join, and those that it publishes exactly.
 struct JoinMember {
     all: AttrSet,
     exact: AttrSet,
 }
 
-/// That releases are joined by the attributes they share is all that requirements on their join reckon with. Where a dependency lets one
-/// tell of its rows what another one shows of its own, whoever knows it leaves out tuples that the join has.
+/// Checks that an adversary who knows dependencies joins releases no better than by their shared attributes.
+///
+/// Requirements count the tuples of the join on shared attributes. A dependency between attributes of different releases could
+/// exclude some of these tuples.
 ///
 /// # Errors
-/// The refusal, which names a dependency.
+/// The refusal, with such a dependency.
 pub(in crate::engine) fn joined_by_names(
     generalized: AttrSet,
     own: AttrSet,
@@ -137,21 +139,22 @@ pub(in crate::engine) fn joined_by_names(
     let determinant: Vec<&str> = found.determinant.iter().map(name).collect();
     let (determinant, dependent) = (determinant.join(" and "), name(found.dependent));
     let detail = format!(
-        "{determinant} determines {dependent}, by which the release would be joined beyond the attributes that it shares with others: \
-         publish both as they are where one of them is published, or neither"
+        "{determinant} determines {dependent}, which would join the release by more than the attributes that it shares with others: \
+         publish both exactly in every release that has one of them, or neither"
     );
     let pointer = format!("/method/against/{}", at - 1);
     Err(PlanRefusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]))
 }
 
-/// A dependency by which the rows of releases tell of each other what names do not, and the later one of two that it joins. Attributes
-/// that dependencies tie to each other, whichever way, are one group. Of two releases that have attributes of a group, one has those
-/// of the other as they are: then its rows are possible, and labels that agree with them are, too.
+/// A dependency that joins two releases by more than their shared attributes, with the index of the later release.
+///
+/// Attributes in common dependencies form a group. Two releases with attributes of a group are safe if one of them publishes those
+/// of the other exactly: then its rows are possible, and so are all labels that agree with them.
 fn linking(members: &[JoinMember], known: &[Dependency]) -> Option<(usize, Dependency)> {
     let seen = members.iter().fold(AttrSet::EMPTY, |all, member| all.union(member.all));
     let mut kept = known.to_vec();
     loop {
-        // what nobody sees, and nothing else depends on, may be anything
+        // an attribute that no release has and no other dependency uses is free
         let matters = |&Dependency { determinant, dependent }: &Dependency| {
             let mut others =
                 kept.iter().filter(|other| (other.determinant, other.dependent) != (determinant, dependent));
@@ -174,12 +177,12 @@ fn linking(members: &[JoinMember], known: &[Dependency]) -> Option<(usize, Depen
     })
 }
 
-/// The attributes of a dependency.
+/// All attributes of a dependency.
 fn all_of(dependency: &Dependency) -> AttrSet {
     dependency.determinant.with(dependency.dependent)
 }
 
-/// Some attributes, and those that dependencies tie to them, over others of them where need be.
+/// The closure of attributes under common dependencies, in both directions.
 fn dependency_closure(attributes: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     let all = dependencies.iter().map(all_of).filter(|all| all.meets(attributes));
     let wider = all.fold(attributes, AttrSet::union);
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_knows_dependencies_joins_no_better_where_they_are_let_through() {
+    fn admitted_dependencies_exclude_no_joined_tuple() {
         let mut random = StdRng::seed_from_u64(20_261_122);
         let (mut let_through, mut needed) = (0, 0);
         for _ in 0..4_000 {

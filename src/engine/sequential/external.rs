@@ -1,5 +1,4 @@
-//! Tables that were published elsewhere, as releases that a new one is joined with: their rows as they were entered, and labels that are
-//! placed exactly or not at all.
+//! External tables as releases of a join: their rows as recorded, and labels that are placed exactly or refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use crate::microdata::{AttributeType, CellInterval, CellShape, Column, SUPPRESSE
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierColumn, EarlierRelease, RowCorrespondence};
 
-/// A table that was entered, and its rows.
+/// An external table with its rows.
 pub struct ExternalTableRows {
     /// The id of its disclosure.
     pub id: String,
@@ -16,23 +15,23 @@ pub struct ExternalTableRows {
     pub table: Table,
     /// The labels of each attribute that it publishes generalized; `None` is the missing value.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
-    /// Whose rows it has.
+    /// The correspondence of its rows with those of the new release.
     pub rows_of: RowCorrespondence,
 }
 
-/// What the other releases of a join say of attributes.
+/// Types and taxonomies of attributes in the other releases of a join.
 #[derive(Default)]
 pub struct JoinContext {
-    /// The type of each attribute of the new one.
+    /// The type of each attribute of the new release.
     pub kinds: BTreeMap<String, AttributeType>,
-    /// Taxonomies, those of the new one before others.
+    /// Taxonomies of attributes; those of the new release come first.
     pub trees: BTreeMap<String, Arc<Taxonomy>>,
-    /// The attributes that several of them have.
+    /// The attributes of several releases.
     pub shared: BTreeSet<String>,
 }
 
 impl JoinContext {
-    /// The same with the taxonomies of further releases, for attributes that have none.
+    /// Adds the taxonomies of more releases, for attributes that have none.
     #[must_use]
     pub fn with(mut self, releases: &[EarlierRelease]) -> Self {
         for (name, tree) in releases.iter().flat_map(|release| &release.taxonomies) {
@@ -42,30 +41,32 @@ impl JoinContext {
     }
 }
 
-/// How the cells of a column are understood.
+/// The shape, type and taxonomy of the cells of a column.
 struct CellReading {
     shape: CellShape,
     kind: AttributeType,
     tree: Option<Arc<Taxonomy>>,
 }
 
-/// A table that was entered as a release of a join: cells of a cut are nodes of the taxonomy that another release has of the attribute,
-/// intervals, sets, or what is suppressed; where they are none of these, they are told from each other, if no other release has the attribute.
+/// The release of a join that an external table is.
+///
+/// Cells of a cut are nodes of a taxonomy of another release, intervals, sets, or suppressed cells. Other cells are only compared
+/// with each other, if no other release has the attribute.
 ///
 /// # Errors
-/// What cannot be placed, as `bad-columns` at `pointer`.
-pub fn entered_of(
-    entered: ExternalTableRows,
-    beheld: &JoinContext,
+/// `bad-columns` at `pointer` for each attribute whose cells cannot be placed.
+pub fn external_release(
+    external: ExternalTableRows,
+    context: &JoinContext,
     pointer: &str,
 ) -> Result<EarlierRelease, Vec<Fault>> {
-    let ExternalTableRows { id, table, cuts, rows_of } = entered;
+    let ExternalTableRows { id, table, cuts, rows_of } = external;
     let (mut columns, mut taxonomies, mut faults) = (Vec::new(), BTreeMap::new(), Vec::new());
     for attr in table.attributes().iter() {
         let (name, cells) = (table.name(attr).to_owned(), table.column(attr).clone());
         let understood = match cuts.get(&name) {
-            None => exact(&cells, beheld.trees.get(&name)),
-            Some(cut) => generalized(&cells, cut, &name, beheld),
+            None => exact(&cells, context.trees.get(&name)),
+            Some(cut) => generalized(&cells, cut, &name, context),
         };
         match understood {
             Ok(CellReading { shape, kind, tree }) => {
@@ -74,8 +75,7 @@ pub fn entered_of(
                 columns.push(EarlierColumn { nodes, name, published, shape, kind, cells });
             }
             Err(detail) => {
-                let fault =
-                    Fault::new(pointer, Kind::BadColumns, format!("of the table that was entered, {name} {detail}"));
+                let fault = Fault::new(pointer, Kind::BadColumns, format!("of the external table, {name} {detail}"));
                 faults.push(fault.with("attribute", name));
             }
         }
@@ -88,7 +88,7 @@ pub fn entered_of(
         columns,
         rows: table.rows(),
         sequence: None,
-        // nobody here has promised anything of it
+        // an external table makes no promise
         alone: false,
         taxonomies,
         entered: true,
@@ -99,7 +99,7 @@ pub fn entered_of(
 fn exact(cells: &Column, tree: Option<&Arc<Taxonomy>>) -> Result<CellReading, String> {
     match tree.map(|tree| tree.bind(&cells.domain)) {
         Some(Err(holes)) => Err(format!(
-            "has {} values that are no leaves of its taxonomy: where they are nodes, enter the table with its cut",
+            "has {} values that are no leaves of its taxonomy: if they are nodes, record the table with its cut",
             holes.missing
         )),
         _ => Ok(CellReading { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None }),
@@ -110,13 +110,13 @@ fn generalized(
     cells: &Column,
     cut: &[Option<String>],
     name: &str,
-    beheld: &JoinContext,
+    context: &JoinContext,
 ) -> Result<CellReading, String> {
-    let (tree, kind) = (beheld.trees.get(name), beheld.kinds.get(name).copied());
+    let (tree, kind) = (context.trees.get(name), context.kinds.get(name).copied());
     let labels: BTreeSet<Option<&[u8]>> = cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
     let unknown = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
     if unknown > 0 {
-        return Err(format!("has {unknown} labels that are not of the cut that was stated"));
+        return Err(format!("has {unknown} labels outside the declared cut"));
     }
     if let Some(tree) = tree {
         let nodes: BTreeSet<Option<&[u8]>> =
@@ -137,8 +137,8 @@ fn generalized(
         None if labels.iter().all(|label| *label == Some(SUPPRESSED_CELL.as_bytes())) => {
             Ok(CellReading { shape: CellShape::Suppressed, kind: AttributeType::Text, tree: None })
         }
-        // nothing is held against them but each other
-        None if !beheld.shared.contains(name) => {
+        // such cells are only compared with each other
+        None if !context.shared.contains(name) => {
             Ok(CellReading { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None })
         }
         None => Err("has a cut with labels that are neither intervals nor sets, and no other release has a taxonomy \
@@ -158,7 +158,7 @@ fn generalized(
     }
 }
 
-/// The types that intervals of nobody else's attribute may have, the narrowest first.
+/// The types that intervals may have where no other release has the attribute, the narrowest first.
 const ORDERED_TYPES: [AttributeType; 4] =
     [AttributeType::Integer, AttributeType::Decimal, AttributeType::Date, AttributeType::Timestamp];
 
@@ -185,18 +185,18 @@ mod tests {
         shared: bool,
     ) -> Result<EarlierRelease, Vec<Fault>> {
         let cut = cut.map(|labels| labels.iter().map(|label| label.map(str::to_owned)).collect());
-        let entered = ExternalTableRows {
+        let external = ExternalTableRows {
             id: "e".into(),
             table: table("a", cells),
             cuts: cut.map(|cut| ("a".to_owned(), cut)).into_iter().collect(),
             rows_of: RowCorrespondence::Unknown,
         };
-        let beheld = JoinContext {
+        let context = JoinContext {
             kinds: kind.map(|kind| ("a".to_owned(), kind)).into_iter().collect(),
             trees: tree.map(|tree| ("a".to_owned(), tree)).into_iter().collect(),
             shared: shared.then(|| "a".to_owned()).into_iter().collect(),
         };
-        entered_of(entered, &beheld, "/method/against/0")
+        external_release(external, &context, "/method/against/0")
     }
 
     fn tree() -> Arc<Taxonomy> {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_nodes_intervals_or_only_told_apart() {
+    fn labels_are_nodes_intervals_or_plain_texts() {
         let shape = |release: Result<EarlierRelease, Vec<Fault>>| {
             release.map(|release| (release.columns[0].shape, release.columns[0].kind, release.taxonomies.len()))
         };
@@ -227,7 +227,7 @@ mod tests {
         let sets = [Some(r#"["x","y"]"#), Some("[null]")];
         assert_eq!(of(&sets, Some(&sets), false, None), Ok((Set, Text, 0)));
         assert_eq!(of(&[Some("*")], Some(&[Some("*")]), false, Some(Text)), Ok((Suppressed, Text, 0)));
-        // nobody else has the attribute
+        // no other release has the attribute
         assert_eq!(of(&[Some("Office")], Some(&[Some("Office"), Some("Field")]), false, None), Ok((Exact, Text, 0)));
         for (cells, cut, with_tree, kind, detail) in [
             (&[Some("z")][..], None, true, None, "1 values that are no leaves"),

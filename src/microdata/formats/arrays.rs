@@ -102,7 +102,7 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, IngestError>) -> Resul
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged()))
 }
 
-/// What a reader's own errors become; their texts may tell of values.
+/// The error for an error of a reader, whose text may reveal values.
 pub(super) fn damaged() -> IngestError {
     malformed(None, None, "the file is damaged, truncated or uses a feature that is not supported")
 }

@@ -70,7 +70,7 @@ pub fn decoder(
     Ok(Box::new(Bounded { inner, check, produced: 0, limit: limits.max_decompressed, what: "decompressed bytes" }))
 }
 
-/// Tells the compression of an input by its first bytes, and gives the whole input back.
+/// Detects the compression of an input by its first bytes, and returns the complete input.
 ///
 /// # Errors
 /// When the input cannot be read.

@@ -41,7 +41,7 @@ impl InputFormat {
         Self::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(essence))
     }
 
-    /// The format that the end of a file name tells.
+    /// The format that the ending of a file name names.
     #[must_use]
     pub fn of_file_name(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
@@ -53,7 +53,7 @@ impl InputFormat {
         }
     }
 
-    /// The format that the first eight (decompressed) bytes tell; what begins like nothing else is CSV.
+    /// The format by the first eight decompressed bytes; CSV where no other format begins so.
     #[must_use]
     pub fn of_beginning(bytes: &[u8]) -> Self {
         let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
@@ -80,7 +80,7 @@ pub trait TableReader: Send {
     /// The next rows, at least one; `None` at the end.
     ///
     /// # Errors
-    /// [`IngestError`]; the reader must not be used further then.
+    /// [`IngestError`]; the reader must not be used afterwards.
     fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError>;
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_name_type_and_beginning() {
+    fn format_follows_name_type_and_first_bytes() {
         assert_eq!(InputFormat::of_media_type("Application/X-NDJSON"), Some(InputFormat::Ndjson));
         assert_eq!(InputFormat::of_media_type("application/json"), None);
         assert_eq!(InputFormat::of_file_name("a.b.PARQUET"), Some(InputFormat::Parquet));

@@ -126,7 +126,7 @@ impl<R: Read + Send> TableReader for NdjsonReader<R> {
             Some(given) => Some(given),
             None if seen.booleans => Some(AttributeType::Boolean),
             None if seen.strings => Some(AttributeType::Text),
-            // integers and decimals are told apart by their values
+            // the values separate integers from decimals
             None => None,
         };
         self.seen.iter().enumerate().map(kind).collect()

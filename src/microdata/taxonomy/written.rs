@@ -42,7 +42,7 @@ impl Taxonomy {
         children.into_iter().map(one).collect()
     }
 
-    /// What tells it from every other taxonomy.
+    /// The digest that identifies the taxonomy.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.written().to_string().as_bytes()).into()

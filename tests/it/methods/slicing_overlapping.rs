@@ -363,7 +363,7 @@ fn possible_worlds_respect_the_bucket_bound() {
             }
             Err(other) => panic!("seed {seed}: {other:?}"),
         };
-        let stated = engine::stated_by(&manifest).unwrap();
+        let stated = engine::submitted_tables(&manifest).unwrap();
         let read = manifest.tables[0]
             .parts
             .iter()

@@ -90,7 +90,7 @@ pub(crate) fn release(
         specification: &job.specification,
         table: &job.table,
         streams,
-        further: None,
+        extra: None,
         earlier,
         provenance: &provenance,
     };

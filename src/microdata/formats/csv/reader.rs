@@ -23,7 +23,7 @@ const DETECTION_BYTES: u64 = 64 << 10;
 pub struct CsvOptions {
     /// Any ASCII byte but a quote and the line ends; detected by [`detect_delimiter`] when not given.
     pub delimiter: Option<u8>,
-    /// A further text that, unquoted, stands for a missing value.
+    /// Another text that, unquoted, stands for a missing value.
     pub null: Option<String>,
     /// Types of columns by name; all others are inferred from their values.
     pub types: Vec<(String, AttributeType)>,
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_compression_and_lost_inputs_are_told_apart() {
+    fn damaged_compression_differs_from_a_lost_input() {
         let mut rows = "a,b\n".to_owned();
         (0..40_000_u32).for_each(|row| rows += &format!("{},x\n", row.wrapping_mul(2_654_435_761)));
         let mut encoder = flate2::read::GzEncoder::new(rows.as_bytes(), flate2::Compression::fast());

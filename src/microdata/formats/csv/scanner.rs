@@ -1,4 +1,4 @@
-//! A streaming scanner of RFC 4180 records that tells quoted fields from unquoted ones.
+//! A streaming scanner of RFC 4180 records that separates quoted fields from unquoted ones.
 //!
 //! What it accepts: records end with LF or CR LF, the last one also with the end of the input; a field that begins with a
 //! quote ends with one, and a quote inside it is doubled; a UTF-8 byte order mark at the very beginning is skipped. What it
@@ -140,7 +140,7 @@ impl<R: Read> Scanner<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// [`ScanError`]; the scanner must not be used further then.
+    /// [`ScanError`]; the scanner must not be used afterwards.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ScanError> {
         let start = loop {

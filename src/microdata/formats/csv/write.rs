@@ -10,8 +10,8 @@ const DELIMITER: u8 = b',';
 /// A cell of at most so many bytes, its separator included, stands in its [`PaddedCell`].
 const MAX_INLINE_CELL_BYTES: usize = 31;
 const LONG_CELL: u8 = u8::MAX;
-/// The output is made longer by at least so much.
-const MIN_GROWTH_BYTES: usize = 64 << 10;
+/// The least number of bytes by which the output is extended.
+const MIN_EXTENSION_BYTES: usize = 64 << 10;
 
 /// Text, separator and length: copied as a whole, which is faster than copying the length it has. In the last byte the
 /// length, or `LONG`; then the first eight bytes are the index of the text among the long ones.
@@ -97,7 +97,7 @@ impl<'a> RowWriter<'a> {
         Self { columns: texts.collect(), null: null.clone() }
     }
 
-    /// The text that stands for a missing value, where it is not nothing; to be given to whoever reads the part.
+    /// The text of a missing value where it is not empty, for readers of the part.
     #[must_use]
     pub fn null(&self) -> Option<&str> {
         self.null.as_deref()
@@ -106,17 +106,17 @@ impl<'a> RowWriter<'a> {
     /// Appends the lines of `rows` to `out`, each beginning with its bucket when there are `buckets`.
     ///
     /// # Panics
-    /// When a row is beyond the columns or the buckets.
+    /// When a row exceeds the columns or the buckets.
     pub fn write(&self, buckets: Option<&[u32]>, rows: Range<usize>, out: &mut Vec<u8>) {
         let mut end = out.len();
         let mut bucket = PaddedCell::default();
         let mut shown = None;
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (MAX_INLINE_CELL_BYTES + 1);
-        let growth = MIN_GROWTH_BYTES.min(room * rows.len());
+        let extension = MIN_EXTENSION_BYTES.min(room * rows.len());
         for row in rows {
             if out.len() - end < room {
-                out.resize(end + room + growth, 0);
+                out.resize(end + room + extension, 0);
             }
             if let Some(buckets) = buckets {
                 if shown != Some(buckets[row]) {
@@ -131,7 +131,7 @@ impl<'a> RowWriter<'a> {
                 if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
                     let text = texts.long(cell);
                     if out.len() - end < text.len() + room {
-                        out.resize(end + text.len() + room + growth, 0);
+                        out.resize(end + text.len() + room + extension, 0);
                     }
                     out[end..end + text.len()].copy_from_slice(text);
                     end += text.len();
