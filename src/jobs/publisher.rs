@@ -136,14 +136,8 @@ impl Publisher {
             },
             reproducible: false,
         };
-        let order = ReleaseInput {
-            specification: work.specification,
-            table,
-            extra,
-            streams,
-            earlier,
-            provenance: &provenance,
-        };
+        let order =
+            ReleaseInput { specification: work.specification, table, extra, streams, earlier, provenance: &provenance };
         let mut storage = EnginePartStore(work.storage());
         let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
