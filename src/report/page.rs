@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn sizes_are_bars_of_their_share_and_many_are_put_together() {
         let few = drawn(&[(3, 10), (5, 1)]);
-        assert!(few.contains("a&lt;b&gt;&amp;&quot;&#39;: rows") && !few.contains("<b>"), "{few}");
+        assert!(few.contains("a&lt;b&gt;&amp;&quot;&#39;: number of buckets") && !few.contains("<b>"), "{few}");
         assert_eq!(few.matches("<rect").count(), 2, "{few}");
         assert!(few.contains("height=\"120\" fill=\"steelblue\"><title>3 rows: 10<"), "{few}");
         assert!(few.contains("height=\"12\" fill=\"steelblue\"><title>5 rows: 1<"), "{few}");

@@ -231,8 +231,8 @@ mod tests {
         assert_eq!(of(&[Some("Office")], Some(&[Some("Office"), Some("Field")]), false, None), Ok((Exact, Text, 0)));
         for (cells, cut, with_tree, kind, detail) in [
             (&[Some("z")][..], None, true, None, "1 values that are no leaves"),
-            (&[Some("x")], Some(&[Some("y")][..]), true, None, "1 labels that are not of the cut"),
-            (&[None], Some(&[Some("y")]), true, None, "1 labels that are not of the cut"),
+            (&[Some("x")], Some(&[Some("y")][..]), true, None, "1 labels outside the declared cut"),
+            (&[None], Some(&[Some("y")]), true, None, "1 labels outside the declared cut"),
             (&[Some("1..5")], Some(&[Some("1..5"), Some("x")]), true, None, "1 labels that are no nodes"),
             (&[Some("Office")], Some(&[Some("Office"), Some("*")]), false, Some(Text), "neither intervals nor sets"),
             (&[Some("a..c")], Some(&[Some("a..c")]), false, Some(Integer), "no intervals of type integer"),
