@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_bucket_stand_beside_each_other() {
+    fn rows_of_a_bucket_are_adjacent() {
         let ages = column(AttributeType::Integer, CellShape::Interval, &["10..19", "10..19", "20..29", "20..29"]);
         let sexes = column(AttributeType::Text, CellShape::Exact, &["f", "m", "f", "f"]);
         let mut parts: Vec<PartBoxes> = ages.parts.into_iter().chain(sexes.parts).collect();

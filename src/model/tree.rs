@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_separators_and_strangers_an_empty_one() {
+    fn unrelated_neighbours_share_an_empty_separator() {
         let tree = JoinTree::from_views(&[plain(&[0, 1]), plain(&[4]), plain(&[1, 2]), plain(&[2, 3])]);
         let edge = |parent, child, separator: &[u8]| TreeEdge { parent, child, separator: set(separator) };
         assert_eq!(tree.edges, [edge(0, 2, &[1]), edge(2, 3, &[2]), edge(0, 1, &[])]);

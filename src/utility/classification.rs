@@ -84,7 +84,7 @@ pub fn classify(
         let of = class.get(row);
         found.tested += 1;
         found.others += u64::from(of != tree.class);
-        found.wrong += u64::from(of != tree.told(features, row));
+        found.wrong += u64::from(of != tree.predicted(features, row));
     }
     Ok(found)
 }
@@ -96,9 +96,9 @@ struct TreeNode {
 }
 
 impl TreeNode {
-    fn told(&self, features: &[Feature<'_>], row: usize) -> u32 {
+    fn predicted(&self, features: &[Feature<'_>], row: usize) -> u32 {
         let next = self.below.as_ref().and_then(|(by, below)| below.get(&features[*by].label(row)));
-        next.map_or(self.class, |next| next.told(features, row))
+        next.map_or(self.class, |next| next.predicted(features, row))
     }
 }
 
@@ -268,7 +268,7 @@ mod tests {
         let class = codes([0, 1, 1].into_iter());
         let found = classify(&[], &class, &[true, true, true], &Control::default()).unwrap();
         assert_eq!(found, Classified { trained: 0, tested: 3, wrong: 2, others: 2 });
-        let told = classify(&[], &class, &[false, false, true], &Control::default()).unwrap();
-        assert_eq!((told.trained, told.tested), (2, 1));
+        let predicted = classify(&[], &class, &[false, false, true], &Control::default()).unwrap();
+        assert_eq!((predicted.trained, predicted.tested), (2, 1));
     }
 }

@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_hold_at_least_l_distinct_values_and_there_are_as_many_as_can_be(
+        fn largest_l_makes_the_most_buckets_of_distinct_values(
             sizes in prop::collection::vec(0usize..40, 1..30), l in 1u64..8, key in any::<u8>()
         ) {
             let rows: usize = sizes.iter().sum();

@@ -28,13 +28,13 @@ pub(super) fn insider_proof(
 ) -> Result<Option<BucketAssignment>, Cancelled> {
     let (codes, annotations) = (&*values.codes, &values.annotations);
     let mut informative: Vec<u32> = Vec::new();
-    let mut aside: Vec<Vec<u32>> = vec![Vec::new(); annotations.excludable().len()];
+    let mut excluded_value: Vec<Vec<u32>> = vec![Vec::new(); annotations.excludable().len()];
     for (row, code) in (0..).zip(codes.iter()) {
         if (row as usize).is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
         match annotations.excludable().binary_search(&code) {
-            Ok(at) => aside[at].push(row),
+            Ok(at) => excluded_value[at].push(row),
             Err(_) => informative.push(row),
         }
     }
@@ -55,9 +55,9 @@ pub(super) fn insider_proof(
         bucket_of[row as usize] = bucket;
         sizes[bucket as usize] += 1;
     }
-    aside.sort_by_key(|rows| Reverse(rows.len()));
+    excluded_value.sort_by_key(|rows| Reverse(rows.len()));
     let mut order: Vec<u32> = (0..dealt.buckets).collect();
-    for rows in &mut aside {
+    for rows in &mut excluded_value {
         control.check()?;
         stream.shuffle(rows);
         // the sort is stable: the order of equally large buckets is drawn
@@ -129,17 +129,17 @@ mod tests {
         counts
     }
 
-    fn assigned(sizes: &[usize], aside: &[u32], guarantee: Guarantee, key: u8) -> Vec<Vec<u64>> {
+    fn assigned(sizes: &[usize], excluded_value: &[u32], guarantee: Guarantee, key: u8) -> Vec<Vec<u64>> {
         let column = column(sizes);
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        let annotations = ColumnAnnotations::without(aside.to_vec());
+        let annotations = ColumnAnnotations::without(excluded_value.to_vec());
         let values = SensitiveCodes::from(&column).on(&annotations);
         let assignment = assign(values, &[guarantee], &mut stream, &Control::default()).unwrap();
         counts(&column, &assignment)
     }
 
     #[test]
-    fn uninformative_rows_are_spread_over_as_many_buckets_as_the_others_make() {
+    fn excluded_values_are_spread_over_all_buckets() {
         let buckets = assigned(&[10, 4, 4, 4, 4, 4], &[0], Guarantee::LDiversity { l: 2 }, 1);
         assert_eq!(buckets.len(), 10);
         assert!(buckets.iter().all(|bucket| bucket[0] == 1 && bucket[1..].iter().sum::<u64>() == 2));
@@ -151,13 +151,13 @@ mod tests {
         /// Whatever is eligible is assigned, and by the words of the definition.
         #[test]
         fn every_bucket_keeps_what_was_asked_for(
-            sizes in prop::collection::vec(1usize..30, 2..9), aside in prop::collection::vec(0u32..9, 1..4), l in 2u64..5, key: u8
+            sizes in prop::collection::vec(1usize..30, 2..9), excluded_value in prop::collection::vec(0u32..9, 1..4), l in 2u64..5, key: u8
         ) {
-            let aside: Vec<u32> = aside.into_iter().filter(|&code| (code as usize) < sizes.len()).collect();
-            let out = |code: usize| aside.contains(&(code as u32));
+            let excluded_value: Vec<u32> = excluded_value.into_iter().filter(|&code| (code as usize) < sizes.len()).collect();
+            let out = |code: usize| excluded_value.contains(&(code as u32));
             let rows: usize = sizes.iter().sum();
             let informative: usize = (0..sizes.len()).filter(|&code| !out(code)).map(|code| sizes[code]).sum();
-            prop_assume!(!aside.is_empty() && informative > 0);
+            prop_assume!(!excluded_value.is_empty() && informative > 0);
             let eligible = |l: u64| (0..sizes.len()).all(|code| sizes[code] as u64 * l <= if out(code) { rows } else { informative } as u64);
             prop_assume!(eligible(l));
             for guarantee in [
@@ -166,7 +166,7 @@ mod tests {
                 Guarantee::EntropyLDiversity { l: Ratio::new(l, 1).unwrap() },
                 Guarantee::AlphaK { alpha: Ratio::new(1, l).unwrap(), k: l },
             ] {
-                let buckets = assigned(&sizes, &aside, guarantee, key);
+                let buckets = assigned(&sizes, &excluded_value, guarantee, key);
                 prop_assert!(!buckets.is_empty());
                 for bucket in buckets {
                     let size: u64 = bucket.iter().sum();

@@ -286,7 +286,7 @@ mod tests {
         ) {
             // mostly the second is told by the first
             let rows: Vec<Vec<u32>> = rows.into_iter()
-                .map(|(a, b, c, told)| vec![a, if told { a / 2 } else { b }, c][..attributes].to_vec())
+                .map(|(a, b, c, determined)| vec![a, if determined { a / 2 } else { b }, c][..attributes].to_vec())
                 .collect();
             let table = table(6, &rows);
             let guarantees: Vec<[Guarantee; 1]> = ls.iter().map(|&l| [Guarantee::LDiversity { l }]).collect();

@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn combinations_have_equal_codes_where_all_their_values_are_equal(
+        fn combinations_have_equal_codes_if_their_values_are_equal(
             rows in prop::collection::vec([0u32..3, 0u32..4, 0u32..2], 1..40)
         ) {
             let mut arena = Arena::default();

@@ -90,9 +90,10 @@ pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Resul
             Thresholds::Explicit { otherwise, .. } => otherwise.map(ValueThreshold::from),
         })
         .collect();
-    let stated = thresholds.of_values();
-    let named: Vec<Option<String>> = stated.into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
-    for (codes, (_, &ratio)) in domain.codes_of(&named).into_iter().zip(stated.into_iter().flatten()) {
+    let declared_value = thresholds.of_values();
+    let named: Vec<Option<String>> =
+        declared_value.into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
+    for (codes, (_, &ratio)) in domain.codes_of(&named).into_iter().zip(declared_value.into_iter().flatten()) {
         for code in codes {
             shares[code as usize] = Some(ratio.into());
         }

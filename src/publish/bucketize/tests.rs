@@ -370,7 +370,7 @@ fn optimal_buckets_are_found_from_known_ones() {
 }
 
 #[test]
-fn a_search_that_is_told_to_stop_stops() {
+fn cancelled_search_stops() {
     let shares = by_frequency("2", &OCCUPATIONS);
     let kinds = kinds(&OCCUPATIONS, &shares);
     let control = Control::default();
@@ -393,9 +393,9 @@ fn sizes_that_are_too_much_work_are_left_out() {
         let name = Thresholds::Uniform { l: 250 }.name();
         let values = SensitiveCodes::from(&column).on(&ColumnAnnotations::default().limited(*name.bytes(), limits));
         let threshold = "1/250".parse().unwrap();
-        let stated = Guarantee::Thresholds { stated: name, least: threshold, most: threshold };
+        let declared_value = Guarantee::Thresholds { stated: name, least: threshold, most: threshold };
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([1; 32])).stream("test");
-        capped(&values, &[stated], &mut stream, &Control::default()).unwrap().map(|assigned| assigned.buckets)
+        capped(&values, &[declared_value], &mut stream, &Control::default()).unwrap().map(|assigned| assigned.buckets)
     };
     assert_eq!(draw(15_000), None);
     assert_eq!(draw(500), Some(2));

@@ -107,20 +107,20 @@ fn what_the_vectors_exclude_is_excluded() {
         let groups: RowsByGroup = case["groups"].as_array().unwrap().iter().map(list).collect();
         let sets: PublishedSets =
             case["pub"].as_array().unwrap().iter().map(|of| vec![list(of).into_iter().collect()]).collect();
-        let stated = |name: &str| {
-            let mut stated: Vec<(usize, usize, u32)> = case[name]
+        let declared = |name: &str| {
+            let mut declared: Vec<(usize, usize, u32)> = case[name]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(|pair| (number(&pair[0]) as usize, 0, number(&pair[1])))
                 .collect();
-            stated.sort_unstable();
-            stated
+            declared.sort_unstable();
+            declared
         };
         let candidates = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
-        assert_eq!(excludable(&candidates, &sets), stated("excludable"), "case {at}");
-        assert_eq!(unlinked(&sensitive, &groups, &sets), stated("e1"), "case {at}");
-        some += stated("excludable").len();
+        assert_eq!(excludable(&candidates, &sets), declared("excludable"), "case {at}");
+        assert_eq!(unlinked(&sensitive, &groups, &sets), declared("e1"), "case {at}");
+        some += declared("excludable").len();
     }
     assert!(some > 5, "{some}");
 }
@@ -147,20 +147,23 @@ fn worlds(
 
 /// Police earn 8 and 1, the nurse of the one group 1, the cook of the other 8; both groups list 1 and 8.
 #[test]
-fn what_no_other_row_can_have_is_concluded_where_no_value_is_noise() {
+fn values_without_noise_reveal_the_last_row() {
     let control = Control::default();
     let sensitive = SensitiveCodesByRow { primary: vec![0, 1, 0, 2], others: vec![vec![8, 1, 1, 8]] };
     let groups: RowsByGroup = vec![vec![0, 1], vec![2, 3]];
     let sets = sets_of(&sensitive, &groups);
     let chains = |candidates: &PossibleTuples| -> Vec<(usize, Option<u32>)> {
         let found = breaches(candidates, &[2], 2).into_iter();
-        found.filter(|told| told.kind == BreachKind::Chain).map(|told| (told.group, told.primary)).collect()
+        found
+            .filter(|inferred_value| inferred_value.kind == BreachKind::Chain)
+            .map(|inferred_value| (inferred_value.group, inferred_value.primary))
+            .collect()
     };
     let all = || PossibleTuples::new(&sensitive, &groups, &sets, &control).unwrap();
     assert_eq!(chains(&all()), [(0, Some(1)), (1, Some(2))]);
     // somebody earns 8, and the nurse does not
-    let told = all().covering(&sets, &[true], &control).unwrap();
-    assert_eq!(chains(&told), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
+    let inferred_value = all().covering(&sets, &[true], &control).unwrap();
+    assert_eq!(chains(&inferred_value), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
     // 8 may be noise
     assert_eq!(chains(&all().covering(&sets, &[false], &control).unwrap()), chains(&all()));
     // without the joint rows of police its salary is still what the nurse cannot earn
@@ -266,15 +269,15 @@ proptest! {
             }
         });
         let all = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
-        let told = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
+        let inferred_value = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
         for (group, of) in alike.iter().enumerate() {
             for (attribute, most) in of.iter().enumerate() {
-                prop_assert!(*most <= told.most_alike(group, attribute));
+                prop_assert!(*most <= inferred_value.most_alike(group, attribute));
             }
         }
         for fewest in 2..4 {
-            let found = breaches(&told, &[2, 2], fewest);
-            for chain in found.iter().filter(|told| told.kind == BreachKind::Chain) {
+            let found = breaches(&inferred_value, &[2, 2], fewest);
+            for chain in found.iter().filter(|inferred_value| inferred_value.kind == BreachKind::Chain) {
                 let here = |(at, truth): &(usize, u32)| {
                     *at == chain.group && Some(sensitive.primary[*truth as usize]) == chain.primary
                 };

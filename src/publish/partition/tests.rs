@@ -123,8 +123,8 @@ proptest! {
             let judge = PerHalfPredicate::new(vec![requirement()]);
             prop_assert!(members.len() >= least && judge.holds(&members, &mut tally));
             // nothing that was allowed is left undone
-            let further = naive(&rows_of(&rows, 2), &members, split);
-            for (left, right) in further.into_iter().take(attempts.unwrap_or(usize::MAX)) {
+            let remaining = naive(&rows_of(&rows, 2), &members, split);
+            for (left, right) in remaining.into_iter().take(attempts.unwrap_or(usize::MAX)) {
                 let both = judge.holds(&left, &mut tally) && judge.holds(&right, &mut tally);
                 prop_assert!(left.len().min(right.len()) < least || !both);
             }
@@ -168,9 +168,9 @@ proptest! {
         let (once, often) = (partitioned(usize::MAX), partitioned(0));
         prop_assert_eq!(&once.bucket_of, &often.bucket_of);
         prop_assert_eq!(once.buckets, often.buckets);
-        let beside = partition_apart(space(), rows.len(), limits, &mut judge(), &Control::default()).unwrap();
-        prop_assert_eq!(once.bucket_of, beside.bucket_of);
-        prop_assert_eq!(once.buckets, beside.buckets);
+        let parallel_value = partition_apart(space(), rows.len(), limits, &mut judge(), &Control::default()).unwrap();
+        prop_assert_eq!(once.bucket_of, parallel_value.bucket_of);
+        prop_assert_eq!(once.buckets, parallel_value.buckets);
     }
 }
 
@@ -195,7 +195,7 @@ fn a_declared_order_decides_where_rows_are_cut() {
 }
 
 #[test]
-fn it_stops_when_told() {
+fn cancelled_partition_stops() {
     let table = table(&[vec![1], vec![2]]);
     let space = SplitSpace::new(&table, table.attributes(), &NoAnnotations);
     let control = Control::default();

@@ -13,7 +13,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    self as stated, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
+    self, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
 };
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::spec::child;
@@ -29,8 +29,8 @@ pub(super) struct ProblemBuilder<'a> {
     /// Earlier releases in the order of `against`.
     earlier: Vec<&'a EarlierRelease>,
     /// Requirements of the new release, then those of earlier ones. Release 0 is the new one.
-    pub(super) requirements: Vec<stated::XyRequirement>,
-    pub(super) exclusions: Vec<stated::Exclusion>,
+    pub(super) requirements: Vec<publication::XyRequirement>,
+    pub(super) exclusions: Vec<publication::Exclusion>,
     /// Attributes of all releases; attribute `i` of the new one is `Attr(i)`.
     names: Vec<String>,
     domains: Vec<LabelDomain>,
@@ -76,12 +76,12 @@ impl<'a> ProblemBuilder<'a> {
 
     /// Checks that every reference names an attribute that its release publishes.
     fn known(&self) -> Result<(), PlanRefusal> {
-        let has = |reference: &stated::JoinAttribute| match reference.release.checked_sub(1) {
+        let has = |reference: &publication::JoinAttribute| match reference.release.checked_sub(1) {
             None => self.table.names().contains(&reference.attribute),
             Some(earlier) => self.earlier[earlier].column(&reference.attribute).is_some(),
         };
         let mut faults = Vec::new();
-        let mut check = |pointer: String, reference: &stated::JoinAttribute| {
+        let mut check = |pointer: String, reference: &publication::JoinAttribute| {
             if !has(reference) {
                 let detail = format!("the release does not publish {}", reference.attribute);
                 let fault = Fault::new(pointer, Kind::UnknownAttribute, detail);
@@ -92,8 +92,8 @@ impl<'a> ProblemBuilder<'a> {
             for (at, reference) in requirement.x.iter().enumerate() {
                 check(format!("{}/x/{at}", requirement.pointer), reference);
             }
-            for (at, told) in requirement.y.iter().enumerate() {
-                if let stated::YElement::Attribute(reference) = told {
+            for (at, y_element) in requirement.y.iter().enumerate() {
+                if let publication::YElement::Attribute(reference) = y_element {
                     check(format!("{}/y/{at}", requirement.pointer), reference);
                 }
             }
@@ -103,7 +103,7 @@ impl<'a> ProblemBuilder<'a> {
                 let Conditions { release, within } = conditions;
                 for (attribute, _) in within {
                     let pointer = self.condition(&exclusion.pointer, side, *release, attribute);
-                    check(pointer, &stated::JoinAttribute { release: *release, attribute: attribute.clone() });
+                    check(pointer, &publication::JoinAttribute { release: *release, attribute: attribute.clone() });
                 }
             }
         }
@@ -123,9 +123,9 @@ impl<'a> ProblemBuilder<'a> {
         let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for requirement in &self.requirements {
             let XyMeasure::Linkability { sensitive: Some(sensitive), .. } = &requirement.measure else { continue };
-            for (told, at) in attributes_of(&requirement.y).zip(0..) {
-                let stated = sensitive.iter().filter_map(|value| value.get(at)?.as_deref());
-                values.entry(&told.attribute).or_default().extend(stated);
+            for (y_element, at) in attributes_of(&requirement.y).zip(0..) {
+                let declared_value = sensitive.iter().filter_map(|value| value.get(at)?.as_deref());
+                values.entry(&y_element.attribute).or_default().extend(declared_value);
             }
         }
         for Conditions { within, .. } in self.exclusions.iter().flat_map(|e| [&e.left, &e.right]) {
@@ -139,13 +139,13 @@ impl<'a> ProblemBuilder<'a> {
                 let attr = Attr::from(at);
                 (self.table.column(attr), self.table.annotations(attr).taxonomy())
             });
-            let earlier: Vec<(&stated::EarlierColumn, Option<&Arc<Taxonomy>>)> = self
+            let earlier: Vec<(&publication::EarlierColumn, Option<&Arc<Taxonomy>>)> = self
                 .earlier
                 .iter()
                 .filter_map(|release| Some((release.column(name)?, release.taxonomies.get(name))))
                 .collect();
-            let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-            match LabelDomain::new(new, &earlier, stated) {
+            let declared_value = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            match LabelDomain::new(new, &earlier, declared_value) {
                 Ok(domain) => domains.push(domain),
                 Err(why) => faults.push(self.unplaced(name, why)),
             }
@@ -268,16 +268,18 @@ impl<'a> ProblemBuilder<'a> {
         Ok(faults)
     }
 
-    fn reference(&self, reference: &stated::JoinAttribute) -> Option<ResolvedAttribute> {
+    fn reference(&self, reference: &publication::JoinAttribute) -> Option<ResolvedAttribute> {
         Some(ResolvedAttribute { release: reference.release, attribute: self.domain(&reference.attribute)?.0 })
     }
 
     fn numbered(&self) -> Result<Vec<ResolvedRequirement>, PlanRefusal> {
         let mut numbered = Vec::new();
         for requirement in &self.requirements {
-            let told = |told: &stated::YElement| match told {
-                stated::YElement::Attribute(reference) => self.reference(reference).map(ResolvedYElement::Attribute),
-                stated::YElement::Key(release) => Some(ResolvedYElement::Key(*release)),
+            let y_element = |y_element: &publication::YElement| match y_element {
+                publication::YElement::Attribute(reference) => {
+                    self.reference(reference).map(ResolvedYElement::Attribute)
+                }
+                publication::YElement::Key(release) => Some(ResolvedYElement::Key(*release)),
             };
             let measure = match &requirement.measure {
                 XyMeasure::Anonymity { k } => GroupMeasure::Anonymity { k: *k },
@@ -288,7 +290,7 @@ impl<'a> ProblemBuilder<'a> {
             };
             numbered.push(ResolvedRequirement {
                 x: requirement.x.iter().filter_map(|x| self.reference(x)).collect(),
-                y: requirement.y.iter().filter_map(told).collect(),
+                y: requirement.y.iter().filter_map(y_element).collect(),
                 measure,
             });
         }
@@ -297,13 +299,14 @@ impl<'a> ProblemBuilder<'a> {
 
     fn sensitive(
         &self,
-        requirement: &stated::XyRequirement,
-        values: &[stated::SensitiveValue],
+        requirement: &publication::XyRequirement,
+        values: &[publication::SensitiveValue],
     ) -> Result<Vec<Vec<NodeRange>>, PlanRefusal> {
-        let of_y: Vec<&stated::JoinAttribute> = attributes_of(&requirement.y).collect();
+        let of_y: Vec<&publication::JoinAttribute> = attributes_of(&requirement.y).collect();
         let mut spans = Vec::new();
         for (at, value) in values.iter().enumerate() {
-            let parts = of_y.iter().zip(value).map(|(reference, label)| self.stated(reference, label.as_deref()));
+            let parts =
+                of_y.iter().zip(value).map(|(reference, label)| self.declared_value(reference, label.as_deref()));
             let parts = parts.collect::<Option<Vec<NodeRange>>>();
             spans.push(parts.ok_or_else(|| {
                 let pointer = match requirement.of {
@@ -317,9 +320,9 @@ impl<'a> ProblemBuilder<'a> {
     }
 
     /// Node range of a declared value or node, if some row of the release may have it.
-    fn stated(&self, reference: &stated::JoinAttribute, label: Option<&str>) -> Option<NodeRange> {
+    fn declared_value(&self, reference: &publication::JoinAttribute, label: Option<&str>) -> Option<NodeRange> {
         let (_, domain) = self.domain(&reference.attribute)?;
-        let stated = domain.stated(label)?;
+        let declared_value = domain.declared_value(label)?;
         let shown = match reference.release.checked_sub(1) {
             None => {
                 let at = self.table.names().iter().position(|name| *name == reference.attribute)?;
@@ -328,15 +331,16 @@ impl<'a> ProblemBuilder<'a> {
             }
             Some(earlier) => domain.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
         };
-        shown.iter().any(|label| label.meets(&stated.into())).then_some(stated)
+        shown.iter().any(|label| label.meets(&declared_value.into())).then_some(declared_value)
     }
 
     fn barred(&self) -> Result<Vec<ResolvedExclusion>, PlanRefusal> {
-        let side = |exclusion: &stated::Exclusion, side: &str, conditions: &Conditions| {
+        let side = |exclusion: &publication::Exclusion, side: &str, conditions: &Conditions| {
             let mut within = Vec::new();
             for (attribute, label) in &conditions.within {
-                let reference = stated::JoinAttribute { release: conditions.release, attribute: attribute.clone() };
-                let place = self.reference(&reference).zip(self.stated(&reference, label.as_deref()));
+                let reference =
+                    publication::JoinAttribute { release: conditions.release, attribute: attribute.clone() };
+                let place = self.reference(&reference).zip(self.declared_value(&reference, label.as_deref()));
                 let Some((reference, span)) = place else {
                     return Err(unknown(match exclusion.of {
                         0 => self.condition(&exclusion.pointer, side, conditions.release, attribute),
@@ -347,7 +351,7 @@ impl<'a> ProblemBuilder<'a> {
             }
             Ok(ResolvedConditions { release: conditions.release, within })
         };
-        let barred = |exclusion: &stated::Exclusion| {
+        let barred = |exclusion: &publication::Exclusion| {
             let (left, right) =
                 (side(exclusion, "left", &exclusion.left)?, side(exclusion, "right", &exclusion.right)?);
             Ok(ResolvedExclusion { left, right })
@@ -400,10 +404,10 @@ impl<'a> ProblemBuilder<'a> {
 }
 
 /// The attributes among the elements of Y, in their order.
-fn attributes_of(y: &[stated::YElement]) -> impl Iterator<Item = &stated::JoinAttribute> {
-    y.iter().filter_map(|told| match told {
-        stated::YElement::Attribute(reference) => Some(reference),
-        stated::YElement::Key(_) => None,
+fn attributes_of(y: &[publication::YElement]) -> impl Iterator<Item = &publication::JoinAttribute> {
+    y.iter().filter_map(|y_element| match y_element {
+        publication::YElement::Attribute(reference) => Some(reference),
+        publication::YElement::Key(_) => None,
     })
 }
 
@@ -411,7 +415,7 @@ fn attributes_of(y: &[stated::YElement]) -> impl Iterator<Item = &stated::JoinAt
 fn protection(
     spec: &SequentialSpec,
     earlier: &[&EarlierRelease],
-) -> Result<(Vec<stated::XyRequirement>, Vec<stated::Exclusion>), PlanRefusal> {
+) -> Result<(Vec<publication::XyRequirement>, Vec<publication::Exclusion>), PlanRefusal> {
     let (mut requirements, mut exclusions) = (spec.requirements.clone(), spec.exclusions.clone());
     let mut unlisted = Vec::new();
     for (number, release) in (1..).zip(earlier) {
@@ -425,28 +429,28 @@ fn protection(
             continue;
         }
         let renumbered = |release: usize| numbers.get(release).copied().flatten().unwrap_or(number);
-        let reference = |of: &stated::JoinAttribute| stated::JoinAttribute {
+        let reference = |of: &publication::JoinAttribute| publication::JoinAttribute {
             release: renumbered(of.release),
             attribute: of.attribute.clone(),
         };
-        let told = |told: &stated::YElement| match told {
-            stated::YElement::Attribute(of) => stated::YElement::Attribute(reference(of)),
-            stated::YElement::Key(of) => stated::YElement::Key(renumbered(*of)),
+        let y_element = |y_element: &publication::YElement| match y_element {
+            publication::YElement::Attribute(of) => publication::YElement::Attribute(reference(of)),
+            publication::YElement::Key(of) => publication::YElement::Key(renumbered(*of)),
         };
         let side = |side: &Conditions| Conditions { release: renumbered(side.release), within: side.within.clone() };
         // requirements that it took over from others come from these
         for (own, _) in sequence.requirements.iter().filter(|(requirement, _)| requirement.of == 0) {
-            requirements.push(stated::XyRequirement {
+            requirements.push(publication::XyRequirement {
                 pointer: own.pointer.clone(),
                 of: number,
                 x: own.x.iter().map(reference).collect(),
-                y: own.y.iter().map(told).collect(),
+                y: own.y.iter().map(y_element).collect(),
                 measure: own.measure.clone(),
             });
         }
         for own in sequence.exclusions.iter().filter(|exclusion| exclusion.of == 0) {
             let (left, right) = (side(&own.left), side(&own.right));
-            exclusions.push(stated::Exclusion { pointer: own.pointer.clone(), of: number, left, right });
+            exclusions.push(publication::Exclusion { pointer: own.pointer.clone(), of: number, left, right });
         }
     }
     if unlisted.is_empty() {

@@ -154,7 +154,7 @@ impl JoinedEarlier {
         partial.tuples.sort_by_cached_key(|(tuple, _)| (of_x(tuple), of_y(tuple), tuple.clone()));
 
         // positions of earlier releases in Y
-        let told: Vec<(usize, ColumnRef)> =
+        let y_element: Vec<(usize, ColumnRef)> =
             sought.y.iter().copied().enumerate().filter(|&(_, (release, _))| release != 0).collect();
         let mut fixed = Self::default();
         let (mut xs, mut ys) = (TupleInterner::default(), TupleInterner::default());
@@ -167,7 +167,7 @@ impl JoinedEarlier {
                 let label = |(&(in_y, (release, column)), &at): (&(usize, ColumnRef), &usize)| {
                     (in_y, tables.views[release].places[column][tuple[at] as usize].clone())
                 };
-                fixed.y_meets.push(meets(&sought.measure, told.iter().zip(&y_places).map(label)));
+                fixed.y_meets.push(meets(&sought.measure, y_element.iter().zip(&y_places).map(label)));
             }
             fixed.y.push(y);
             fixed.weights.push(*weight);
@@ -213,8 +213,8 @@ impl JoinedEarlier {
 
 /// Columns of a release that a requirement needs in a join.
 pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: usize, joined: &[usize]) -> Vec<usize> {
-    let told = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
-    let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(told).collect();
+    let y_element = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
+    let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(y_element).collect();
     used.sort_unstable();
     used.dedup();
     used

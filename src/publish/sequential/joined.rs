@@ -46,9 +46,9 @@ pub(super) struct BlockPart {
 /// A specialization step: a node of a used column, and its children.
 pub(super) struct SpecializationStep<'a> {
     at: usize,
-    growth: usize,
+    cut_state: usize,
     pub(super) children: &'a [u32],
-    pub(super) growths: &'a [CutState<'a>],
+    pub(super) cut_states: &'a [CutState<'a>],
     /// By pairing of the column and by child, the compatible labels.
     meeting: Vec<(usize, Vec<CompatibleLabels>)>,
 }
@@ -121,12 +121,12 @@ pub(super) struct RequirementJoin {
     /// Needed columns of the new release.
     columns: Vec<usize>,
     /// Attribute under specialization, by used column.
-    growth_of: Vec<Option<usize>>,
+    cut_state_of: Vec<Option<usize>>,
     /// Used columns on X, and those on Y with their positions in it.
     x: Vec<usize>,
     y: Vec<(usize, usize)>,
     /// Whether Y holds the key of the new release.
-    pub(super) told_apart: bool,
+    pub(super) has_key: bool,
     raw: RowSignatures,
     raw_places: Vec<Vec<NodeSet>>,
     pub(super) blocks: BlockTable,
@@ -149,21 +149,21 @@ impl RequirementJoin {
         requirement: usize,
         sought: &IndexedRequirement,
         joined: &[usize],
-        growths: &[CutState<'_>],
+        cut_states: &[CutState<'_>],
         most: u64,
         control: &Control,
     ) -> Result<Self, SequentialJoinError> {
         let fixed = JoinedEarlier::join(tables, sought, joined, most, control)?;
         let columns = used(tables, sought, 0, joined);
-        let growth_of: Vec<Option<usize>> =
-            columns.iter().map(|&column| growths.iter().position(|growth| growth.column == column)).collect();
+        let cut_state_of: Vec<Option<usize>> =
+            columns.iter().map(|&column| cut_states.iter().position(|cut_state| cut_state.column == column)).collect();
         let place =
             |&(release, column): &(usize, usize)| columns.iter().position(|&used| release == 0 && used == column);
         let x: Vec<usize> = sought.x.iter().filter_map(place).collect();
         let y: Vec<(usize, usize)> =
             sought.y.iter().enumerate().filter_map(|(in_y, cell)| Some((in_y, place(cell)?))).collect();
         let matched = tables.matched(0, joined);
-        let grows = |at: usize| growth_of[at].is_some();
+        let grows = |at: usize| cut_state_of[at].is_some();
         // a step that only divides groups never repairs a requirement
         let is_monotone = (0..columns.len()).filter(|&at| grows(at)).all(|at| !matched.contains(&columns[at]))
             && !y.iter().any(|&(_, at)| grows(at));
@@ -175,10 +175,10 @@ impl RequirementJoin {
             measure: sought.measure.clone(),
             raw: tables.views[0].signatures.project(&columns, control)?,
             raw_places: columns.iter().map(|&column| tables.views[0].places[column].clone()).collect(),
-            told_apart: sought.keys.contains(&0),
+            has_key: sought.keys.contains(&0),
             fixed,
             columns,
-            growth_of,
+            cut_state_of,
             x,
             y,
             blocks: BlockTable::default(),
@@ -191,12 +191,12 @@ impl RequirementJoin {
             links: 0,
             most,
         };
-        begun.link(growths, control)?;
+        begun.link(cut_states, control)?;
         Ok(begun)
     }
 
     /// Makes the blocks of the roots: all rows, divided by exact columns, and linked to earlier blocks.
-    fn link(&mut self, growths: &[CutState<'_>], control: &Control) -> Result<(), SequentialJoinError> {
+    fn link(&mut self, cut_states: &[CutState<'_>], control: &Control) -> Result<(), SequentialJoinError> {
         type Begun = (Vec<u32>, Vec<u32>, Arc<[u32]>);
         let everything: Arc<[u32]> = (0..self.fixed.len() as u32).collect();
         let mut begun: Vec<Begun> = vec![(Vec::new(), (0..self.raw.len() as u32).collect(), everything)];
@@ -207,12 +207,12 @@ impl RequirementJoin {
                 control.check()?;
                 let mut by_label: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
                 for member in members {
-                    let label = if self.growth_of[at].is_some() { 0 } else { self.raw.get(member as usize)[at] };
+                    let label = if self.cut_state_of[at].is_some() { 0 } else { self.raw.get(member as usize)[at] };
                     by_label.entry(label).or_default().push(member);
                 }
                 let mut parts: Vec<(u32, Vec<u32>)> = by_label.into_iter().collect();
                 parts.sort_unstable();
-                let spans: Vec<NodeSet> = parts.iter().map(|&(label, _)| self.places(at, label, growths)).collect();
+                let spans: Vec<NodeSet> = parts.iter().map(|&(label, _)| self.places(at, label, cut_states)).collect();
                 for ((label, members), linked) in parts.into_iter().zip(self.meeting(at, &spans, &linked)) {
                     links += linked.len() as u64;
                     if links > self.most {
@@ -229,8 +229,8 @@ impl RequirementJoin {
         let mut changes = ChangeBatch::default();
         for (labels, members, links) in begun {
             control.check()?;
-            let links = self.unbarred(&labels, None, links, growths);
-            let Some(number) = self.add(labels.into(), members, links, growths) else { continue };
+            let links = self.unbarred(&labels, None, links, cut_states);
+            let Some(number) = self.add(labels.into(), members, links, cut_states) else { continue };
             self.links += self.blocks.get(number).map_or(0, |block| block.links.len() as u64);
             self.contribute(number, 1, &mut changes);
             self.enter(number);
@@ -246,9 +246,9 @@ impl RequirementJoin {
     }
 
     /// Node range of a label of a used column.
-    fn places(&self, at: usize, label: u32, growths: &[CutState<'_>]) -> NodeSet {
-        match self.growth_of[at] {
-            Some(growth) => growths[growth].span(label).into(),
+    fn places(&self, at: usize, label: u32, cut_states: &[CutState<'_>]) -> NodeSet {
+        match self.cut_state_of[at] {
+            Some(cut_state) => cut_states[cut_state].span(label).into(),
             None => self.raw_places[at][label as usize].clone(),
         }
     }
@@ -287,13 +287,13 @@ impl RequirementJoin {
         labels: &[u32],
         naming: Option<usize>,
         mut links: Arc<[u32]>,
-        growths: &[CutState<'_>],
+        cut_states: &[CutState<'_>],
     ) -> Arc<[u32]> {
         for barrier in &self.fixed.barriers {
             let names = |column: usize| barrier.within.iter().any(|&(named, _)| named == column);
             let holds = |&(column, within): &(usize, NodeRange)| {
                 let at = self.columns.iter().position(|&used| used == column);
-                at.is_some_and(|at| self.places(at, labels[at], growths).within(within))
+                at.is_some_and(|at| self.places(at, labels[at], cut_states).within(within))
             };
             if naming.is_none_or(names) && barrier.within.iter().all(holds) {
                 links = links.iter().copied().filter(|&link| !barrier.applies[link as usize]).collect();
@@ -308,25 +308,25 @@ impl RequirementJoin {
         labels: Box<[u32]>,
         members: Vec<u32>,
         links: Arc<[u32]>,
-        growths: &[CutState<'_>],
+        cut_states: &[CutState<'_>],
     ) -> Option<u32> {
         if links.is_empty() {
             return None;
         }
         let on_x: Vec<u32> = self.x.iter().map(|&at| labels[at]).collect();
         let (x, _) = self.xs.number(&on_x);
-        let y = self.number_y(&labels, growths);
+        let y = self.number_y(&labels, cut_states);
         let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
         Some(self.blocks.add(RowBlock { labels, members, links, x, y }, rows))
     }
 
     /// Number of the Y value in the new release.
-    pub(super) fn number_y(&mut self, labels: &[u32], growths: &[CutState<'_>]) -> u32 {
+    pub(super) fn number_y(&mut self, labels: &[u32], cut_states: &[CutState<'_>]) -> u32 {
         let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (y, is_new) = self.ys.number(&on_y);
         if is_new {
-            let told = self.y.iter().map(|&(in_y, at)| (in_y, self.places(at, labels[at], growths)));
-            let meets = meets(&self.measure, told);
+            let y_element = self.y.iter().map(|&(in_y, at)| (in_y, self.places(at, labels[at], cut_states)));
+            let meets = meets(&self.measure, y_element);
             self.y_meets.push(meets);
         }
         y
@@ -340,7 +340,7 @@ impl RequirementJoin {
         for links in block.links.chunk_by(|a, b| values(a) == values(b)) {
             let (x, earlier) = values(&links[0]);
             let weight: u128 = links.iter().map(|&link| self.fixed.weights[link as usize]).sum();
-            let own = if self.told_apart { number } else { NO_BLOCK };
+            let own = if self.has_key { number } else { NO_BLOCK };
             let y = YKey { new: block.y, earlier, block: own };
             // at most the product of all rows, which was checked
             changes.push(TupleChange { x: (block.x, x), y, tuples: rows * weight as i128 });
@@ -350,20 +350,20 @@ impl RequirementJoin {
     /// Indexes a block by its nodes.
     fn enter(&mut self, number: u32) {
         let Some(block) = self.blocks.get(number) else { return };
-        for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
-            if let Some(growth) = *growth {
-                self.of_node.entry((growth, label)).or_default().insert(number);
-                self.weighed.remove(&(growth, label));
+        for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
+            if let Some(cut_state) = *cut_state {
+                self.of_node.entry((cut_state, label)).or_default().insert(number);
+                self.weighed.remove(&(cut_state, label));
             }
         }
     }
 
     fn leave(&mut self, number: u32) {
         let Some(block) = self.blocks.get(number) else { return };
-        for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
-            let Some(growth) = *growth else { continue };
-            self.weighed.remove(&(growth, label));
-            if let Some(blocks) = self.of_node.get_mut(&(growth, label)) {
+        for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
+            let Some(cut_state) = *cut_state else { continue };
+            self.weighed.remove(&(cut_state, label));
+            if let Some(blocks) = self.of_node.get_mut(&(cut_state, label)) {
                 blocks.remove(&number);
             }
         }
@@ -385,25 +385,25 @@ impl RequirementJoin {
     }
 
     /// Whether the column is on X.
-    pub(super) fn is_on_x(&self, growth: usize) -> bool {
-        self.x.iter().any(|&at| self.growth_of[at] == Some(growth))
+    pub(super) fn is_on_x(&self, cut_state: usize) -> bool {
+        self.x.iter().any(|&at| self.cut_state_of[at] == Some(cut_state))
     }
 
     /// A step of an attribute; `None` if the requirement does not depend on it.
     pub(super) fn descent<'a>(
         &self,
-        growth: usize,
+        cut_state: usize,
         children: &'a [u32],
-        growths: &'a [CutState<'a>],
+        cut_states: &'a [CutState<'a>],
     ) -> Option<SpecializationStep<'a>> {
-        let at = self.growth_of.iter().position(|&other| other == Some(growth))?;
+        let at = self.cut_state_of.iter().position(|&other| other == Some(cut_state))?;
         let of_column = |(_, pairing): &(usize, &ColumnPairing)| pairing.column == self.columns[at];
         let met = |(place, pairing): (usize, &ColumnPairing)| {
             let index = CompatibilityIndex::from_labels(pairing.places.iter().collect());
             // values without a taxonomy may be as many as labels
             let is_few = children.len().saturating_mul(pairing.places.len()) <= CompatibleLabels::MOST;
             let by_child = children.iter().map(|&child| {
-                let mut labels = index.meeting(&growths[growth].span(child).into());
+                let mut labels = index.meeting(&cut_states[cut_state].span(child).into());
                 if is_few {
                     let mut meets = vec![false; pairing.places.len()];
                     labels.into_iter().for_each(|label| meets[label as usize] = true);
@@ -415,16 +415,16 @@ impl RequirementJoin {
             (place, by_child.collect())
         };
         let meeting = self.fixed.pairings.iter().enumerate().filter(of_column).map(met).collect();
-        Some(SpecializationStep { at, growth, children, growths, meeting })
+        Some(SpecializationStep { at, cut_state, children, cut_states, meeting })
     }
 
     /// Parts of a block after a step.
     pub(super) fn parts(&self, block: &RowBlock, descent: &SpecializationStep<'_>) -> Vec<BlockPart> {
-        let SpecializationStep { at, growth, children, growths, .. } = *descent;
+        let SpecializationStep { at, cut_state, children, cut_states, .. } = *descent;
         let mut members: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &member in &block.members {
             let code = self.raw.get(member as usize)[at];
-            members.entry(growths[growth].child_of(children, code)).or_default().push(member);
+            members.entry(cut_states[cut_state].child_of(children, code)).or_default().push(member);
         }
         let of_child = |(child, members): (usize, Vec<u32>)| {
             let mut links = Arc::clone(&block.links);
@@ -438,7 +438,7 @@ impl RequirementJoin {
             }
             let mut labels = block.labels.clone();
             labels[at] = children[child];
-            let links = self.unbarred(&labels, Some(self.columns[at]), links, growths);
+            let links = self.unbarred(&labels, Some(self.columns[at]), links, cut_states);
             let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
             BlockPart { child, labels, members, rows, links }
         };
@@ -446,8 +446,8 @@ impl RequirementJoin {
     }
 
     /// Blocks that a step divides, rising.
-    pub(super) fn divided(&self, growth: usize, node: u32) -> Vec<u32> {
-        let mut divided: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
+    pub(super) fn divided(&self, cut_state: usize, node: u32) -> Vec<u32> {
+        let mut divided: Vec<u32> = self.of_node.get(&(cut_state, node)).into_iter().flatten().copied().collect();
         divided.sort_unstable();
         divided
     }
@@ -455,14 +455,14 @@ impl RequirementJoin {
     /// Replaces a node by its children.
     pub(super) fn make(
         &mut self,
-        growth: usize,
+        cut_state: usize,
         (node, children): (u32, &[u32]),
-        growths: &[CutState<'_>],
+        cut_states: &[CutState<'_>],
         control: &Control,
     ) -> Result<(), SequentialJoinError> {
-        let divided = self.divided(growth, node);
+        let divided = self.divided(cut_state, node);
         let mut parts = Vec::new();
-        let Some(descent) = self.descent(growth, children, growths) else { return Ok(()) };
+        let Some(descent) = self.descent(cut_state, children, cut_states) else { return Ok(()) };
         for &number in &divided {
             control.check()?;
             parts.extend(self.blocks.get(number).into_iter().flat_map(|block| self.parts(block, &descent)));
@@ -475,7 +475,7 @@ impl RequirementJoin {
         let mut added = Vec::new();
         for BlockPart { labels, members, links, .. } in parts {
             control.check()?;
-            let Some(number) = self.add(labels, members, links, growths) else { continue };
+            let Some(number) = self.add(labels, members, links, cut_states) else { continue };
             self.contribute(number, 1, &mut changes);
             self.links += self.blocks.get(number).map_or(0, |block| block.links.len() as u64);
             added.push(number);

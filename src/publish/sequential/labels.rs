@@ -38,7 +38,7 @@ impl LabelDomain {
     pub(super) fn new(
         new: Option<(&Column, Option<&BoundTaxonomy>)>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
-        stated: &[&str],
+        declared_value: &[&str],
     ) -> Result<Self, LabelError> {
         let own = new.and_then(|(_, tree)| tree).map(|tree| Arc::new(tree.tree().clone()));
         let nodes = || earlier.iter().filter(|(column, _)| column.nodes);
@@ -58,13 +58,13 @@ impl LabelDomain {
             let by_label = (0..tree.len() as u32).map(|node| (label(node), node)).collect();
             return Ok(Self::Tree { tree, by_label });
         }
-        Self::line(new.map(|(column, _)| column), earlier, stated)
+        Self::line(new.map(|(column, _)| column), earlier, declared_value)
     }
 
     fn line(
         new: Option<&Column>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
-        stated: &[&str],
+        declared_value: &[&str],
     ) -> Result<Self, LabelError> {
         // suppressed cells reveal neither values nor a type
         let earlier: Vec<&EarlierColumn> =
@@ -90,8 +90,9 @@ impl LabelDomain {
         if !values.iter().all(|value| kind == AttributeType::Text || kind.admits(value)) {
             return Err(LabelError::Shapes);
         }
-        let stated = stated.iter().filter(|value| kind == AttributeType::Text || kind.admits(value.as_bytes()));
-        values.extend(stated.map(|value| value.as_bytes().to_vec()));
+        let declared_value =
+            declared_value.iter().filter(|value| kind == AttributeType::Text || kind.admits(value.as_bytes()));
+        values.extend(declared_value.map(|value| value.as_bytes().to_vec()));
         values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
         values.dedup();
         if kind.is_number() && values.windows(2).any(|pair| kind.compare_by_value(&pair[0], &pair[1]).is_eq()) {
@@ -173,7 +174,7 @@ impl LabelDomain {
     }
 
     /// Node range of a declared value or node; `None` if it is unknown.
-    pub(super) fn stated(&self, label: Option<&str>) -> Option<NodeRange> {
+    pub(super) fn declared_value(&self, label: Option<&str>) -> Option<NodeRange> {
         match self {
             Self::Tree { tree, by_label } => {
                 let node = by_label.get(&label.map(|label| label.as_bytes().to_vec()))?;

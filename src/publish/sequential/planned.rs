@@ -23,7 +23,7 @@ pub(super) struct PlannedJoins {
 pub(super) struct JoinPlanner<'a> {
     pub(super) problem: &'a SequentialProblem<'a>,
     pub(super) tables: &'a JoinTables,
-    pub(super) growths: &'a [CutState<'a>],
+    pub(super) cut_states: &'a [CutState<'a>],
     pub(super) control: &'a Control,
 }
 
@@ -70,8 +70,9 @@ impl JoinPlanner<'_> {
         sought: &IndexedRequirement,
         joined: &[usize],
     ) -> Result<RequirementJoin, SequentialError> {
-        let Self { problem, tables, growths, control } = *self;
-        let begun = RequirementJoin::begin(tables, requirement, sought, joined, growths, problem.most_links, control);
+        let Self { problem, tables, cut_states, control } = *self;
+        let begun =
+            RequirementJoin::begin(tables, requirement, sought, joined, cut_states, problem.most_links, control);
         begun.map_err(|unjoined| unjoined.at_requirement(requirement))
     }
 

@@ -20,7 +20,7 @@ use crate::control::{Cancelled, Control};
 
 /// A step that may be taken.
 struct CandidateStep {
-    growth: usize,
+    cut_state: usize,
     node: u32,
     children: Vec<u32>,
     /// Gain of the step.
@@ -55,7 +55,7 @@ struct FeasibleCut {
 pub(super) struct CutSearch<'a> {
     problem: &'a SequentialProblem<'a>,
     tables: JoinTables,
-    growths: Vec<CutState<'a>>,
+    cut_states: Vec<CutState<'a>>,
     pub(super) planned: PlannedJoins,
     candidates: Vec<CandidateStep>,
     /// Current measure of each requirement.
@@ -88,9 +88,9 @@ impl<'a> CutSearch<'a> {
             return Err(SequentialError::EmptyTable);
         }
         let tables = JoinTables::from_problem(problem, control)?;
-        let growths = growths(problem, &tables, control)?;
-        let planned = JoinPlanner { problem, tables: &tables, growths: &growths, control }.begin(reduce)?;
-        let mut search = Self { problem, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
+        let cut_states = cut_states(problem, &tables, control)?;
+        let planned = JoinPlanner { problem, tables: &tables, cut_states: &cut_states, control }.begin(reduce)?;
+        let mut search = Self { problem, tables, cut_states, planned, candidates: Vec::new(), measures: Vec::new() };
         let levels = search.levels();
         search.measures = (0..problem.requirements.len())
             .map(|requirement| {
@@ -98,7 +98,7 @@ impl<'a> CutSearch<'a> {
                 worst.ok_or(SequentialError::EmptyJoin { requirement })
             })
             .collect::<Result<_, _>>()?;
-        (0..search.growths.len()).for_each(|growth| search.propose(growth, 0));
+        (0..search.cut_states.len()).for_each(|cut_state| search.propose(cut_state, 0));
         Ok(search)
     }
 
@@ -121,7 +121,7 @@ impl<'a> CutSearch<'a> {
             }
         }
         match (kept, broken) {
-            (Some(kept), _) => Ok(self.sequel(root, steps, &kept, control)?),
+            (Some(kept), _) => Ok(self.solution(root, steps, &kept, control)?),
             // some cuts were not examined
             (None, broken) => {
                 let requirement = broken.unwrap_or_default();
@@ -147,15 +147,15 @@ impl<'a> CutSearch<'a> {
 
     fn kept(&self, steps: usize) -> FeasibleCut {
         FeasibleCut {
-            cuts: self.growths.iter().map(|growth| growth.cut.clone()).collect(),
+            cuts: self.cut_states.iter().map(|cut_state| cut_state.cut.clone()).collect(),
             steps,
             levels: self.levels(),
         }
     }
 
     /// Adds a node of the cut to the candidates, if it has children.
-    fn propose(&mut self, growth: usize, node: u32) {
-        let grown = &mut self.growths[growth];
+    fn propose(&mut self, cut_state: usize, node: u32) {
+        let grown = &mut self.cut_states[cut_state];
         let children = grown.children(node);
         if children.is_empty() {
             return;
@@ -168,15 +168,16 @@ impl<'a> CutSearch<'a> {
             SpecializationGain::Distortion => grown.cells.rows(span) as f64,
         };
         if !self.problem.stop_at_zero_gain || rounded(gain) > 0 {
-            self.candidates.push(CandidateStep { growth, node, children, gain });
+            self.candidates.push(CandidateStep { cut_state, node, children, gain });
         }
     }
 
     /// The step of the best score among those that keep all requirements; else, if allowed, among all.
     fn best(&mut self, control: &Control) -> Result<Option<StepAttempt>, SequentialError> {
-        let growths = &self.growths;
-        let place =
-            |candidate: &CandidateStep| (candidate.growth, growths[candidate.growth].span(candidate.node).first);
+        let cut_states = &self.cut_states;
+        let place = |candidate: &CandidateStep| {
+            (candidate.cut_state, cut_states[candidate.cut_state].span(candidate.node).first)
+        };
         self.candidates.sort_by(|a, b| b.gain.total_cmp(&a.gain).then_with(|| place(a).cmp(&place(b))));
         let mut best: Option<StepAttempt> = None;
         let mut at = 0;
@@ -218,8 +219,8 @@ impl<'a> CutSearch<'a> {
 
     fn is_better(&self, a: &StepAttempt, b: &StepAttempt) -> bool {
         let place = |attempt: &StepAttempt| {
-            let CandidateStep { growth, node, .. } = self.candidates[attempt.candidate];
-            (growth, self.growths[growth].span(node).first)
+            let CandidateStep { cut_state, node, .. } = self.candidates[attempt.candidate];
+            (cut_state, self.cut_states[cut_state].span(node).first)
         };
         let by_score = rounded(b.score).cmp(&rounded(a.score)).then_with(|| place(a).cmp(&place(b)));
         b.keeps_all.cmp(&a.keeps_all).then(by_score).is_lt()
@@ -227,11 +228,11 @@ impl<'a> CutSearch<'a> {
 
     /// Measures a step on every join.
     fn attempt(&mut self, candidate: usize, control: &Control) -> Result<AttemptOutcome, SequentialError> {
-        let CandidateStep { growth, node, ref children, gain } = self.candidates[candidate];
+        let CandidateStep { cut_state, node, ref children, gain } = self.candidates[candidate];
         let (mut levels, mut keeps_all) = (Vec::new(), true);
         let strict = !self.problem.allow_violating_prefix;
         for open in &mut self.planned.open {
-            let level = open.weigh(growth, (node, children), &self.growths, strict, control);
+            let level = open.weigh(cut_state, (node, children), &self.cut_states, strict, control);
             let level = level.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
             levels.push(level);
             if !level.is_some_and(|level| open.measure.allows(level)) {
@@ -265,16 +266,16 @@ impl<'a> CutSearch<'a> {
     /// Takes a step on every join.
     fn take(&mut self, attempt: StepAttempt, control: &Control) -> Result<TakenStep, SequentialError> {
         let StepAttempt { candidate, measures, score, .. } = attempt;
-        let CandidateStep { growth, node, children, .. } = self.candidates.remove(candidate);
+        let CandidateStep { cut_state, node, children, .. } = self.candidates.remove(candidate);
         for open in &mut self.planned.open {
-            let made = open.make(growth, (node, &children), &self.growths, control);
+            let made = open.make(cut_state, (node, &children), &self.cut_states, control);
             made.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
         }
         let levels = self.levels();
         let found = |requirement| self.planned.worst(&self.tables, requirement, &levels);
         debug_assert!(measures.iter().zip(0..).all(|(weighed, requirement)| found(requirement) == Some(*weighed)));
         self.measures.clone_from(&measures);
-        let grown = &mut self.growths[growth];
+        let grown = &mut self.cut_states[cut_state];
         grown.specialize(node);
         let step = TakenStep {
             column: self.tables.original[grown.column],
@@ -282,11 +283,11 @@ impl<'a> CutSearch<'a> {
             measures,
             score,
         };
-        children.into_iter().for_each(|child| self.propose(growth, child));
+        children.into_iter().for_each(|child| self.propose(cut_state, child));
         Ok(step)
     }
 
-    fn sequel(
+    fn solution(
         &self,
         root: Vec<MeasureValue>,
         mut steps: Vec<TakenStep>,
@@ -294,7 +295,7 @@ impl<'a> CutSearch<'a> {
         control: &Control,
     ) -> Result<SequentialSolution, Cancelled> {
         steps.truncate(kept.steps);
-        let mut sequel = SequentialSolution {
+        let mut solution = SequentialSolution {
             cuts: Vec::new(),
             root,
             steps,
@@ -302,26 +303,27 @@ impl<'a> CutSearch<'a> {
             distortion: 0,
             changed: 0,
         };
-        for (growth, cut) in self.growths.iter().zip(&kept.cuts) {
+        for (cut_state, cut) in self.cut_states.iter().zip(&kept.cuts) {
             let mut cut = cut.clone();
-            cut.sort_by_key(|&node| growth.span(node).first);
-            let codes = 0..growth.places.len() as u32;
-            let of_code: Vec<u32> = codes.map(|code| growth.child_of(&cut, code) as u32).collect();
-            let column = self.tables.original[growth.column];
+            cut.sort_by_key(|&node| cut_state.span(node).first);
+            let codes = 0..cut_state.places.len() as u32;
+            let of_code: Vec<u32> = codes.map(|code| cut_state.child_of(&cut, code) as u32).collect();
+            let column = self.tables.original[cut_state.column];
             let steps_of: Vec<u64> =
-                (0..).zip(&of_code).map(|(code, &label)| growth.steps(cut[label as usize], code) as u64).collect();
+                (0..).zip(&of_code).map(|(code, &label)| cut_state.steps(cut[label as usize], code) as u64).collect();
             for (row, code) in self.problem.new.columns[column].codes.iter().enumerate() {
                 if row % Control::STRIDE == 0 {
                     control.check()?;
                 }
                 let steps = steps_of[code as usize];
-                sequel.distortion += steps;
-                sequel.changed += u64::from(steps > 0);
+                solution.distortion += steps;
+                solution.changed += u64::from(steps > 0);
             }
-            let label = |&node: &u32| CutLabel { span: growth.span(node), node: growth.nodes[node as usize].tree };
-            sequel.cuts.push(ColumnCut { column, labels: cut.iter().map(label).collect(), of_code });
+            let label =
+                |&node: &u32| CutLabel { span: cut_state.span(node), node: cut_state.nodes[node as usize].tree };
+            solution.cuts.push(ColumnCut { column, labels: cut.iter().map(label).collect(), of_code });
         }
-        Ok(sequel)
+        Ok(solution)
     }
 
     fn achieved(&self, kept: &FeasibleCut) -> Vec<AchievedMeasure> {
@@ -336,7 +338,7 @@ impl<'a> CutSearch<'a> {
 }
 
 /// Attributes under specialization, in the order of X.
-fn growths<'a>(
+fn cut_states<'a>(
     problem: &'a SequentialProblem<'a>,
     tables: &JoinTables,
     control: &Control,
@@ -346,16 +348,16 @@ fn growths<'a>(
         (SpecializationGain::Information, None) => return Err(SequentialError::ClassMissing),
         (SpecializationGain::Information, Some(class)) => Some((class, distinct(class))),
     };
-    let mut growths: Vec<CutState<'a>> = Vec::new();
+    let mut cut_states: Vec<CutState<'a>> = Vec::new();
     for &(release, column) in tables.sought.iter().flat_map(|sought| &sought.x) {
-        if release != 0 || growths.iter().any(|growth| growth.column == column) {
+        if release != 0 || cut_states.iter().any(|cut_state| cut_state.column == column) {
             continue;
         }
         let original = &problem.new.columns[tables.original[column]];
         let places: Vec<u32> = tables.views[0].places[column].iter().map(NodeSet::first).collect();
         let cells = ClassHistogram::new(original.codes, &places, class, control)?;
-        let growth = CutState::new(column, &original.scale, places, cells);
-        growths.push(growth.ok_or(SequentialError::NoScale { attribute: original.attribute })?);
+        let cut_state = CutState::new(column, &original.scale, places, cells);
+        cut_states.push(cut_state.ok_or(SequentialError::NoScale { attribute: original.attribute })?);
     }
-    if growths.is_empty() { Err(SequentialError::NothingToGeneralize) } else { Ok(growths) }
+    if cut_states.is_empty() { Err(SequentialError::NothingToGeneralize) } else { Ok(cut_states) }
 }

@@ -177,8 +177,8 @@ impl JoinTables {
             exclusions.iter().map(|exclusion| ExclusionPair([side(&exclusion.left), side(&exclusion.right)])).collect();
         let sought = |requirement: &ResolvedRequirement| {
             let (mut y, mut keys) = (Vec::new(), Vec::new());
-            for told in &requirement.y {
-                match told {
+            for y_element in &requirement.y {
+                match y_element {
                     ResolvedYElement::Attribute(reference) => y.push(cell(reference)),
                     ResolvedYElement::Key(release) => keys.push(*release),
                 }
@@ -235,19 +235,19 @@ fn check(
 ) -> Result<(), SequentialError> {
     let exists = |release: usize, attribute: u32| attributes.get(release).is_some_and(|of| of.contains(&attribute));
     for (at, requirement) in requirements.iter().enumerate() {
-        let told = |told: &ResolvedYElement| match told {
+        let y_element = |y_element: &ResolvedYElement| match y_element {
             ResolvedYElement::Attribute(reference) => exists(reference.release, reference.attribute),
             ResolvedYElement::Key(release) => *release < attributes.len(),
         };
         let known = requirement.x.iter().all(|reference| exists(reference.release, reference.attribute));
-        if !known || !requirement.y.iter().all(told) || requirement.y.is_empty() {
+        if !known || !requirement.y.iter().all(y_element) || requirement.y.is_empty() {
             return Err(SequentialError::UnknownReference { requirement: at });
         }
         if requirement.x.iter().any(|reference| requirement.y.contains(&ResolvedYElement::Attribute(*reference))) {
             return Err(SequentialError::Overlap { requirement: at });
         }
         let attributes_of_y =
-            requirement.y.iter().filter(|told| matches!(told, ResolvedYElement::Attribute(_))).count();
+            requirement.y.iter().filter(|y_element| matches!(y_element, ResolvedYElement::Attribute(_))).count();
         let means_something = match &requirement.measure {
             GroupMeasure::Anonymity { k } => *k > 0,
             GroupMeasure::Linkability { h, sensitive } => {

@@ -40,20 +40,20 @@ impl RequirementJoin {
     /// returned for a broken requirement.
     pub(super) fn weigh(
         &mut self,
-        growth: usize,
+        cut_state: usize,
         (node, children): (u32, &[u32]),
-        growths: &[CutState<'_>],
+        cut_states: &[CutState<'_>],
         strict: bool,
         control: &Control,
     ) -> Result<Option<MeasureValue>, SequentialJoinError> {
-        let weighed = match self.weighed.get(&(growth, node)) {
+        let weighed = match self.weighed.get(&(cut_state, node)) {
             Some(weighed) => *weighed,
             None => {
-                let Some(descent) = self.descent(growth, children, growths) else { return Ok(self.level()) };
-                let weighed = self.look((growth, node), &descent, strict, control)?;
+                let Some(descent) = self.descent(cut_state, children, cut_states) else { return Ok(self.level()) };
+                let weighed = self.look((cut_state, node), &descent, strict, control)?;
                 // otherwise its groups hold unchanged blocks of other nodes, too
-                if self.is_on_x(growth) {
-                    self.weighed.insert((growth, node), weighed);
+                if self.is_on_x(cut_state) {
+                    self.weighed.insert((cut_state, node), weighed);
                 }
                 weighed
             }
@@ -76,7 +76,7 @@ impl RequirementJoin {
         }
         // the worst group may vanish
         let mut levels: BTreeMap<MeasureValue, usize> = BTreeMap::new();
-        for blocks in self.batches(growth, node) {
+        for blocks in self.batches(cut_state, node) {
             control.check()?;
             let before: Vec<LinkedRows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
             self.levels(&before, |level| {
@@ -90,21 +90,21 @@ impl RequirementJoin {
 
     fn look(
         &mut self,
-        (growth, node): (usize, u32),
+        (cut_state, node): (usize, u32),
         descent: &SpecializationStep<'_>,
         strict: bool,
         control: &Control,
     ) -> Result<StepWeight, SequentialJoinError> {
         let mut weighed = StepWeight { made: None, gone: None, links: (0, 0), is_broken: false };
-        let divided = self.divided(growth, node);
+        let divided = self.divided(cut_state, node);
         // an attribute that is not on X divides blocks within one group
-        let groups = if self.is_on_x(growth) { descent.children.len() } else { 1 };
+        let groups = if self.is_on_x(cut_state) { descent.children.len() } else { 1 };
         weighed.links.0 =
             divided.iter().filter_map(|&number| self.blocks.get(number)).map(|block| block.links.len() as u64).sum();
         // too many tuples are reported before a broken requirement
         let most_links = self.links - weighed.links.0 + weighed.links.0.saturating_mul(descent.children.len() as u64);
         let may_end = strict && most_links <= self.most;
-        for blocks in self.batches(growth, node) {
+        for blocks in self.batches(cut_state, node) {
             control.check()?;
             let mut after: BTreeMap<usize, Vec<LinkedRows>> = BTreeMap::new();
             for &number in &blocks {
@@ -115,7 +115,7 @@ impl RequirementJoin {
                 let Some(block) = self.blocks.get(number) else { continue };
                 for part in self.parts(block, descent) {
                     weighed.links.1 += part.links.len() as u64;
-                    let y = self.number_y(&part.labels, descent.growths);
+                    let y = self.number_y(&part.labels, descent.cut_states);
                     let rows = LinkedRows { rows: part.rows, y, links: part.links };
                     after.entry(part.child.min(groups - 1)).or_default().push(rows);
                 }
@@ -140,15 +140,15 @@ impl RequirementJoin {
 
     /// Blocks whose groups a step changes, grouped by their labels on X. Small groups come first: they reveal a broken
     /// requirement soonest.
-    fn batches(&self, growth: usize, node: u32) -> Vec<Vec<u32>> {
+    fn batches(&self, cut_state: usize, node: u32) -> Vec<Vec<u32>> {
         let of = |number: u32| self.blocks.get(number).map_or(0, |block| block.x);
         let mut batches: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
-        for number in self.divided(growth, node) {
+        for number in self.divided(cut_state, node) {
             batches.entry(of(number)).or_default().push(number);
         }
-        if !self.is_on_x(growth) {
+        if !self.is_on_x(cut_state) {
             // rows that the step does not divide
-            let divided = self.of_node.get(&(growth, node));
+            let divided = self.of_node.get(&(cut_state, node));
             let others = self.blocks.numbers().filter(|number| divided.is_none_or(|divided| !divided.contains(number)));
             for number in others {
                 if let Some(batch) = batches.get_mut(&of(number)) {
@@ -184,7 +184,7 @@ impl RequirementJoin {
         let mut values: Vec<(u32, YKey, u64, u128)> = Vec::new();
         for (LinkedRows { rows, y, links }, number) in blocks.iter().zip(0..) {
             for &link in &**links {
-                let block = if self.told_apart { number } else { NO_BLOCK };
+                let block = if self.has_key { number } else { NO_BLOCK };
                 let value = YKey { new: *y, earlier: fixed.y[link as usize], block };
                 values.push((fixed.x[link as usize], value, *rows, u128::from(*rows) * fixed.weights[link as usize]));
             }
@@ -202,7 +202,7 @@ impl RequirementJoin {
 
     /// Counts a Y value of some rows of the new release.
     fn count(&self, tally: &mut MeasureTally, y: YKey, rows: u64, tuples: u128, lexicon: &YIndex<'_>) {
-        let rows = if self.told_apart { u128::from(rows) } else { 1 };
+        let rows = if self.has_key { u128::from(rows) } else { 1 };
         tally.count(y, rows * self.fixed.y_weights[y.earlier as usize], tuples, lexicon);
     }
 }

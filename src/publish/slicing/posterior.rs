@@ -101,18 +101,18 @@ impl PosteriorJudge {
         for kind in 0..self.weights.kinds() {
             let (mut all, mut informative) = (0.0, 0.0);
             // the largest weights of excluded values, and of the others
-            let (mut aside, mut most) = (0.0_f64, 0.0_f64);
+            let (mut excluded_codes, mut most) = (0.0_f64, 0.0_f64);
             for &value in &self.occurring {
                 let sum = self.sums[value as usize][kind];
                 all += sum;
                 if annotations.is_excludable(value) {
-                    aside = aside.max(sum);
+                    excluded_codes = excluded_codes.max(sum);
                 } else {
                     informative += sum;
                     most = most.max(sum);
                 }
             }
-            for (most, among) in [(most, informative), (aside, all)] {
+            for (most, among) in [(most, informative), (excluded_codes, all)] {
                 if (l * most - among).abs() <= FLOAT_EPSILON * among {
                     return None;
                 }
@@ -144,15 +144,15 @@ impl PosteriorJudge {
                     *sums.entry(value).or_default() += &weight * count;
                 }
             }
-            let is_aside = |value: u32| self.bound.annotations.is_excludable(value);
+            let is_excluded_code = |value: u32| self.bound.annotations.is_excludable(value);
             let among = |of: &dyn Fn(u32) -> bool| {
                 let sums = sums.iter().filter(|(value, _)| of(**value)).map(|(_, sum)| sum);
                 sums.sum::<BigUint>() * self.bound.l.denominator()
             };
-            let (all, informative) = (among(&|_| true), among(&|value| !is_aside(value)));
+            let (all, informative) = (among(&|_| true), among(&|value| !is_excluded_code(value)));
             informative > BigUint::ZERO
                 && sums.iter().all(|(value, sum)| {
-                    sum * self.bound.l.numerator() <= *(if is_aside(*value) { &all } else { &informative })
+                    sum * self.bound.l.numerator() <= *(if is_excluded_code(*value) { &all } else { &informative })
                 })
         })
     }
@@ -213,11 +213,11 @@ mod tests {
         judged_without(&[], l, weights, buckets)
     }
 
-    fn judged_without(aside: &[u32], l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
+    fn judged_without(excluded_codes: &[u32], l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
         let buckets: Vec<MatchedBucket<'_>> =
             buckets.iter().map(|bucket| MatchedBucket::new(&others, bucket)).collect();
-        let bound = FrequencyBound { l: ratio(l), annotations: ColumnAnnotations::without(aside.to_vec()) };
+        let bound = FrequencyBound { l: ratio(l), annotations: ColumnAnnotations::without(excluded_codes.to_vec()) };
         let mut judge = PosteriorJudge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);
         assert!(judge.clearly_holds(0, &buckets).is_none_or(|clear| clear == exact));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_can_be_ruled_out_protect_nobody() {
+    fn excluded_values_protect_no_row() {
         let bucket = || One { size: 6, rows_with: vec![6], sensitive: vec![(0, 2), (1, 1), (2, 3)] };
         assert!(judged("2", BucketWeights::Shares, &[bucket(), bucket()]));
         assert!(!judged_without(&[2], "2", BucketWeights::Shares, &[bucket(), bucket()]), "2 of the other 3");
@@ -269,15 +269,15 @@ mod tests {
             ),
             l in 1u64..9,
             of in 1u64..4,
-            aside in prop::collection::btree_set(0u32..4, 0..3),
+            excluded_codes in prop::collection::btree_set(0u32..4, 0..3),
         ) {
-            let aside: Vec<u32> = aside.into_iter().collect();
+            let excluded_codes: Vec<u32> = excluded_codes.into_iter().collect();
             let buckets: Vec<One> = buckets
                 .into_iter()
                 .map(|(size, rows_with, sensitive)| One { size, rows_with, sensitive: sensitive.into_iter().collect() })
                 .collect();
             for weights in [BucketWeights::Shares, BucketWeights::SharesAndSizes] {
-                judged_without(&aside, &format!("{l}/{of}"), weights, &buckets);
+                judged_without(&excluded_codes, &format!("{l}/{of}"), weights, &buckets);
             }
         }
     }

@@ -131,12 +131,13 @@ impl Known {
     }
 
     /// Whether that is so for whoever can rule the values `aside` out.
-    fn is_diverse_without(&self, aside: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
+    fn is_diverse_without(&self, excluded_codes: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
         (0..self.companions.len() as u32).all(|row| {
             let (weights, all) = self.posterior(buckets, row, sized);
             let (l, of) = (u128::from(l.numerator()), u128::from(l.denominator()));
-            let left: u128 = weights.iter().filter(|(value, _)| !aside.contains(value)).map(|(_, weight)| weight).sum();
-            let among = |value: &u32| if aside.contains(value) { all } else { left };
+            let left: u128 =
+                weights.iter().filter(|(value, _)| !excluded_codes.contains(value)).map(|(_, weight)| weight).sum();
+            let among = |value: &u32| if excluded_codes.contains(value) { all } else { left };
             left > 0 && weights.iter().all(|(value, weight)| weight * l <= among(value) * of)
         })
     }
@@ -338,7 +339,7 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
 }
 
 #[test]
-fn a_table_that_holds_not_even_as_one_bucket_is_refused_with_what_could_hold() {
+fn violating_table_is_refused_with_its_largest_share() {
     let table = patients();
     // among women, flu is two of four; among men, dyspepsia three of four
     let columns = [vec![0, 2], vec![1, 3]];
@@ -368,7 +369,7 @@ fn below_one_free(table: &Table) -> SlicingPlan {
 }
 
 #[test]
-fn what_holds_in_every_bucket_is_sealed() {
+fn bucket_diversity_is_guarding() {
     let guarantee = Guarantee::LDiversity { l: 2 };
     let columns = sets(&[vec![0, 1], vec![2, 3]]);
     let protection = |diversity: SlicingDiversity| diversity.protection(&columns, Attr(3));
@@ -419,7 +420,7 @@ proptest! {
     fn the_incremental_check_is_the_definition(
         (rows, columns, sensitive) in tables(), l in (2u64..7, 2u64..4), strict: bool, on_sensitive: bool, weighted: bool,
         attempts in 1usize..6, least in 1usize..3, column_k in prop::option::of(2u64..5),
-        aside in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(0u32..5, 1..3)],
+        excluded_codes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(0u32..5, 1..3)],
     ) {
         let table = table(&rows);
         let l = ratio(l.0.max(l.1), l.1);
@@ -433,24 +434,24 @@ proptest! {
             column_k: column_k.filter(|k| *k <= rows.len() as u64),
             ..slicing(&table, &columns, sensitive, diversity, split)
         };
-        let stated = Aside(aside.clone());
+        let declared_value = Aside(excluded_codes.clone());
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
         let control = Control::default();
-        let slicer = Slicer { plan: &slicing, table: &table, columns: &columns, annotations: &stated, control: &control };
+        let slicer = Slicer { plan: &slicing, table: &table, columns: &columns, annotations: &declared_value, control: &control };
         let boxes = slicer.boxes().unwrap();
         let keys = slicer.keys(&boxes).unwrap();
         let known = Known::new(&table, sensitive, &keys);
-        let space = SplitSpace::new(&table, dimensions, &stated);
+        let space = SplitSpace::new(&table, dimensions, &declared_value);
         let holds = |buckets: &[Vec<u32>]| {
-            let holds = |sized| known.is_diverse_without(&aside, buckets, l, sized);
+            let holds = |sized| known.is_diverse_without(&excluded_codes, buckets, l, sized);
             holds(false) && (!weighted || holds(true))
         };
         let expected = naive(&known, &space, split, attempts, least, holds);
         // with all buckets looked at, whether needed or not
-        let bound = FrequencyBound { l, annotations: stated.annotations(Attr(sensitive)) };
+        let bound = FrequencyBound { l, annotations: declared_value.annotations(Attr(sensitive)) };
         let weights = if weighted { BucketWeights::SharesAndSizes } else { BucketWeights::Shares };
         let mixed = slicer.mixed(&keys, bound, weights);
-        let sliced = slicing.slice(&table, &stated, &Control::default()).map(|sliced| sliced.buckets);
+        let sliced = slicing.slice(&table, &declared_value, &Control::default()).map(|sliced| sliced.buckets);
         for buckets in [sliced, mixed] {
             match buckets {
                 Ok(buckets) => {

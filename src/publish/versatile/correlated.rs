@@ -21,7 +21,7 @@ use crate::spec::CorrelatedPolicy;
 pub(super) struct CorrelatedAttributes<'a> {
     rows: PlanRows<'a>,
     dependencies: &'a [Dependency],
-    stated: CorrelatedPolicy,
+    declared_policy: CorrelatedPolicy,
     control: &'a Control,
     known: BTreeMap<(Attr, Attr), Option<Correlation>>,
 }
@@ -47,10 +47,10 @@ impl<'a> CorrelatedAttributes<'a> {
     pub(super) fn new(
         rows: PlanRows<'a>,
         dependencies: &'a [Dependency],
-        stated: CorrelatedPolicy,
+        declared_policy: CorrelatedPolicy,
         control: &'a Control,
     ) -> Self {
-        Self { rows, dependencies, stated, control, known: BTreeMap::new() }
+        Self { rows, dependencies, declared_policy, control, known: BTreeMap::new() }
     }
 
     /// Joins tables that share an attribute and whose sensitive attributes are correlated. Attributes that a joined table
@@ -60,7 +60,7 @@ impl<'a> CorrelatedAttributes<'a> {
     /// [`Cancelled`] on cancellation.
     pub(super) fn together(&mut self, tables: Vec<TableDraft>) -> Result<Vec<TableDraft>, Cancelled> {
         let mut tables = tables;
-        if self.stated == CorrelatedPolicy::Separate {
+        if self.declared_policy == CorrelatedPolicy::Separate {
             return Ok(tables);
         }
         while let Some((one, other)) = self.first_linked(&tables)? {
@@ -124,10 +124,10 @@ impl<'a> CorrelatedAttributes<'a> {
         let apart = self.apart(tables)?;
         for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none()) {
             let (known, sensitive) = (rule.rule.known, rule.rule.sensitive);
-            let told = |table: &&TableDraft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
+            let revealed = |table: &&TableDraft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
             if apart.contains(sensitive) {
                 rule.reject(RuleRejection::Correlated(LINKED_BY_DEPENDENCY_DETAIL));
-            } else if tables.iter().any(|table| told(&table)) {
+            } else if tables.iter().any(|table| revealed(&table)) {
                 rule.reject(RuleRejection::Correlated(KNOWN_SIDE_REVEALS_DETAIL));
             }
         }
@@ -158,7 +158,9 @@ impl<'a> CorrelatedAttributes<'a> {
             for b in other.sensitive.iter().filter(|&b| b != a) {
                 match self.link(a.min(b), a.max(b))? {
                     Some(Correlation::Dependent) => return Ok(Some((a, b))),
-                    Some(Correlation::Mostly) if self.stated == CorrelatedPolicy::Together => return Ok(Some((a, b))),
+                    Some(Correlation::Mostly) if self.declared_policy == CorrelatedPolicy::Together => {
+                        return Ok(Some((a, b)));
+                    }
                     _ => {}
                 }
             }
@@ -171,22 +173,22 @@ impl<'a> CorrelatedAttributes<'a> {
             return Ok(*known);
         }
         let dependent = |from: Attr, to: Attr| {
-            let mut told = AttrSet::one(from);
+            let mut revealed = AttrSet::one(from);
             // determination is transitive
             loop {
-                let more = self.dependencies.iter().filter(|d| d.determinant.is_subset(told));
-                let wider = more.fold(told, |all, d| all.with(d.dependent));
-                if wider == told {
+                let more = self.dependencies.iter().filter(|d| d.determinant.is_subset(revealed));
+                let wider = more.fold(revealed, |all, d| all.with(d.dependent));
+                if wider == revealed {
                     break;
                 }
-                told = wider;
+                revealed = wider;
             }
             let with_others = |d: &Dependency| d.dependent == to && d.determinant.contains(from);
-            told.contains(to) || self.dependencies.iter().any(with_others)
+            revealed.contains(to) || self.dependencies.iter().any(with_others)
         };
         let link = if dependent(a, b) || dependent(b, a) {
             Some(Correlation::Dependent)
-        } else if self.stated == CorrelatedPolicy::Separate {
+        } else if self.declared_policy == CorrelatedPolicy::Separate {
             None
         } else {
             let table = self.rows.table;

@@ -10,10 +10,10 @@ use crate::privacy::Dependency;
 use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::input::PlanInput;
 
-const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as excludable, and another attribute determines it, which has \
+const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are declared_policy as excludable, and another attribute determines it, which has \
                         values that occur with these alone: whoever rules out the former rules out the latter, which must be \
-                        stated as excludable too";
-const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are stated as excludable, and several attributes together determine it: \
+                        declared_policy as excludable too";
+const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are declared_policy as excludable, and several attributes together determine it: \
                        what is ruled out of each of them is not reckoned with; state the dependency under assume_unknown, or \
                        nothing as excludable";
 
@@ -52,12 +52,15 @@ fn states_what_follows(table: &Table, dependency: Dependency, control: &Control)
     let (from, to) = (table.column(determinant), table.column(dependency.dependent));
     let annotations = table.annotations(dependency.dependent);
     let mut informs = vec![false; from.domain.len()];
-    for (row, (value, told)) in from.codes.iter().zip(to.codes.iter()).enumerate() {
+    for (row, (value, revealed)) in from.codes.iter().zip(to.codes.iter()).enumerate() {
         if row.is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
-        informs[value as usize] |= !annotations.is_excludable(told);
+        informs[value as usize] |= !annotations.is_excludable(revealed);
     }
-    let stated = |code: u32| table.annotations(determinant).is_excludable(code);
-    Ok((0..).zip(from.counts()).zip(informs).all(|((code, rows), informs)| informs || rows == 0 || stated(code)))
+    let declared_policy = |code: u32| table.annotations(determinant).is_excludable(code);
+    Ok((0..)
+        .zip(from.counts())
+        .zip(informs)
+        .all(|((code, rows), informs)| informs || rows == 0 || declared_policy(code)))
 }

@@ -166,7 +166,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
 }
 
 #[test]
-fn a_table_holds_the_strongest_guarantee_into_its_sensitive_attribute() {
+fn table_keeps_the_strongest_guarantee_of_its_rules() {
     let design = plan(3, vec![submitted(0, &[0], 2, 2), submitted(1, &[1], 2, 5)], false);
     assert_eq!(guarantees(&design), [Guarantee::LDiversity { l: 5 }]);
     let share = |alpha: &str, k| Guarantee::AlphaK { alpha: alpha.parse::<Ratio>().unwrap(), k };

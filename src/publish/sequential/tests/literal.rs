@@ -86,11 +86,11 @@ impl SequentialFixture {
             let value = |&ResolvedAttribute { release, attribute }: &ResolvedAttribute| {
                 self.label(cuts, release, row(release), self.column(release, attribute as usize).unwrap())
             };
-            let told = |told: &ResolvedYElement| match told {
+            let y_element = |y_element: &ResolvedYElement| match y_element {
                 ResolvedYElement::Attribute(reference) => value(reference),
                 ResolvedYElement::Key(release) => NodeRange::point(row(*release) as u32).into(),
             };
-            let (x, y) = (x.iter().map(value).collect(), y.iter().map(told).collect());
+            let (x, y) = (x.iter().map(value).collect(), y.iter().map(y_element).collect());
             *found.entry(x).or_default().entry(y).or_default() += 1;
         }
         found
@@ -103,7 +103,7 @@ impl SequentialFixture {
         joined: &[usize],
     ) -> (Vec<ResolvedAttribute>, Vec<ResolvedYElement>) {
         let x = requirement.x.iter().filter(|reference| joined.contains(&reference.release)).copied();
-        let y = requirement.y.iter().filter(|told| match told {
+        let y = requirement.y.iter().filter(|y_element| match y_element {
             ResolvedYElement::Attribute(reference) => joined.contains(&reference.release),
             ResolvedYElement::Key(release) => joined.contains(release),
         });
@@ -126,13 +126,17 @@ impl SequentialFixture {
             GroupMeasure::Anonymity { .. } => found.values().map(|y| MeasureValue::number(y.len() as u128)).min(),
             GroupMeasure::Linkability { sensitive, .. } => {
                 let attributes: Vec<usize> = {
-                    let all = requirement.y.iter().filter(|told| matches!(told, ResolvedYElement::Attribute(_)));
-                    let here = |told: &&ResolvedYElement| matches!(told, ResolvedYElement::Attribute(r) if joined.contains(&r.release));
-                    all.enumerate().filter(|(_, told)| here(told)).map(|(at, _)| at).collect()
+                    let all =
+                        requirement.y.iter().filter(|y_element| matches!(y_element, ResolvedYElement::Attribute(_)));
+                    let here = |y_element: &&ResolvedYElement| matches!(y_element, ResolvedYElement::Attribute(r) if joined.contains(&r.release));
+                    all.enumerate().filter(|(_, y_element)| here(y_element)).map(|(at, _)| at).collect()
                 };
-                let (_, told) = self.within(requirement, joined);
+                let (_, y_element) = self.within(requirement, joined);
                 let is_sensitive = |y: &[NodeSet]| {
-                    let labels = told.iter().zip(y).filter(|(told, _)| matches!(told, ResolvedYElement::Attribute(_)));
+                    let labels = y_element
+                        .iter()
+                        .zip(y)
+                        .filter(|(y_element, _)| matches!(y_element, ResolvedYElement::Attribute(_)));
                     let labels: Vec<&NodeSet> = labels.map(|(_, label)| label).collect();
                     let may_be = |value: &Vec<NodeRange>| {
                         labels.iter().zip(&attributes).all(|(l, &at)| meet(l, &value[at].into()))
@@ -154,7 +158,7 @@ impl SequentialFixture {
         let named = |release: usize| {
             release == 0
                 || requirement.x.iter().any(|reference| reference.release == release)
-                || requirement.y.iter().any(|told| match told {
+                || requirement.y.iter().any(|y_element| match y_element {
                     ResolvedYElement::Attribute(reference) => reference.release == release,
                     ResolvedYElement::Key(key) => *key == release,
                 })
@@ -173,11 +177,11 @@ impl SequentialFixture {
                 joins.push((0..releases).filter(|&release| has(release)).collect());
             }
         }
-        let told_here = |told: &ResolvedYElement| match told {
+        let y_here = |y_element: &ResolvedYElement| match y_element {
             ResolvedYElement::Attribute(reference) => reference.release == 0,
             ResolvedYElement::Key(release) => *release == 0,
         };
-        let tells = requirement.y.iter().any(told_here);
+        let tells = requirement.y.iter().any(y_here);
         let knows = requirement.x.iter().any(|reference| reference.release == 0);
         let counts = matches!(requirement.measure, GroupMeasure::Anonymity { .. });
         if !self.same_rows && (tells || (knows && counts)) {

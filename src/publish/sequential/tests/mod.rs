@@ -18,7 +18,7 @@ fn reference(release: usize, attribute: u32) -> ResolvedAttribute {
     ResolvedAttribute { release, attribute }
 }
 
-fn told(release: usize, attribute: u32) -> ResolvedYElement {
+fn y_element(release: usize, attribute: u32) -> ResolvedYElement {
     ResolvedYElement::Attribute(reference(release, attribute))
 }
 
@@ -54,7 +54,7 @@ fn slides() -> SequentialFixture {
 }
 
 /// What was done, by names: the attributes' labels, measures and scores in millionths.
-fn told_steps(fixture: &SequentialFixture, solution: &SequentialSolution) -> Vec<(String, Vec<MeasureValue>, i64)> {
+fn step_summaries(fixture: &SequentialFixture, solution: &SequentialSolution) -> Vec<(String, Vec<MeasureValue>, i64)> {
     let step = |step: &TakenStep| {
         let tree = fixture.tree(fixture.releases[0][step.column].attribute);
         let name = tree.name(step.label.node.unwrap()).to_owned();
@@ -92,15 +92,15 @@ fn the_worked_runs_come_out() {
     fixture.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0)], 2)];
     let solution = fixture.release().unwrap();
     assert_eq!(solution.root, [MeasureValue::number(5)]);
-    assert_eq!(told_steps(&fixture, &solution), [("Any".into(), vec![MeasureValue::number(2)], 242_738)]);
+    assert_eq!(step_summaries(&fixture, &solution), [("Any".into(), vec![MeasureValue::number(2)], 242_738)]);
     assert_eq!(cut_names(&fixture, &solution.cuts[0]), ["Field", "Office"]);
     assert_eq!((solution.distortion, solution.changed), (5, 5), "one step per record");
     assert_eq!(join_tuples(&fixture), 13, "instead of 7");
 
-    fixture.requirements = vec![linkability(&[(0, NAME), (0, JOB)], &[told(1, DISEASE)], (2, 3))];
+    fixture.requirements = vec![linkability(&[(0, NAME), (0, JOB)], &[y_element(1, DISEASE)], (2, 3))];
     let solution = fixture.release().unwrap();
     assert_eq!(solution.root, [share(3, 5)]);
-    let steps = told_steps(&fixture, &solution);
+    let steps = step_summaries(&fixture, &solution);
     assert_eq!(steps, [("Any".into(), vec![share(3, 5)], 1_521_928), ("Any".into(), vec![share(2, 3)], 910_266)]);
     assert_eq!(solution.steps.iter().map(|step| step.column).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(solution.achieved, [AchievedMeasure { requirement: 0, joins: vec![vec![0, 1]], measure: share(2, 3) }]);
@@ -115,7 +115,7 @@ fn the_slides_join_sharpens_one_and_blurs_another() {
         vec![anonymity(&[(0, NAME), (0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0), ResolvedYElement::Key(1)], 1)];
     assert_eq!(join_tuples(&fixture), 7, "five true pairs, two false ones");
     assert_eq!(raw(&fixture), MeasureValue::number(1));
-    fixture.requirements = vec![linkability(&[(0, NAME)], &[told(1, DISEASE)], (1, 1))];
+    fixture.requirements = vec![linkability(&[(0, NAME)], &[y_element(1, DISEASE)], (1, 1))];
     assert_eq!(raw(&fixture), share(1, 1), "Alice has cancer");
 }
 
@@ -160,17 +160,17 @@ fn records_of_one_person_are_one_person() {
     rows.push("Clerk 2 Heart");
     let mut fixture = SequentialFixture::new(&trees, &[("job person test", &rows)], &[0, 0, 0, 1, 1, 1, 1]);
     let achieved = |fixture: &SequentialFixture| fixture.release().map(|solution| solution.achieved[0].measure);
-    for (y, measure) in [(ResolvedYElement::Key(0), 3), (told(0, 1), 1), (told(0, 2), 3)] {
+    for (y, measure) in [(ResolvedYElement::Key(0), 3), (y_element(0, 1), 1), (y_element(0, 2), 3)] {
         fixture.requirements = vec![anonymity(&[(0, 0)], &[y], 1)];
         assert_eq!(achieved(&fixture), Ok(MeasureValue::number(measure)));
     }
-    fixture.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 2)];
+    fixture.requirements = vec![anonymity(&[(0, 0)], &[y_element(0, 1)], 2)];
     assert_eq!(achieved(&fixture), Ok(MeasureValue::number(2)), "only as one group");
 
     let rows =
         ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
     let mut fixture = SequentialFixture::new(&trees, &[("job person test", &rows)], &[0, 0, 0, 0, 1, 1]);
-    fixture.requirements = vec![linkability(&[(0, 0)], &[told(0, 2)], (1, 1))];
+    fixture.requirements = vec![linkability(&[(0, 0)], &[y_element(0, 2)], (1, 1))];
     assert_eq!(achieved(&fixture), Ok(share(1, 1)));
     let hiv = fixture.tree(2).named("HIV");
     fixture.requirements[0].measure =
@@ -229,7 +229,7 @@ fn a_step_down_may_repair_a_requirement() {
 fn what_earlier_releases_break_stays_broken() {
     let mut fixture = slides();
     // X has the job of the earlier release, by which alone it is matched
-    fixture.requirements = vec![linkability(&[(0, NAME), (1, JOB)], &[told(1, DISEASE)], (1, 2))];
+    fixture.requirements = vec![linkability(&[(0, NAME), (1, JOB)], &[y_element(1, DISEASE)], (1, 2))];
     assert_eq!(fixture.release(), Err(SequentialError::PriorReleaseViolates { requirement: 0 }));
     fixture.requirements = vec![
         anonymity(&[(0, NAME)], &[ResolvedYElement::Key(0)], 1),
@@ -255,7 +255,7 @@ fn exclusions_must_not_be_true_of_anybody() {
     let new = ["a Female", "b Male", "c Male", "d Female"];
     let earlier = ["Early", "Well", "Well", "Late"];
     let mut fixture = SequentialFixture::new(&trees, &[("id sex", &new), ("state", &earlier)], &[0, 1, 0, 1]);
-    fixture.requirements = vec![linkability(&[(0, 0), (0, 1)], &[told(1, 2)], (1, 1))];
+    fixture.requirements = vec![linkability(&[(0, 0), (0, 1)], &[y_element(1, 2)], (1, 1))];
     assert_eq!(join_tuples(&fixture), 16);
     let side = |release, attribute: usize, name: &str| {
         let within = vec![(attribute as u32, fixture.tree(attribute).named(name))];
@@ -327,7 +327,7 @@ fn nonsense_is_refused() {
         fixture.release().unwrap_err()
     };
     let x = |x: &'static [(usize, u32)]| {
-        move |fixture: &mut SequentialFixture| fixture.requirements = vec![anonymity(x, &[told(1, DISEASE)], 1)]
+        move |fixture: &mut SequentialFixture| fixture.requirements = vec![anonymity(x, &[y_element(1, DISEASE)], 1)]
     };
     assert_eq!(refused(&x(&[(0, 7)])), SequentialError::UnknownReference { requirement: 0 });
     assert_eq!(refused(&x(&[(2, JOB)])), SequentialError::UnknownReference { requirement: 0 });
@@ -342,7 +342,7 @@ fn nonsense_is_refused() {
         SequentialError::Threshold { requirement: 0 }
     );
     assert_eq!(
-        refused(&|fixture| fixture.requirements = vec![linkability(&[(0, JOB)], &[told(1, DISEASE)], (3, 2))]),
+        refused(&|fixture| fixture.requirements = vec![linkability(&[(0, JOB)], &[y_element(1, DISEASE)], (3, 2))]),
         SequentialError::Threshold { requirement: 0 }
     );
     assert_eq!(refused(&|fixture| fixture.rows[0] = 0), SequentialError::EmptyTable);
@@ -379,7 +379,7 @@ fn rows_that_match_nothing_are_looked_at_alone() {
         &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])],
         &[0, 0, 1, 1, 1],
     );
-    fixture.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 1)];
+    fixture.requirements = vec![anonymity(&[(0, 0)], &[y_element(0, 1)], 1)];
     fixture.same_rows = false;
     let solution = fixture.release().unwrap();
     let joins: Vec<_> = solution.achieved.iter().map(|achieved| achieved.joins.clone()).collect();

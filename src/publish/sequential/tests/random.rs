@@ -210,8 +210,8 @@ fn fixture(seed: u64) -> SequentialFixture {
         }
         let attributes: Vec<u32> = y
             .iter()
-            .filter_map(|told| {
-                if let ResolvedYElement::Attribute(reference) = told { Some(reference.attribute) } else { None }
+            .filter_map(|y_element| {
+                if let ResolvedYElement::Attribute(reference) = y_element { Some(reference.attribute) } else { None }
             })
             .collect();
         let measure = if dice.once_in(2) {
@@ -276,11 +276,12 @@ fn agrees(fixture: &SequentialFixture, reduce: bool) -> Result<(), TestCaseError
         Err(SequentialError::PriorReleaseViolates { requirement }) => {
             let requirement = &fixture.requirements[requirement];
             let names = |release: usize| {
-                let told = |told: &ResolvedYElement| match told {
+                let y_element = |y_element: &ResolvedYElement| match y_element {
                     ResolvedYElement::Attribute(reference) => reference.release == release,
                     ResolvedYElement::Key(key) => *key == release,
                 };
-                requirement.x.iter().any(|reference| reference.release == release) || requirement.y.iter().any(told)
+                requirement.x.iter().any(|reference| reference.release == release)
+                    || requirement.y.iter().any(y_element)
             };
             let earlier: Vec<usize> = (1..fixture.releases.len()).filter(|&release| names(release)).collect();
             if names(0) {

@@ -65,7 +65,7 @@ impl Vector {
             release.attrs.iter().enumerate().map(column).collect()
         };
         let place = |(at, name): &(usize, String)| reference(*at, self.attribute(name));
-        let told = |place_of: &(usize, String)| {
+        let y_element = |place_of: &(usize, String)| {
             if place_of.1.starts_with('K') {
                 ResolvedYElement::Key(place_of.0)
             } else {
@@ -98,7 +98,7 @@ impl Vector {
             class: Codes::collect(256, classes.into_iter()),
             requirements: vec![ResolvedRequirement {
                 x: self.x.iter().map(place).collect(),
-                y: self.y.iter().map(told).collect(),
+                y: self.y.iter().map(y_element).collect(),
                 measure,
             }],
             exclusions: self.exclusions.iter().map(exclusion).collect(),

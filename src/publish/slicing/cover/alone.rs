@@ -196,8 +196,8 @@ impl KnownWalk<'_> {
         let counted = &self.counts[step.column];
         let Some(shared) = &step.shared else {
             for place in 0..counted.len() {
-                let (value, beside) = counted.at(place);
-                let first: Vec<WeighedValue> = beside.iter().map(|&(of, rows)| (of, u128::from(rows), 1)).collect();
+                let (value, paired) = counted.at(place);
+                let first: Vec<WeighedValue> = paired.iter().map(|&(of, rows)| (of, u128::from(rows), 1)).collect();
                 self.go(picked, value, &first, found)?;
                 if found.is_enough() {
                     break;
@@ -206,14 +206,14 @@ impl KnownWalk<'_> {
             return Ok(());
         };
         let wanted = shared.above[picked[shared.on] as usize];
-        let agreeing = self.counts[shared.margin].beside(wanted);
+        let agreeing = self.counts[shared.margin].paired(wanted);
         let places = &self.places[picked.len()];
         let begin = places.partition_point(|(of, _)| *of < wanted);
         for &(_, place) in places[begin..].iter().take_while(|(of, _)| *of == wanted) {
-            let (value, beside) = counted.at(place as usize);
+            let (value, paired) = counted.at(place as usize);
             // a row that agrees in this column also agrees on the shared attributes, so that the divisor is positive
             let with = |&(of, times, over): &WeighedValue| {
-                let rows = rows_of(beside, of);
+                let rows = rows_of(paired, of);
                 (rows > 0).then(|| (of, times * u128::from(rows), over * u128::from(rows_of(agreeing, of))))
             };
             let next: Vec<WeighedValue> = weighed.iter().filter_map(with).collect();

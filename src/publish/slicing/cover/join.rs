@@ -102,8 +102,8 @@ fn several(
         let mut wanted: Vec<u32> = Vec::new();
         let counted = &counts[*column];
         for place in 0..counted.len() {
-            let (value, beside) = counted.at(place);
-            for &(sensitive, rows) in beside {
+            let (value, paired) = counted.at(place);
+            for &(sensitive, rows) in paired {
                 let code = |attr: Attr| margins.code(*column, (value, sensitive), attr);
                 wanted.clear();
                 wanted.extend(shared.iter().map(|&at| code(known[at])));

@@ -33,7 +33,7 @@ pub(super) struct MarginCount {
     /// For each value, its sensitive values, rising, with the number of rows that have both.
     ///
     /// A margin without the sensitive attribute has one entry for all of them.
-    beside: Vec<(u32, u32)>,
+    paired: Vec<(u32, u32)>,
 }
 
 impl<'a> BucketMargins<'a> {
@@ -82,7 +82,7 @@ impl<'a> BucketMargins<'a> {
     /// Number of rows of a bucket that agree with a row on a margin, and on the sensitive value if the margin holds it.
     pub(super) fn rows_with(&self, margin: usize, counted: &MarginCount, row: u32, sensitive: u32) -> u32 {
         let with = self.all[margin].attributes.contains(self.sensitive);
-        rows_of(counted.beside(self.value(margin, row)), if with { sensitive } else { 0 })
+        rows_of(counted.paired(self.value(margin, row)), if with { sensitive } else { 0 })
     }
 
     /// Number of rows of the table.
@@ -160,8 +160,8 @@ impl DenseCounter {
     pub(super) fn kept(&mut self) -> MarginCount {
         self.occurring.sort_unstable();
         let values = self.occurring.iter().zip(1..).map(|(&value, end)| (value, end)).collect();
-        let beside = self.occurring.iter().map(|&value| (0, self.rows_with[value as usize])).collect();
-        MarginCount { values, beside }
+        let paired = self.occurring.iter().map(|&value| (0, self.rows_with[value as usize])).collect();
+        MarginCount { values, paired }
     }
 }
 
@@ -183,24 +183,24 @@ impl MarginAttributes {
         let cells = (self.values.count as usize).saturating_mul(values);
         if cells <= rows.len().saturating_mul(CELLS_PER_ROW).max(64) {
             let mut counts = vec![0_u32; cells];
-            rows.iter().map(key).for_each(|(value, beside)| counts[value as usize * values + beside as usize] += 1);
+            rows.iter().map(key).for_each(|(value, paired)| counts[value as usize * values + paired as usize] += 1);
             for (value, of_value) in counts.chunks(values.max(1)).enumerate() {
-                let begin = counted.beside.len();
+                let begin = counted.paired.len();
                 let occurring = of_value.iter().enumerate().filter(|(_, rows)| **rows > 0);
-                counted.beside.extend(occurring.map(|(beside, &rows)| (beside as u32, rows)));
-                if counted.beside.len() > begin {
-                    counted.values.push((value as u32, counted.beside.len() as u32));
+                counted.paired.extend(occurring.map(|(paired, &rows)| (paired as u32, rows)));
+                if counted.paired.len() > begin {
+                    counted.values.push((value as u32, counted.paired.len() as u32));
                 }
             }
             return counted;
         }
         let mut keys: Vec<u64> =
-            rows.iter().map(key).map(|(value, beside)| u64::from(value) << 32 | u64::from(beside)).collect();
+            rows.iter().map(key).map(|(value, paired)| u64::from(value) << 32 | u64::from(paired)).collect();
         keys.sort_unstable();
         for run in keys.chunk_by(|a, b| a == b) {
             let (value, sensitive) = ((run[0] >> 32) as u32, run[0] as u32);
-            counted.beside.push((sensitive, run.len() as u32));
-            let end = counted.beside.len() as u32;
+            counted.paired.push((sensitive, run.len() as u32));
+            let end = counted.paired.len() as u32;
             match counted.values.last_mut() {
                 Some((last, ends)) if *last == value => *ends = end,
                 _ => counted.values.push((value, end)),
@@ -220,11 +220,11 @@ impl MarginCount {
     pub(super) fn at(&self, place: usize) -> (u32, &[(u32, u32)]) {
         let begin = place.checked_sub(1).map_or(0, |before| self.values[before].1);
         let (value, end) = self.values[place];
-        (value, &self.beside[begin as usize..end as usize])
+        (value, &self.paired[begin as usize..end as usize])
     }
 
     /// Sensitive values of a value; empty if it does not occur.
-    pub(super) fn beside(&self, value: u32) -> &[(u32, u32)] {
+    pub(super) fn paired(&self, value: u32) -> &[(u32, u32)] {
         match self.values.binary_search_by_key(&value, |(value, _)| *value) {
             Ok(place) => self.at(place).1,
             Err(_) => &[],
@@ -233,11 +233,11 @@ impl MarginCount {
 
     /// Number of rows with a value, in a margin without the sensitive attribute.
     pub(super) fn rows(&self, value: u32) -> u32 {
-        self.beside(value).first().map_or(0, |(_, rows)| *rows)
+        self.paired(value).first().map_or(0, |(_, rows)| *rows)
     }
 }
 
 /// Number of rows with a sensitive value, in a list of sensitive values.
-pub(super) fn rows_of(beside: &[(u32, u32)], sensitive: u32) -> u32 {
-    beside.binary_search_by_key(&sensitive, |(of, _)| *of).map_or(0, |at| beside[at].1)
+pub(super) fn rows_of(paired: &[(u32, u32)], sensitive: u32) -> u32 {
+    paired.binary_search_by_key(&sensitive, |(of, _)| *of).map_or(0, |at| paired[at].1)
 }

@@ -48,7 +48,7 @@ pub(super) struct OverlapMixtureChecker<'a> {
     buckets: Vec<Option<MixtureBucketState>>,
     /// Memory of halves for reuse.
     spare: Vec<Vec<DenseCounter>>,
-    told: [HalfShares; 2],
+    revealed: [HalfShares; 2],
 }
 
 /// A column without the sensitive attribute.
@@ -151,8 +151,8 @@ impl<'a> OverlapMixtureChecker<'a> {
         }
         let all = columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
         let identities = margins.representatives(all, control)?;
-        let beside = with.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
-        let of_rows = margins.together(beside, control)?;
+        let paired = with.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+        let of_rows = margins.together(paired, control)?;
         let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
         // margins that are looked up only
         let used = |margin: &usize| {
@@ -163,14 +163,14 @@ impl<'a> OverlapMixtureChecker<'a> {
         let apart: Vec<usize> = others.iter().copied().filter(|margin| !used(margin)).collect();
         let other = |&margin: &usize| QiColumn { margin, apart: apart.iter().position(|of| *of == margin) };
         let others: Vec<QiColumn> = others.iter().map(other).collect();
-        let told = || HalfShares { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
+        let revealed = || HalfShares { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
         let mut judge = Self {
             margins,
             others,
             apart,
             sides,
             spare: Vec::new(),
-            told: [told(), told()],
+            revealed: [revealed(), revealed()],
             choices,
             bound,
             control,
@@ -241,7 +241,7 @@ impl<'a> OverlapMixtureChecker<'a> {
 
     /// Whether some column with the sensitive attribute holds the values of a row.
     fn has_side(&self, row: u32, bucket: &MixtureBucketState) -> bool {
-        let occurs = |&column: &usize| !bucket.counts[column].beside(self.margins.value(column, row)).is_empty();
+        let occurs = |&column: &usize| !bucket.counts[column].paired(self.margins.value(column, row)).is_empty();
         self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
@@ -271,11 +271,11 @@ impl<'a> OverlapMixtureChecker<'a> {
             WeightKind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
         };
         let Some((&first, more)) = of.sensitive.split_first() else { return };
-        'values: for &(sensitive, rows) in counts[first].beside(value(first)) {
+        'values: for &(sensitive, rows) in counts[first].paired(value(first)) {
             let mut weight = common.clone();
             weight.times(u128::from(rows));
             for &column in more {
-                match rows_of(counts[column].beside(value(column)), sensitive) {
+                match rows_of(counts[column].paired(value(column)), sensitive) {
                     0 => continue 'values,
                     rows => weight.times(u128::from(rows)),
                 }
@@ -338,9 +338,9 @@ impl<'a> OverlapMixtureChecker<'a> {
         bucket: u32,
         split: &MixtureBucketState,
         halves: [&MixtureBucketState; 2],
-        told: &mut [HalfShares; 2],
+        revealed: &mut [HalfShares; 2],
     ) -> Option<Vec<OverlapChange>> {
-        told.iter_mut().for_each(HalfShares::forget);
+        revealed.iter_mut().for_each(HalfShares::forget);
         let mut plan = Vec::with_capacity(split.matching.len());
         for (number, &(identity, bad)) in split.matching.iter().enumerate() {
             if number % Control::STRIDE == 0 && self.control.check().is_err() {
@@ -350,11 +350,11 @@ impl<'a> OverlapMixtureChecker<'a> {
             let mut bad_in = self.bad_in[identity as usize] - u32::from(bad);
             let side = self.sides[identity as usize];
             let mut into = [None; 2];
-            for ((into, half), told) in into.iter_mut().zip(halves).zip(told.iter_mut()) {
+            for ((into, half), revealed) in into.iter_mut().zip(halves).zip(revealed.iter_mut()) {
                 if self.others.iter().any(|&other| self.rows_with(row, half, other) == 0) {
                     continue;
                 }
-                let found = told.side(side, || match self.has_side(row, half) {
+                let found = revealed.side(side, || match self.has_side(row, half) {
                     false => SideShares::Absent,
                     true if self.keeps(row, &[half], None) => SideShares::Good,
                     true => SideShares::Bad,
@@ -406,9 +406,9 @@ impl HalfPredicate for OverlapMixtureChecker<'_> {
         let (mut left, mut right) = (self.bucket(left), self.bucket(right));
         // the bucket under trial is taken out: its halves replace it in sums
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
-        let mut told = std::mem::take(&mut self.told);
-        let plan = self.plan(bucket, &split, [&left, &right], &mut told);
-        self.told = told;
+        let mut revealed = std::mem::take(&mut self.revealed);
+        let plan = self.plan(bucket, &split, [&left, &right], &mut revealed);
+        self.revealed = revealed;
         match plan {
             Some(plan) => {
                 self.settle(&mut left);

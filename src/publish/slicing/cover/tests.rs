@@ -39,8 +39,8 @@ fn the_table_of_the_paper_cannot_be_covered() {
             slice(&slicing(&table, &columns, 3, diversity.clone(), MedianSplit::Relaxed), &table).ok().unwrap();
         assert_eq!(sliced.columns.last(), Some(&sets(&[vec![1, 3]])[0]));
         let more = slicing(&table, &columns, 3, diversities(ratio(2, 1))[0].clone(), MedianSplit::Relaxed);
-        let told = slice(&more, &table).err();
-        assert_eq!(told, Some(SlicingError::NotDiverseTogether { known: AttrSet::one(Attr(1)), most: 3, of: 4 }));
+        let revealed = slice(&more, &table).err();
+        assert_eq!(revealed, Some(SlicingError::NotDiverseTogether { known: AttrSet::one(Attr(1)), most: 3, of: 4 }));
     }
 }
 
@@ -61,9 +61,9 @@ fn combinations_that_are_equally_likely_do_not_make_persons_so() {
         let slicing = slicing(&table, &columns, 2, diversity, MedianSplit::Relaxed);
         slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &Control::default())
     };
-    let told = Err(SlicingError::NotDiverseTogether { known: AttrSet::first(2), most: 10, of: 13 });
+    let revealed = Err(SlicingError::NotDiverseTogether { known: AttrSet::first(2), most: 10, of: 13 });
     let [alone, mixture, weighted] = diversities(ratio(2, 1));
-    assert_eq!((whole(alone), whole(weighted), whole(mixture)), (told, told, Ok(())));
+    assert_eq!((whole(alone), whole(weighted), whole(mixture)), (revealed, revealed, Ok(())));
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn rows_keep_their_names() {
             true
         }
     }
-    let mut told = Told(Vec::new());
-    let mut renamed = RenumberedPredicate::wrap(&mut told);
+    let mut revealed = Told(Vec::new());
+    let mut renamed = RenumberedPredicate::wrap(&mut revealed);
     renamed.allows(0, &[0], &[1, 2]);
     renamed.reorder(&[2, 0, 1]);
     renamed.allows(0, &[0], &[1, 2]);
     renamed.reorder(&[1, 2, 0]);
     renamed.allows(0, &[0], &[1, 2]);
-    assert_eq!(told.0, [vec![0], vec![1, 2], vec![2], vec![0, 1], vec![0], vec![1, 2]]);
+    assert_eq!(revealed.0, [vec![0], vec![1, 2], vec![2], vec![0, 1], vec![0], vec![1, 2]]);
 }
 
 /// Codes of each row.
@@ -141,7 +141,7 @@ struct Definition<'a> {
     rows: &'a Rows,
     columns: &'a [Vec<u8>],
     sensitive: u8,
-    aside: &'a [u32],
+    excluded_codes: &'a [u32],
     l: Ratio,
 }
 
@@ -250,9 +250,9 @@ impl Definition<'_> {
     fn bounded(&self, weights: &BTreeMap<u32, u128>) -> bool {
         let all: u128 = weights.values().sum();
         let left: u128 =
-            weights.iter().filter(|(value, _)| !self.aside.contains(value)).map(|(_, weight)| weight).sum();
+            weights.iter().filter(|(value, _)| !self.excluded_codes.contains(value)).map(|(_, weight)| weight).sum();
         let (l, of) = (u128::from(self.l.numerator()), u128::from(self.l.denominator()));
-        let among = |value: &u32| if self.aside.contains(value) { all } else { left };
+        let among = |value: &u32| if self.excluded_codes.contains(value) { all } else { left };
         left > 0 && weights.iter().all(|(value, weight)| weight * l <= among(value) * of)
     }
 
@@ -312,7 +312,7 @@ proptest! {
     fn the_check_of_columns_that_share_attributes_is_the_definition(
         rows in prop::collection::vec(prop::collection::vec(0u32..60, 4), 2..7),
         cover in 0..COVERS.len(), l in (2u64..7, 2u64..5), strict: bool, form in 0usize..3, least in 1usize..3,
-        aside in prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(0u32..3, 1..2)],
+        excluded_codes in prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(0u32..3, 1..2)],
     ) {
         let (columns, is_tree) = COVERS[cover];
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
@@ -325,23 +325,23 @@ proptest! {
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let mut slicing = slicing(&table, &columns, 3, diversities(l)[form].clone(), split);
         slicing.min_bucket = Some(least);
-        let stated = Aside(aside.clone());
+        let declared_value = Aside(excluded_codes.clone());
         let codes: Rows =
             (0..rows.len()).map(|row| (0..4).map(|at| table.column(Attr(at)).codes.get(row)).collect()).collect();
-        let definition = Definition { rows: &codes, columns: &columns, sensitive: 3, aside: &aside, l };
+        let definition = Definition { rows: &codes, columns: &columns, sensitive: 3, excluded_codes: &excluded_codes, l };
         let sensitive = columns.iter().filter(|column| column.contains(&3)).count();
         let holds = |buckets: &[Vec<u32>]| match form {
             0 => definition.alone(buckets),
             1 => definition.mixed(buckets, false),
             _ => definition.mixed(buckets, false) && definition.mixed(buckets, true),
         };
-        let sliced = slicing.slice(&table, &stated, &Control::default());
+        let sliced = slicing.slice(&table, &declared_value, &Control::default());
         if !is_tree && (form == 2 || (form == 0 && sensitive > 1)) {
             prop_assert_eq!(sliced.err(), Some(SlicingError::Columns(ColumnsError::Circle)));
             return Ok(());
         }
         let known = Known { others: Vec::new(), companions: vec![0; rows.len()], sensitive: Vec::new() };
-        let space = SplitSpace::new(&table, AttrSet::first(3), &stated);
+        let space = SplitSpace::new(&table, AttrSet::first(3), &declared_value);
         let expected = naive(&known, &space, split, usize::MAX, least, holds);
         match sliced {
             Ok(sliced) => prop_assert_eq!(Some(members(&sliced.buckets)), expected),
@@ -361,7 +361,8 @@ fn joins_are_counted() {
     let bucket: Vec<u32> = (0..7).collect();
     for (columns, _) in COVERS {
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
-        let definition = Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
+        let definition =
+            Definition { rows: &rows, columns: &columns, sensitive: 3, excluded_codes: &[], l: Ratio::ONE };
         let control = Control::default();
         let mut margins = BucketMargins::new(&table, Attr(3), MAX_COMBINATIONS);
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();

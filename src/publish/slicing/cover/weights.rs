@@ -211,11 +211,11 @@ mod tests {
     use super::*;
     use crate::microdata::ColumnAnnotations;
 
-    fn bound(l: &str, aside: &[u32]) -> FrequencyBound {
-        FrequencyBound { l: l.parse().unwrap(), annotations: ColumnAnnotations::without(aside.to_vec()) }
+    fn bound(l: &str, excluded_codes: &[u32]) -> FrequencyBound {
+        FrequencyBound { l: l.parse().unwrap(), annotations: ColumnAnnotations::without(excluded_codes.to_vec()) }
     }
 
-    fn kept(l: &str, aside: &[u32], weights: &[(u32, u128, u128)]) -> bool {
+    fn kept(l: &str, excluded_codes: &[u32], weights: &[(u32, u128, u128)]) -> bool {
         fn made<W: CountProduct>(weights: &[(u32, u128, u128)]) -> Vec<(u32, W)> {
             let weight = |&(value, times, over): &(u32, u128, u128)| {
                 let mut weight = W::one();
@@ -225,7 +225,7 @@ mod tests {
             };
             weights.iter().map(weight).collect()
         }
-        holds(&bound(l, aside), &mut made(weights), || made(weights))
+        holds(&bound(l, excluded_codes), &mut made(weights), || made(weights))
     }
 
     #[test]
@@ -237,11 +237,11 @@ mod tests {
         // of what can be ruled out nothing protects
         assert!(!kept("2", &[1], &even) && kept("1", &[1], &even) && !kept("1", &[0, 1], &even));
         assert!(kept("4", &[9], &[(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]));
-        let share = |weights: &[(u32, u128, u128)], aside: &[u32]| {
+        let share = |weights: &[(u32, u128, u128)], excluded_codes: &[u32]| {
             let weights = weights.iter().map(|&(value, times, over)| {
                 (value, UnreducedFraction { numerator: times.into(), denominator: over.into() })
             });
-            largest(&bound("2", aside), &weights.collect::<Vec<_>>())
+            largest(&bound("2", excluded_codes), &weights.collect::<Vec<_>>())
         };
         assert_eq!(share(&even, &[]), Some(LargestShare { most: 1, of: 2 }));
         assert_eq!(share(&[(0, 10, 1), (1, 1, 1)], &[]), Some(LargestShare { most: 10, of: 11 }));

@@ -144,8 +144,8 @@ proptest! {
             prop_assert!(!one.attributes.minus(sensitive(one)).is_empty(), "{:?}", design);
             for other in design.tables.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, other)| other) {
                 prop_assert!(sensitive(one).len() < 2 || !other.attributes.meets(sensitive(one)), "{:?}", design);
-                let told = |&(a, b): &(Attr, Attr)| sensitive(one).contains(a) && sensitive(other).contains(b);
-                prop_assert!(!one.attributes.meets(other.attributes) || !links.iter().any(told), "{:?}", design);
+                let revealed = |&(a, b): &(Attr, Attr)| sensitive(one).contains(a) && sensitive(other).contains(b);
+                prop_assert!(!one.attributes.meets(other.attributes) || !links.iter().any(revealed), "{:?}", design);
             }
         }
     }
@@ -181,10 +181,10 @@ proptest! {
         let broken = |schemas: &[TableSchema]| rules.iter().filter(|rule| matches!(privacy::judge(schemas, rule), RuleStatus::Violated(_))).count();
         prop_assert!(design.rules.iter().all(|rule| !matches!(rule.status, RuleStatus::Violated(_))));
         let alone: Vec<TableSchema> = table.attributes().iter().map(|attr| TableSchema { attributes: AttrSet::one(attr), guards: Vec::new() }).collect();
-        let beside = |mut schemas: Vec<TableSchema>| { schemas.extend_from_slice(&earlier); schemas };
+        let nearby = |mut schemas: Vec<TableSchema>| { schemas.extend_from_slice(&earlier); schemas };
         // where single columns can stand beside what is published, so can what GD chooses
-        if broken(&beside(alone)) == 0 {
-            prop_assert_eq!(broken(&beside(design.schemas())), 0, "{:?}", design);
+        if broken(&nearby(alone)) == 0 {
+            prop_assert_eq!(broken(&nearby(design.schemas())), 0, "{:?}", design);
         }
     }
 
@@ -252,7 +252,7 @@ fn gd_tells_more_than_uad_where_attributes_go_together() {
 }
 
 #[test]
-fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
+fn unknown_rows_or_rejected_rules_leave_the_plan_undecided() {
     let even = Even(3);
     let names: Vec<String> = (0..3).map(|i| i.to_string()).collect();
     let input = PlanInput {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_divergence_of_tables_that_form_no_tree_is_that_of_the_vectors() {
+fn divergence_of_fitted_tables_is_that_of_the_vectors() {
     let vectors: Value = serde_json::from_str(include_str!("../../../../tests/vectors/ipf.json")).unwrap();
     let vectors = vectors.as_array().unwrap();
     assert_eq!(vectors.len(), 14);
@@ -75,13 +75,13 @@ fn literal(rows: &Rows, tables: &[Vec<OfPart>]) -> Option<f64> {
         .collect();
     for _ in 0..200 {
         let mut furthest = 0.0_f64;
-        for ((_, stated), keys) in constraints.iter().zip(&keys) {
+        for ((_, declared), keys) in constraints.iter().zip(&keys) {
             let mut found: BTreeMap<&Vec<String>, f64> = BTreeMap::new();
             keys.iter().zip(&shares).for_each(|(key, share)| *found.entry(key).or_default() += share);
             for (key, share) in keys.iter().zip(&mut shares) {
-                let (stated, found) = (stated.get(key).copied().unwrap_or(0.0), found[key]);
-                furthest = furthest.max((stated - found).abs());
-                *share *= if found > 0.0 { stated / found } else { 0.0 };
+                let (declared, found) = (declared.get(key).copied().unwrap_or(0.0), found[key]);
+                furthest = furthest.max((declared - found).abs());
+                *share *= if found > 0.0 { declared / found } else { 0.0 };
             }
         }
         if furthest < 1e-12 {
@@ -98,7 +98,7 @@ fn literal(rows: &Rows, tables: &[Vec<OfPart>]) -> Option<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn fitting_is_fitting_by_the_letter_and_the_closed_form_where_there_is_one(
+    fn fitting_equals_its_definition_and_the_closed_form(
         values in prop::collection::vec((0_u8..2, 0_u8..3, 0_u8..2), 6..16),
         tables in prop::collection::vec((prop::sample::select(vec![&[0_u8, 1][..], &[1, 2], &[2, 0], &[0, 1, 2], &[2, 0, 1]]), prop::option::of(2_usize..4), 0_usize..5), 2..4),
     ) {
@@ -152,7 +152,7 @@ fn of_too_many_combinations_the_tables_of_largest_gain_are_used() {
 }
 
 #[test]
-fn fitting_stops_when_it_is_told_to() {
+fn cancelled_fitting_stops() {
     let rows: Rows =
         (0..40).map(|at| vec![format!("a{}", at % 3), format!("b{}", at % 7), format!("c{}", at % 5)]).collect();
     let tables: Vec<Vec<OfPart>> = [[0, 1], [1, 2], [0, 2]].iter().map(|attrs| parts(&rows, attrs, None, 0)).collect();
