@@ -130,7 +130,7 @@ impl Fixture {
         };
         let reference =
             |&(release, name): &(usize, &str)| ResolvedAttribute { release, attribute: self.tables.number(name) };
-        let told = |&(release, name): &(usize, &str)| match name {
+        let revealed = |&(release, name): &(usize, &str)| match name {
             stated::ROW_KEY => ResolvedYElement::Key(release),
             _ => ResolvedYElement::Attribute(reference(&(release, name))),
         };
@@ -147,7 +147,7 @@ impl Fixture {
             same_rows: true,
             requirements: vec![ResolvedRequirement {
                 x: setting.x.iter().map(reference).collect(),
-                y: setting.y.iter().map(told).collect(),
+                y: setting.y.iter().map(revealed).collect(),
                 measure: match &setting.measure {
                     XyMeasure::Anonymity { k } => GroupMeasure::Anonymity { k: *k },
                     XyMeasure::Linkability { h, .. } => GroupMeasure::Linkability { h: *h, sensitive: None },
@@ -167,7 +167,7 @@ impl Fixture {
         self.sequence(setting).release(&Control::default()).unwrap()
     }
 
-    /// The two tables as they were published, to be joined by whoever has them.
+    /// The two tables as they were published, to be joined by their readers.
     fn published(
         &self,
         solution: &SequentialSolution,
@@ -270,7 +270,7 @@ fn settings() -> Vec<Setting> {
 fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution) -> Duration {
     let (new, earlier, trees) = fixture.published(solution);
     let reference = |&(release, name): &(usize, &str)| stated::JoinAttribute { release, attribute: name.to_owned() };
-    let told = |&(release, name): &(usize, &str)| match name {
+    let revealed = |&(release, name): &(usize, &str)| match name {
         stated::ROW_KEY => stated::YElement::Key(release),
         _ => stated::YElement::Attribute(reference(&(release, name))),
     };
@@ -278,7 +278,7 @@ fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution)
         pointer: "/method/requirements/0".to_owned(),
         of: 0,
         x: setting.x.iter().map(reference).collect(),
-        y: setting.y.iter().map(told).collect(),
+        y: setting.y.iter().map(revealed).collect(),
         measure: setting.measure.clone(),
     };
     let began = Instant::now();

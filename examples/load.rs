@@ -1,5 +1,5 @@
 //! Many clients at once: each uploads a table of its own, submits a job, polls it to its end and reads the first part, and asks
-//! again as told when it is turned away. Says how long calls took, what was answered, and whether anything was lost.
+//! again after the time that a refusal names. Says how long calls took, what was answered, and whether anything was lost.
 //!
 //! `load URL CLIENTS [ROWS] [PID]`: ROWS (1,000) a table; with PID the peak of resident memory of the server is read from
 //! `/proc`. Ends with 1 when a client did not come to its end, or anything but 2xx, 429 and 503 was answered.

@@ -71,7 +71,7 @@ impl Boxes {
 
     /// Attributes whose cells are informative. A suppressed one reveals not even its values.
     #[must_use]
-    pub fn told(&self) -> AttrSet {
+    pub fn revealed(&self) -> AttrSet {
         self.parts.iter().flat_map(|part| part.columns.iter().map(|(attr, _)| *attr)).collect()
     }
 

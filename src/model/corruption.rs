@@ -75,22 +75,22 @@ mod tests {
         let left = rows.checked_sub(known).filter(|left| *left > 0)?;
         let count = |value: u32| values.iter().filter(|v| **v == value).count();
         let mut worst = 0.0_f64;
-        // which are of nobody is any choice of values that stand there once
+        // any choice of values that stand there once may be the counterfeits
         let single: Vec<usize> = (0..values.len()).filter(|at| count(values[*at]) == 1).collect();
         let fakes: Vec<Vec<usize>> = choices(&single, counterfeits);
         for fake in &fakes {
             let real: Vec<usize> = (0..values.len()).filter(|at| !fake.contains(at)).collect();
-            for told in choices(&real, known) {
-                let rest: Vec<usize> = (0..values.len()).filter(|at| !told.contains(at)).collect();
+            for revealed in choices(&real, known) {
+                let rest: Vec<usize> = (0..values.len()).filter(|at| !revealed.contains(at)).collect();
                 let worlds: Vec<&Vec<usize>> =
-                    fakes.iter().filter(|other| other.iter().all(|at| !told.contains(at))).collect();
+                    fakes.iter().filter(|other| other.iter().all(|at| !revealed.contains(at))).collect();
                 let mut seen = rest.iter().map(|at| values[*at]).collect::<Vec<u32>>();
                 seen.dedup();
                 for value in seen {
                     let mean: f64 = worlds
                         .iter()
-                        .map(|world| {
-                            let has = rest.iter().filter(|at| !world.contains(at) && values[**at] == value).count();
+                        .map(|assignment| {
+                            let has = rest.iter().filter(|at| !assignment.contains(at) && values[**at] == value).count();
                             has as f64 / left as f64
                         })
                         .sum::<f64>()

@@ -75,7 +75,7 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
         let of_part = BucketDistribution::new(table, part, used[part], control)?;
         tied = Some(match tied {
             None => of_part,
-            Some(tied) => tied.beside(&of_part, control)?,
+            Some(tied) => tied.others(&of_part, control)?,
         });
     }
     let Some(BucketDistribution { of_bucket, values }) = tied else { return Ok(0.0) };
@@ -105,16 +105,16 @@ impl BucketDistribution {
     }
 
     /// Shares of pairs: within a bucket, any values of two parts may belong together.
-    fn beside(&self, other: &Self, control: &Control) -> Result<Self, Cancelled> {
+    fn others(&self, other: &Self, control: &Control) -> Result<Self, Cancelled> {
         let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
         let mut of_bucket = Vec::with_capacity(self.of_bucket.len());
         for (here, there) in self.of_bucket.iter().zip(&other.of_bucket) {
             control.check()?;
             let mut shares = Vec::with_capacity(here.len() * there.len());
             for &(a, share) in here {
-                for &(b, beside) in there {
+                for &(b, others) in there {
                     let next = pairs.len() as u32;
-                    shares.push((*pairs.entry((a, b)).or_insert(next), share * beside));
+                    shares.push((*pairs.entry((a, b)).or_insert(next), share * others));
                 }
             }
             of_bucket.push(shares);

@@ -35,7 +35,7 @@ impl RowGroups {
         Self::whole(table.rows()).refined(&columns, control)
     }
 
-    /// The groups, divided by the values of further columns.
+    /// The groups, divided by the values of more columns.
     ///
     /// # Errors
     /// [`Cancelled`] on cancellation.

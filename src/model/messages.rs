@@ -171,13 +171,13 @@ impl<'a> Estimator<'a> {
             incoming.iter().filter(|message| message.to.is_none()).flat_map(|message| message.shares.first()).product();
         let mut of_parts = Vec::with_capacity(table.parts.len());
         for (index, (part, &attributes)) in table.parts.iter().zip(view.parts()).enumerate() {
-            let told: Vec<(&[u32], &[f64])> = incoming
+            let revealed: Vec<(&[u32], &[f64])> = incoming
                 .iter()
                 .filter_map(|message| {
                     message.to.filter(|(to, _)| *to == index).map(|(_, keys)| (keys, &message.shares[..]))
                 })
                 .collect();
-            of_parts.push(weights(part, table.rows, attributes, query, &told, control)?);
+            of_parts.push(weights(part, table.rows, attributes, query, &revealed, control)?);
         }
         // one part represents all: a row has the mean of the other parts in its bucket
         let speaker = above.map_or(0, |above| above.part);
@@ -271,13 +271,13 @@ fn weights(
     rows: usize,
     attributes: AttrSet,
     query: &Predicates,
-    told: &[(&[u32], &[f64])],
+    revealed: &[(&[u32], &[f64])],
     control: &Control,
 ) -> Result<Option<Vec<f64>>, Cancelled> {
     control.check()?;
     let asked = query.iter().filter(|(attr, _)| attributes.contains(*attr));
     let asked: Vec<_> = asked.filter_map(|(attr, admitted)| Some((part.column(*attr)?, admitted))).collect();
-    if asked.is_empty() && told.is_empty() {
+    if asked.is_empty() && revealed.is_empty() {
         return Ok(None);
     }
     let mut weights = vec![1.0; rows];
@@ -288,7 +288,7 @@ fn weights(
             }
         });
     }
-    for (keys, shares) in told {
+    for (keys, shares) in revealed {
         for (weight, &key) in weights.iter_mut().zip(*keys) {
             *weight *= shares[key as usize];
         }

@@ -273,7 +273,7 @@ mod tests {
         assert!(!shape.whole && shape.tree.is_decomposable());
         let single = TableView::tied([AttrSet::EMPTY, set(&[3])]);
         assert_eq!(shape.factors[1], Factor { table: 1, view: single });
-        // what one part shows is told by it, also of a table that is not used
+        // a part reveals its own attributes, also where the model does not use its table
         assert_eq!(shape.route(set(&[2, 3])), QueryPath::Shown { table: 1, part: 1 });
     }
 

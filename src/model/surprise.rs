@@ -54,11 +54,11 @@ pub fn cross_entropy(
             .iter()
             .map(|&(bucket, count)| {
                 let size = table.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size));
-                let beside = others
+                let others = others
                     .iter()
                     .zip(&tuple[1..])
                     .map(|(part, &of_part)| part.count_in(of_part, bucket) / (size + f64::from(part.counterfeits)));
-                f64::from(count) * beside.product::<f64>()
+                f64::from(count) * others.product::<f64>()
             })
             .sum();
         sum -= rows as f64 * (share / table.rows as f64).ln();

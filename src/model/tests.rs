@@ -218,7 +218,7 @@ fn publications(rows: &[Vec<u32>], buckets: u32) -> Vec<Vec<Published>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn messages_tell_the_sum_of_the_model(
+    fn messages_give_the_sum_of_the_model(
         rows in prop::collection::vec(prop::collection::vec(0..CODES, 5), 1..12),
         buckets in 1u32..5,
         asked in prop::collection::btree_map(0u8..5, prop::collection::vec(any::<bool>(), CODES as usize), 0..5),

@@ -296,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_weight_of_the_tree_tells_acyclic_schemas(tables in prop::collection::vec(prop::collection::vec(0u8..7, 1..4), 0..6)) {
+        fn the_weight_of_the_tree_finds_acyclic_schemas(tables in prop::collection::vec(prop::collection::vec(0u8..7, 1..4), 0..6)) {
             let sets: Vec<AttrSet> = tables.iter().map(|table| set(table)).collect();
             let views: Vec<TableView> = sets.iter().map(|&set| TableView::plain(set)).collect();
             let tree = JoinTree::from_views(&views);

@@ -16,7 +16,7 @@ pub struct PlanInput<'a> {
     /// Dependencies that the adversary knows. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
     /// Earlier releases that a sequential release is joined with.
-    pub beside: Option<&'a EarlierReleases>,
+    pub earlier_releases: Option<&'a EarlierReleases>,
     /// The rows; `None` while only counts are known. A choice that needs rows is then left undecided.
     pub rows: Option<PlanRows<'a>>,
 }

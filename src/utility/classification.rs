@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_the_class_is_found_and_what_does_not_is_left() {
+    fn attributes_that_predict_the_class_are_found() {
         let rows = 3000_u32;
         let mixed = |row: u32| row.wrapping_mul(2_654_435_761) >> 16;
         let (a, b, noise) = (
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(all.trained + all.tested, 3000);
         assert_eq!(all.wrong, 0);
         assert!(all.others > all.tested / 4);
-        // halves of the first tell as much, a single label nothing
+        // halves of the first predict as much, a single label nothing
         let halves = Feature { codes: &a, labels: Some(&[0, 0, 1, 1]) };
         assert_eq!(classify(&[halves, feature(&b)]).wrong, 0);
         let nothing = Feature { codes: &a, labels: Some(&[0; 4]) };

@@ -125,7 +125,7 @@ pub fn errors_of_boxes(
         let selections: Vec<ValueSelection> = query.iter().map(selection).collect();
         Ok(boxes.estimate(&selections, control)?.count)
     };
-    errors_of(boxes.told(), original, workload, below, &mut estimate, control)
+    errors_of(boxes.revealed(), original, workload, below, &mut estimate, control)
 }
 
 fn errors_of(

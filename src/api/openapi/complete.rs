@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_the_code_is_json() {
+    fn files_of_the_document_are_json() {
         for text in [SCHEMAS, PARAMETERS] {
             assert!(parsed(text).as_object().is_some_and(|members| !members.is_empty()));
         }

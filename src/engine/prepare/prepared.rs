@@ -77,7 +77,7 @@ pub(in crate::engine) fn prepare(
         earlier,
         active_rules,
         dependencies: &dependencies.all,
-        beside: Some(joined),
+        earlier_releases: Some(joined),
         rows,
     };
     let design = match &specification.schema {

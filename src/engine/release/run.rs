@@ -236,7 +236,7 @@ fn publish_and_write(
         earlier,
         active_rules,
         dependencies: &prepared.dependencies.all,
-        beside: Some(&order.earlier.releases),
+        earlier_releases: Some(&order.earlier.releases),
         rows: Some(PlanRows { table: permuted, streams }),
     };
     let published = publish::execute(&prepared.design, &input, permuted, streams, control)?;

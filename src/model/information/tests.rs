@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_tells_nothing() {
+fn nothing_reveals_nothing() {
     assert_eq!(entropy(&[]).to_bits(), 0f64.to_bits());
     let (_, groups, buckets) = prepared(&[], 1);
     assert!(buckets.is_empty());
@@ -87,7 +87,7 @@ fn attrs(names: &Value) -> Vec<Attr> {
 }
 
 /// A bucket of `published` for each row, so that every bucket holds the known values and the sensitive ones of its rows. There
-/// are several ways, and the estimate is the same in all.
+/// are several choices, and the estimate is the same in all.
 fn placed(
     rows: &[(Vec<u32>, u32)],
     known: &mut [Option<(Vec<u32>, usize)>],

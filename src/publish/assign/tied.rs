@@ -247,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_tell_each_other_are_parted_in_small_buckets() {
-        // ten illnesses, each with two drugs; a drug is told by the illness or, seldom, not
+    fn correlated_attributes_are_parted_in_small_buckets() {
+        // ten illnesses, each with two drugs; the illness predicts the drug, with few exceptions
         let rows: Vec<Vec<u32>> = (0..600).map(|i| vec![i % 10, if i % 17 == 0 { i % 7 } else { i % 5 }]).collect();
         let table = table(10, &rows);
         let l = [Guarantee::LDiversity { l: 3 }];
@@ -284,7 +284,7 @@ mod tests {
             rows in prop::collection::vec((0u32..6, 0u32..6, 0u32..6, any::<bool>()), 4..80),
             ls in prop::collection::vec(2u64..4, 3), attributes in 2usize..4, key: u8,
         ) {
-            // mostly the second is told by the first
+            // mostly the first predicts the second
             let rows: Vec<Vec<u32>> = rows.into_iter()
                 .map(|(a, b, c, determined)| vec![a, if determined { a / 2 } else { b }, c][..attributes].to_vec())
                 .collect();

@@ -34,7 +34,7 @@ impl<'a> SensitiveCodes<'a> {
         let mut columns = attributes.iter().map(|attr| table.column(attr));
         #[expect(clippy::expect_used)]
         let first = columns.next().expect("there is an attribute");
-        let values = columns.try_fold(Self::from(first), |values, column| values.beside(column, control))?;
+        let values = columns.try_fold(Self::from(first), |values, column| values.others(column, control))?;
         Ok(match attributes.iter().next() {
             Some(single) if attributes.len() == 1 => values.on(table.annotations(single)),
             _ => values,
@@ -66,7 +66,7 @@ impl<'a> SensitiveCodes<'a> {
     }
 
     /// Combinations with the values of a column. Their codes rise with the codes of both, whatever the order of rows.
-    fn beside(&self, column: &Column, control: &Control) -> Result<Self, Cancelled> {
+    fn others(&self, column: &Column, control: &Control) -> Result<Self, Cancelled> {
         let mut counted: AHashMap<(u32, u32), u64> = AHashMap::new();
         let pairs = || self.codes.iter().zip(column.codes.iter());
         for (row, pair) in pairs().enumerate() {

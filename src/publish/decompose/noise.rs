@@ -1,4 +1,4 @@
-//! Noise: published values that no row of a bucket has, and that readers of the joint table cannot tell from true ones.
+//! Noise: published values that no row of a bucket has, and that readers of the joint table cannot distinguish from true ones.
 //!
 //! Each noise value comes with the values that let its row be in the bucket, and another row of equal primary value in the place
 //! of that row. Sets only grow, so that possible tuples stay possible.

@@ -68,7 +68,7 @@ fn the_posters_table_is_as_its_restoration_says() {
     let noisy = swap_noise(&sensitive, groups.clone(), &[4], &mut stream(1), &control).unwrap();
     assert_eq!(noisy.noise, [NoiseValue { group: 0, attribute: 0, value: 7 }]);
     assert_eq!(noisy.sets, [[set(&[1, 2, 7, 8])], [set(&[2, 4, 7, 9])]]);
-    // the sets hide from nobody with the sensitive table that two of four have 8
+    // with the sensitive table, the sets reveal that two of four have 8
     let candidates = PossibleTuples::new(&sensitive, &groups, &noisy.sets, &control).unwrap();
     let found = breaches(&candidates, &[4], 2);
     let kinds = |kind: BreachKind| found.iter().filter(move |breach| breach.kind == kind);
@@ -125,22 +125,22 @@ fn what_the_vectors_exclude_is_excluded() {
     assert!(some > 5, "{some}");
 }
 
-/// Which rows are at which places, in every world, one by one: `seen` is told of each whole assignment of rows to places.
+/// Enumerates all assignments of rows to places; `seen` gets each of them.
 fn worlds(
     sensitive: &SensitiveCodesByRow,
     places: &[(usize, u32)],
     sets: &PublishedSets,
-    world: &mut Vec<u32>,
+    assignment: &mut Vec<u32>,
     seen: &mut dyn FnMut(&[u32]),
 ) {
-    let Some(&(group, truth)) = places.get(world.len()) else { return seen(world) };
+    let Some(&(group, truth)) = places.get(assignment.len()) else { return seen(assignment) };
     for row in 0..sensitive.rows() as u32 {
         let fits = sensitive.primary[row as usize] == sensitive.primary[truth as usize]
             && sensitive.others.iter().zip(&sets[group]).all(|(codes, set)| set.contains(&codes[row as usize]));
-        if fits && !world.contains(&row) {
-            world.push(row);
-            worlds(sensitive, places, sets, world, seen);
-            world.pop();
+        if fits && !assignment.contains(&row) {
+            assignment.push(row);
+            worlds(sensitive, places, sets, assignment, seen);
+            assignment.pop();
         }
     }
 }
@@ -184,7 +184,7 @@ fn sensitive(rows: &[(u32, u32, u32)]) -> SensitiveCodesByRow {
 
 proptest! {
     #[test]
-    fn what_is_possible_is_what_some_world_has(
+    fn possible_values_are_those_of_some_assignment(
         rows in prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..2), 7),
         cut in 1_usize..7,
         more in prop::collection::vec((0_usize..2, 0_usize..2, 0_u32..3), 0..5),
@@ -200,8 +200,8 @@ proptest! {
         // per group and attribute the values; per place the values of each attribute
         let mut possible = vec![vec![BTreeSet::new(); 2]; 2];
         let mut at_place = vec![vec![BTreeSet::new(); 2]; 7];
-        worlds(&sensitive, &places, &sets, &mut Vec::new(), &mut |world| {
-            for (at, (&(group, _), &row)) in places.iter().zip(world).enumerate() {
+        worlds(&sensitive, &places, &sets, &mut Vec::new(), &mut |assignment| {
+            for (at, (&(group, _), &row)) in places.iter().zip(assignment).enumerate() {
                 for attribute in 0..2 {
                     let value = sensitive.others[attribute][row as usize];
                     possible[group][attribute].insert(value);
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn what_some_world_has_is_not_ruled_out(
+    fn values_of_some_assignment_are_not_excluded(
         rows in prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..2), 7),
         cut in 1_usize..7,
     ) {
@@ -250,9 +250,9 @@ proptest! {
             groups.iter().enumerate().flat_map(|(group, rows)| rows.iter().map(move |&row| (group, row))).collect();
         let mut at_place = vec![vec![BTreeSet::new(); 2]; 7];
         let mut alike = vec![vec![0; 2]; 2];
-        worlds(&sensitive, &places, &sets, &mut Vec::new(), &mut |world| {
+        worlds(&sensitive, &places, &sets, &mut Vec::new(), &mut |assignment| {
             let of = |group: usize, attribute: usize| -> Vec<u32> {
-                let here = places.iter().zip(world).filter(|((of, _), _)| *of == group);
+                let here = places.iter().zip(assignment).filter(|((of, _), _)| *of == group);
                 here.map(|(_, &row)| sensitive.others[attribute][row as usize]).collect()
             };
             let each = || (0..2).flat_map(|group| (0..2).map(move |attribute| (group, attribute)));
@@ -264,7 +264,7 @@ proptest! {
                 let most = values.iter().map(|value| values.iter().filter(|other| *other == value).count()).max().unwrap_or(0);
                 alike[group][attribute] = most.max(alike[group][attribute]);
             }
-            for (of, &row) in at_place.iter_mut().zip(world) {
+            for (of, &row) in at_place.iter_mut().zip(assignment) {
                 (0..2).for_each(|attribute| { of[attribute].insert(sensitive.others[attribute][row as usize]); });
             }
         });
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_survives_every_world_and_no_group_loses_its_bound(
+    fn noise_survives_and_groups_keep_their_bound(
         rows in prop::collection::vec((0_u32..6, 0_u32..5, 0_u32..4), 24),
         key in any::<u8>(),
     ) {

@@ -40,13 +40,13 @@ impl<'a> ProblemBuilder<'a> {
     pub(super) fn new(
         spec: &'a SequentialSpec,
         table: &'a Table,
-        beside: &'a EarlierReleases,
+        earlier_releases: &'a EarlierReleases,
     ) -> Result<Self, PlanRefusal> {
         let mut faults = Vec::new();
         let mut earlier: Vec<&EarlierRelease> = Vec::new();
         for (at, id) in spec.against.iter().map(ToString::to_string).enumerate() {
             let pointer = format!("{AGAINST_POINTER}/{at}");
-            match beside.releases.iter().find(|release| release.release == id) {
+            match earlier_releases.releases.iter().find(|release| release.release == id) {
                 None => {
                     let detail = "no release of this id, of the same series and content, can be read here";
                     faults.push(Fault::new(pointer, Kind::UnknownRelease, detail));

@@ -25,7 +25,7 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
         return Ok(Design { decision: Decision::Undecided, ..Design::new(Vec::new(), Vec::new()) });
     };
     let none = EarlierReleases::default();
-    let earlier = input.beside.unwrap_or(&none);
+    let earlier = input.earlier_releases.unwrap_or(&none);
     let builder = ProblemBuilder::new(spec, rows.table, earlier)?;
     let problem = builder.problem(control)?;
     let mut faults = builder.contradicted(&problem, earlier.excluded.as_deref(), control)?;

@@ -78,11 +78,11 @@ impl IndexedRequirement {
     /// hides only among rows that are equal on X. Linkability without a Y there asks for nothing, as such a row has no Y value.
     pub(super) fn alone(&self) -> Option<Self> {
         let mut alone = self.only(0);
-        let tells = !alone.y.is_empty() || !alone.keys.is_empty();
+        let distinguishes = !alone.y.is_empty() || !alone.keys.is_empty();
         match self.measure {
             _ if !self.names_new() => return None,
-            GroupMeasure::Linkability { .. } if !tells => return None,
-            GroupMeasure::Anonymity { .. } if !tells => alone.keys.push(0),
+            GroupMeasure::Linkability { .. } if !distinguishes => return None,
+            GroupMeasure::Anonymity { .. } if !distinguishes => alone.keys.push(0),
             _ => {}
         }
         Some(alone)

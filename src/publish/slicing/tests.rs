@@ -130,7 +130,7 @@ impl Known {
         self.is_diverse_without(&[], buckets, l, sized)
     }
 
-    /// Whether that is so for whoever can rule the values `aside` out.
+    /// Whether that holds for an insider who can exclude the values.
     fn is_diverse_without(&self, excluded_codes: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
         (0..self.companions.len() as u32).all(|row| {
             let (weights, all) = self.posterior(buckets, row, sized);
@@ -216,7 +216,7 @@ fn the_vectors_come_out() {
         made.sort();
         assert_eq!(made, buckets);
 
-        // who looks at what is published finds as many tuples that nobody is
+        // the published parts allow as many tuples that no row has
         let original: Vec<(Attr, &Column)> = table.attributes().iter().map(|attr| (attr, table.column(attr))).collect();
         let protected = AttrSet::one(slicing.sensitive);
         let found = verifier::members(&published(&table, &sliced), &original, protected, &Control::default());
@@ -385,9 +385,9 @@ fn bucket_diversity_is_guarding() {
 }
 
 /// These values of the sensitive attribute can be ruled out.
-pub(super) struct Aside(pub(super) Vec<u32>);
+pub(super) struct Excluded(pub(super) Vec<u32>);
 
-impl TableAnnotations for Aside {
+impl TableAnnotations for Excluded {
     fn annotations(&self, _: Attr) -> ColumnAnnotations {
         ColumnAnnotations::without(self.0.clone())
     }
@@ -434,7 +434,7 @@ proptest! {
             column_k: column_k.filter(|k| *k <= rows.len() as u64),
             ..slicing(&table, &columns, sensitive, diversity, split)
         };
-        let declared_value = Aside(excluded_codes.clone());
+        let declared_value = Excluded(excluded_codes.clone());
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
         let control = Control::default();
         let slicer = Slicer { plan: &slicing, table: &table, columns: &columns, annotations: &declared_value, control: &control };

@@ -41,7 +41,7 @@ const MAX_DERIVED_RULES: usize = 10_000;
 
 /// Plans tables in Guardian Normal Form, and judges every rule in them.
 ///
-/// Rules that follow from dependencies are added first, and implied rules are set aside.
+/// Rules that follow from dependencies are added first, and implied rules are left out.
 ///
 /// # Errors
 /// [`PlanError`] if the rules cannot be combined with the dependencies, or on cancellation.

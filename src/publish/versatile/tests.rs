@@ -129,7 +129,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        beside: None,
+        earlier: None,
         rows: None,
     };
     let spec = VersatileSpec {

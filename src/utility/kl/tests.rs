@@ -218,7 +218,7 @@ fn workloads_are_compared_with_true_counts() {
                 }
                 let actual = rows.iter().filter(|row| row[first] == *a && row[second] == *b).count() as f64;
                 let has = |attr: usize, value: &String, at: usize| f64::from(u8::from(rows[at][attr] == *value));
-                // within a bucket of the first table, and beyond it by the one shared attribute
+                // within a bucket of the first table, and outside it by the one shared attribute
                 let tied = |one: usize, v: &String, other: usize, w: &String| -> f64 {
                     (0..n)
                         .flat_map(|x| (0..n).filter(move |y| y % 12 == x % 12).map(move |y| (x, y)))

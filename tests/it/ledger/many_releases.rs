@@ -124,8 +124,8 @@ fn rules(manifest: &Value) -> Vec<Rule> {
     listed.filter_map(read).collect()
 }
 
-/// Whoever knows what a rule says goes from table to table along shared attributes; the sensitive one must stay out of reach, or be met
-/// only where a table bounds it for whoever comes with so much.
+/// The adversary of a rule goes from table to table along shared attributes; the sensitive one must stay out of reach, or be met
+/// only where a table bounds it for this knowledge.
 fn reaches(rule: &Rule, tables: &[&Table]) -> bool {
     let mut reached = rule.known.clone();
     loop {
@@ -205,10 +205,10 @@ async fn accepted_releases_satisfy_all_active_rules() {
                 let of = manifests[one]["method_details"]["against"].as_array();
                 of.is_some_and(|of| of.iter().any(|id| *id == manifests[other]["id"]))
             };
-            let beside = all
+            let earlier = all
                 .iter()
                 .filter(|other| other.release != table.release && !other.attributes.is_disjoint(&table.attributes));
-            for other in beside {
+            for other in earlier {
                 let (a, b) = (table.release, other.release);
                 assert!(against(a, b) || against(b, a), "{} beside {}", manifests[a]["method"], manifests[b]["method"]);
             }

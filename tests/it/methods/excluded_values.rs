@@ -180,7 +180,7 @@ async fn undeclared_missing_values_are_a_warning() {
     server.stop().await;
 }
 
-/// Who rules out that there is a second diagnosis rules out the groups of diagnoses that have none, where a group tells the diagnosis.
+/// Who rules out that there is a second diagnosis rules out the groups of diagnoses that have none, where a group determines the diagnosis.
 #[tokio::test(flavor = "multi_thread")]
 async fn determinants_of_excluded_values_are_excluded() {
     let server = Server::start().await;
@@ -209,7 +209,7 @@ async fn determinants_of_excluded_values_are_excluded() {
     server.stop().await;
 }
 
-/// The ledger knows what was set aside: a release whose buckets do not reckon with it cannot stand in for one that does, and the
+/// The ledger knows the excluded values: a release whose buckets do not reckon with it cannot stand in for one that does, and the
 /// same values in another order are the same job.
 #[tokio::test(flavor = "multi_thread")]
 async fn excluded_values_are_part_of_the_job() {

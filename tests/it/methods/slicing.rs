@@ -348,9 +348,9 @@ async fn sliced_table_composes_with_other_tables() {
     assert_eq!(exclusive["rules"][0]["enforced_by"], json!({"table": "t1"}));
     assert_eq!(exclusive["method_details"]["diversity"], "mixture");
     assert!(exclusive["warnings"].to_string().contains("diversity-by-mixture"));
-    let beside = server.refused(&other, plain(&["age", "floor"])).await;
-    assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &exclusive["id"]));
-    assert!(text(&beside["detail"]).contains("exclusive"), "{beside:#}");
+    let earlier = server.refused(&other, plain(&["age", "floor"])).await;
+    assert_eq!((kind(&earlier), &earlier["release"]), ("composition-violated", &exclusive["id"]));
+    assert!(text(&earlier["detail"]).contains("exclusive"), "{earlier:#}");
     // what shares nothing with it may come, before and after
     server.publish(&other, plain(&["floor"])).await;
 
@@ -380,9 +380,9 @@ async fn infeasible_slicing_is_refused() {
     assert_eq!(fault["proof"]["posterior"], json!({"count": 3, "of": 8}), "{fault:#}");
     assert_eq!(fault["proof"]["largest_l"], 2);
     // by what stands beside it: of the men three of four have dyspepsia
-    let beside = explicit(&[&["age", "zip"], &["sex", "disease"]]);
+    let earlier = explicit(&[&["age", "zip"], &["sex", "disease"]]);
     for diversity in ["bucket", "mixture", "mixture_weighted"] {
-        let mut document = with(sliced("disease", beside.clone(), json!(2)), "diversity", json!(diversity));
+        let mut document = with(sliced("disease", earlier.clone(), json!(2)), "diversity", json!(diversity));
         let problem = server.refused(&dataset, document.clone()).await;
         let fault = &problem["errors"][0];
         assert_eq!(kind(fault), "infeasible-root");
@@ -396,7 +396,7 @@ async fn infeasible_slicing_is_refused() {
         assert_eq!(kind(&plan["problems"][0]["errors"][0]), "infeasible-root");
     }
     // what a fraction allows
-    let document = with(sliced("disease", beside, json!("4/3")), "min_bucket", json!(4));
+    let document = with(sliced("disease", earlier, json!("4/3")), "min_bucket", json!(4));
     let manifest = server.publish(&dataset, document).await;
     assert_eq!(manifest["rules"][0]["guarantee"], json!({"type": "alpha_k", "alpha": "0.75", "k": 1}));
     let refused = |document: Value, pointer: &'static str, name: &'static str| {

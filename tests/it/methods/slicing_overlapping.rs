@@ -328,7 +328,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(guardian::re
     Ok((released.manifest, files))
 }
 
-/// Whoever counts all worlds of a release whose buckets hold alone finds no value likelier than was asked for; of what is asked for over all
+/// A count of all worlds of a release whose buckets hold alone finds no value likelier than was asked for; of what is asked for over all
 /// buckets together, or of combinations alone, that is not so.
 #[test]
 fn possible_worlds_respect_the_bucket_bound() {

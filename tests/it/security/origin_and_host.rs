@@ -1,5 +1,5 @@
 //! Under which names and for whose pages the service is there. A page of any site reaches loopback through the browser of
-//! whoever runs the service, and a name of its own may point there: requests here are written byte by byte.
+//! the operator of the service, and a name of its own may point there: requests here are written byte by byte.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

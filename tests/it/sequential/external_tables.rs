@@ -229,7 +229,7 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
     assert_eq!(attacked["joins"][0]["releases"], json!(["new"]));
     assert_eq!(attacked["joins"][0]["group"].as_object().unwrap().len(), 1, "{attacked:#}");
 
-    // rows of the survey are counted as rows of the release where it stands alone; of shares of its values nothing is told there
+    // rows of the survey are counted as rows of the release where it stands alone; shares of its values are not computed there
     let mut plan = document(json!([
         anonymity(&[new("job")], &[of(&survey, "#key")], 2),
         linkability(&[new("job")], &[of(&survey, "disease")], "0.5", Value::Null)

@@ -136,7 +136,7 @@ fn earlier(random: &mut Random, id: &str, people: &Rows, tree: &Arc<Taxonomy>) -
 }
 
 /// A specification beside earlier releases.
-fn document(random: &mut Random, beside: &[EarlierRelease]) -> Value {
+fn document(random: &mut Random, earlier: &[EarlierRelease]) -> Value {
     let count = 2 + random.below(3);
     let mut publish = random.pick(count, NAMES.len());
     publish.sort_unstable();
@@ -152,7 +152,7 @@ fn document(random: &mut Random, beside: &[EarlierRelease]) -> Value {
         attributes.insert(NAMES[attribute].into(), stated.into());
     }
     let of_new = publish.iter().map(|attribute| format!("new.{}", NAMES[*attribute]));
-    let of_earlier = beside
+    let of_earlier = earlier
         .iter()
         .flat_map(|release| release.columns.iter().map(|column| format!("{}.{}", release.release, column.name)));
     let all: Vec<String> = of_new.chain(of_earlier).collect();
@@ -160,7 +160,7 @@ fn document(random: &mut Random, beside: &[EarlierRelease]) -> Value {
     for _ in 0..1 + random.below(2) {
         let y = match random.below(4) {
             0 => all[random.below(all.len())].clone(),
-            1 => format!("{}.#key", beside[random.below(beside.len())].release),
+            1 => format!("{}.#key", earlier[random.below(earlier.len())].release),
             _ => "new.#key".to_owned(),
         };
         let mut x: Vec<&String> = all.iter().filter(|name| **name != y && random.below(2) == 0).collect();
@@ -182,7 +182,7 @@ fn document(random: &mut Random, beside: &[EarlierRelease]) -> Value {
     let subsets = ["default", "all"][random.below(2)];
     json!({"unlisted": "drop", "attributes": attributes, "method": {"type": "sequential",
         "publish": publish.iter().map(|attribute| NAMES[*attribute]).collect::<Vec<_>>(),
-        "against": beside.iter().map(|release| release.release.clone()).collect::<Vec<_>>(),
+        "against": earlier.iter().map(|release| release.release.clone()).collect::<Vec<_>>(),
         "requirements": requirements, "subsets": subsets}})
 }
 
@@ -197,18 +197,18 @@ fn search_and_join_attack_agree() {
         let rows: Vec<Vec<&str>> = people.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
         let original = Original::new(table(&csv_of(&NAMES, &rows)[..]));
         let count = 1 + random.below(2);
-        let beside: Vec<EarlierRelease> =
+        let earlier: Vec<EarlierRelease> =
             IDS.iter().take(count).map(|id| earlier(random, id, &people, &tree)).collect();
         let shapes: Vec<Vec<CellShape>> =
-            beside.iter().map(|release| release.columns.iter().map(|column| column.shape).collect()).collect();
-        let document = document(random, &beside);
+            earlier.iter().map(|release| release.columns.iter().map(|column| column.shape).collect()).collect();
+        let document = document(random, &earlier);
         let job: Job = match original.job(&document) {
             Ok(job) => job,
             // such as an x without an attribute of the new release
             Err(_) => continue,
         };
         let earlier = EarlierDisclosures {
-            releases: EarlierReleases { releases: beside, excluded: None },
+            releases: EarlierReleases { releases: earlier, excluded: None },
             ..EarlierDisclosures::default()
         };
         match release(&job, &earlier, &RandomStreams::Identity) {

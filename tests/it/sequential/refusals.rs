@@ -33,7 +33,7 @@ async fn infeasible_specification_is_refused_with_reason() {
     assert_eq!((kind(&problem), &problem["status"]), ("prior-release-violates", &json!(409)));
     assert_eq!(problem["pointer"], "/method/requirements/1");
 
-    // nobody who is somebody
+    // exclusions that contradict a person
     let disease = of(&earlier, "disease");
     let exclusion = |name: &str, ill: &str| json!([{"left": {"new.name": name}, "right": {disease.as_str(): ill}}]);
     let mut excluded = document.clone();
@@ -44,7 +44,7 @@ async fn infeasible_specification_is_refused_with_reason() {
     excluded["method"]["exclusions"] = exclusion("Nobody", "Cancer");
     let fault = server.refused(&dataset, excluded.clone()).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("parameter-range", &json!("/method/exclusions/0/left/new.name")));
-    // without Alices who have HIV nobody else in an office is beside the clerk
+    // without Alices who have HIV, the clerk is alone in the office
     excluded["method"]["exclusions"] = exclusion("Alice", "HIV");
     let release = server.publish(&dataset, excluded).await;
     assert_eq!(release["method_details"]["cuts"], json!({"job": ["ANY_Job"]}));

@@ -297,7 +297,7 @@ async fn third_release_satisfies_rules_of_the_second() {
     let fewest = groups.values().map(BTreeSet::len).min().unwrap() as u64;
     assert_eq!(said[1]["subsets"][0]["achieved"]["k"].as_u64(), Some(fewest));
 
-    // what shares nothing is in nobody's way
+    // a release that shares no attribute is always admitted
     server.publish(&dataset, plain(&["class"])).await;
     server.stop().await;
 }
@@ -452,7 +452,7 @@ async fn the_releases_of_the_census_in_groups_of_forty() {
     assert!(error("error_of_original") < 0.2 && error("error") < error("error_of_most_frequent"));
     assert!((0.23..0.27).contains(&error("error_of_most_frequent")));
 
-    // with the person's other attributes as what is told, and a share as the bound
+    // with the person's other attributes as what is inferred, and a share as the bound
     let linked: Vec<String> = [new("relationship"), new("sex")].into_iter().chain([of(&earlier, "race")]).collect();
     document["method"]["requirements"] = json!([linkability(&linked, &[new("income")], "0.95", json!([">50K"]))]);
     document["method"]["publish"] = json!(["relationship", "sex", "income"]);

@@ -186,7 +186,7 @@ async fn the_same_table_is_the_same_in_every_format() {
         assert_eq!((other_columns, other_parts, other_types), (columns, parts, types), "{kind}");
     }
 
-    // CSV does not tell booleans from text; its parts are the same bytes
+    // CSV does not distinguish booleans from text; its parts are the same bytes
     let server = same_key().await;
     let dataset = server.upload("", CSV).await.ok(201);
     assert_eq!(dataset["columns"][3]["type"], "text");

@@ -206,7 +206,7 @@ async fn silent_upload_times_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn request_above_the_limit_gets_retry_after() {
     let server = Server::start_with(|config| config.request_limits.max_requests = 1).await;
-    // once it is told to go on, it has the one place
+    // once it may go on, it has the one place
     let slow = admitted(&server, "slow", 100_000).await;
     let refused = server.get("/v1/datasets").await;
     let problem = refused.problem(429, "too-many-requests");

@@ -219,7 +219,7 @@ async fn policies_of_other_tenants_do_not_exist() {
     let own = put(&there, "hospital", &json!({"unlisted": "drop", "method": hospital_method()})).await.ok(201);
     assert_eq!(own["version"], 1);
     assert_eq!(here.get("/v1/policies/hospital").await.ok(200)["specification"], hospital());
-    // whoever may submit need not be able to write policies
+    // a key that may submit need not be able to write policies
     put(&guarded.preset(Preset::Pipeline), "hospital", &hospital()).await.problem(403, "forbidden");
     let pipeline = guarded.preset(Preset::Pipeline);
     let dataset = pipeline.dataset(HOSPITAL).await;

@@ -1,4 +1,4 @@
-//! Ways to send a table, and that its cells come out of a release as they went in.
+//! Forms in which a table is sent, and that its cells come out of a release as they went in.
 
 use std::io::Write;
 

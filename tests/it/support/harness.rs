@@ -409,7 +409,7 @@ impl Process {
         Self { client: Client::new(base), child, stdout, log }
     }
 
-    /// A further line of its greeting.
+    /// The next line of its greeting.
     pub(crate) fn greeting(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();

@@ -8,7 +8,7 @@ use std::io::Read;
 /// The parts of a release, by the names of their files.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// A rule: whoever knows `known` must not learn `sensitive` beyond 1/l.
+/// A rule: an adversary who knows `known` must not learn `sensitive` with more than 1/l.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) known: Vec<usize>,
@@ -146,7 +146,7 @@ struct Table {
     hides: Option<(usize, usize)>,
 }
 
-/// Judges a release of the columns `used` under `rules`. `files` are its parts. Tells how many of its tables are bucketized.
+/// Judges a release of the columns `used` under `rules`. `files` are its parts. Returns how many of its tables are bucketized.
 pub(crate) fn audit(original: &Original, files: &Files, used: &[usize], rules: &[Rule]) -> Result<usize, String> {
     let mut parts_of: BTreeMap<&str, BTreeMap<&str, Part>> = BTreeMap::new();
     for (file, csv) in files {

@@ -60,7 +60,7 @@ async fn judged(server: &Server, tables: Vec<(Value, Vec<(String, String)>)>) ->
 }
 
 /// The tables of versatile publishing: each table of Table 2 is 2-diverse by itself, and together they give four people away;
-/// those of Table 3 give nobody away; of Table 4 two rules do not hold.
+/// those of Table 3 reveal no person; of Table 4 two rules do not hold.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tables_of_the_paper() {
     let server = Server::start().await;
@@ -338,7 +338,7 @@ fn thirds(counterfeits: Option<u32>) -> Value {
         "thresholds": {"uniform": {"l": 3}}, "sizes": "one", "counterfeits": counterfeits}})
 }
 
-/// 240 patients; women never have d0, and of nothing else it is told by sex.
+/// 240 patients; women never have d0, and sex predicts nothing else.
 fn planted() -> String {
     let row = |i: usize| {
         let (sex, other) = if i.is_multiple_of(2) { ("m", i / 2 % 6) } else { ("f", 1 + i / 2 % 5) };
@@ -380,7 +380,7 @@ fn left(original: &str, qi: &str, sa: &str, counterfeits: usize) -> (u64, Option
         let singles = || (0..values.len()).filter(|&at| once(at));
         let by_all: BTreeSet<usize> =
             singles().filter(|&at| rows.iter().all(|row| exclude(row, &values[at]))).collect();
-        // here at most one of each bucket is of nobody
+        // here each bucket has at most one counterfeit
         let fakes: Vec<Option<usize>> = match counterfeits {
             0 => vec![None],
             _ if !by_all.is_empty() => by_all.iter().copied().map(Some).collect(),
@@ -409,7 +409,7 @@ async fn crossed_out(client: &Client, release: &Value) -> Value {
     client.post(&path, &json!({"attack": "negative_association"})).await.ok(200)
 }
 
-/// Values that hardly ever go together are found where they were planted, as by trying all ways.
+/// Values that hardly ever go together are found where they were planted, as by trying all pairs.
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_never_go_together_are_crossed_out() {
     let server = Server::start().await;
@@ -456,7 +456,7 @@ async fn negative_association_needs_bounded_buckets() {
     let path = |release: &Value| format!("/v1/releases/{}/attacks", text(&release["id"]));
     let problem = server.post(&path(&large), &attack).await.problem(422, "work-limit");
     assert_eq!((&problem["limit"], &problem["found"]), (&json!(1 << 26), &json!(9000 * 8000)));
-    // columns that tell of each other, and boxes that stand for several values
+    // columns that predict each other, and boxes that stand for several values
     let apart = sliced("disease", explicit(&[&["age"], &["sex"], &["zip", "disease"]]), json!(2));
     let boxes =
         with(sliced("disease", explicit(&[&["age", "sex", "zip"], &["disease"]]), json!(2)), "column_k", json!(2));

@@ -253,7 +253,7 @@ async fn combinations_and_dependencies() {
     assert_eq!(plain(&server, csv, &["q -> (b & c)"], &four).await["verified"], true);
     assert_eq!(plain(&server, csv, &["q -> b, c"], &four).await["rules"].as_array().unwrap().len(), 2);
     assert_eq!(plain(&server, csv, &["q -> b, c"], &four).await["verified"], false);
-    // where b is known to tell d, d can stay no secret longer than b
+    // where b determines d, d is no better protected than b
     let csv = "q,b,d\n1,x,u\n1,y,v\n2,z,u\n2,w,v\n";
     let two = json!({"type": "l_diversity", "l": 2});
     let mut request =

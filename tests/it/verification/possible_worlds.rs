@@ -188,11 +188,11 @@ enum Shape {
     Joint,
     /// All sensitive attributes in one part.
     Multi,
-    /// Two attributes that tell each other, behind the same buckets.
+    /// Two attributes that predict each other, behind the same buckets.
     Tied,
 }
 
-/// A specification that asks for tables of such a shape, and what must hold of them: of `multi_sa` also for whoever knows
+/// A specification that asks for tables of such a shape, and what must hold of them: of `multi_sa` also for an adversary who knows
 /// everything else.
 fn shaped(shape: Shape, random: &mut Random, used: &[usize], columns: usize) -> (Value, Vec<Rule>) {
     if shape == Shape::Single || used.len() < 3 {
@@ -223,8 +223,8 @@ fn shaped(shape: Shape, random: &mut Random, used: &[usize], columns: usize) -> 
     let rules = match shape {
         Shape::Multi => {
             method["algorithm"] = "multi_sa".into();
-            let beside = |other: &String| names.iter().chain([other]).cloned().collect::<Vec<String>>();
-            vec![rule(&beside(&t), &[&s]), rule(&beside(&s), &[&t])]
+            let earlier = |other: &String| names.iter().chain([other]).cloned().collect::<Vec<String>>();
+            vec![rule(&earlier(&t), &[&s]), rule(&earlier(&s), &[&t])]
         }
         Shape::Tied => {
             method["algorithm"] = "gd".into();
@@ -364,7 +364,7 @@ fn posteriors_of_several_attributes_are_bounded() {
     }
 }
 
-/// Whoever knows how often each pair of the two values occurs rules out most worlds. Behind the same buckets that tells nothing
+/// An adversary who knows how often each pair of the two values occurs rules out most worlds. Behind the same buckets that reveals nothing
 /// more of anybody; in two tables it does.
 #[test]
 fn correlated_attributes_need_the_same_buckets() {

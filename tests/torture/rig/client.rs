@@ -54,7 +54,7 @@ impl Client {
         Self { fleet, known, http, dice, number, keys: 0 }
     }
 
-    /// Sends once to whoever serves; `None` when no answer came, or one that asks to try again.
+    /// Sends once to the present server; `None` when no answer came, or one that asks to try again.
     async fn once(&mut self, method: &Method, path: &str, key: Option<&str>, body: Option<&str>) -> Option<Answer> {
         let address = self.dice.pick(&self.fleet.addresses())?;
         let mut request = self.http.request(method.clone(), format!("{address}{path}"));
@@ -135,7 +135,7 @@ impl Client {
         format!("c{}-{}", self.number, self.keys)
     }
 
-    /// Works until it is told to stop, or has submitted `jobs` jobs.
+    /// Works until it must stop, or has submitted `jobs` jobs.
     pub(super) async fn work(mut self, jobs: usize, stop: Arc<AtomicBool>) {
         let mut submitted = 0;
         while !stop.load(Ordering::SeqCst) {
@@ -290,7 +290,7 @@ impl Client {
         }
     }
 
-    /// Reads a release in full, and holds its parts against its manifest; `None` when it is given to nobody.
+    /// Reads a release in full, and holds its parts against its manifest; `None` when it is not served.
     pub(super) async fn read_release(&mut self, id: &str, patience: Duration) -> Option<Value> {
         let manifest = self.get(&format!("/v1/releases/{id}"), patience).await?;
         if manifest.status != 200 {

@@ -107,7 +107,7 @@ pub(super) async fn read_everything(fleet: &Arc<Fleet>, known: &Arc<Known>) {
         }
         verify(&mut client, known, &id).await;
     }
-    // whoever succeeded has a release that was made
+    // a job that succeeded has a release
     let made: BTreeSet<String> = releases.iter().map(|release| text(&release["id"])).collect();
     for (job, (status, release)) in known.ends() {
         if status == "succeeded" && !made.contains(&text(&release)) {

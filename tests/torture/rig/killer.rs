@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection};
 use super::Dice;
 use super::processes::{Fleet, Role};
 
-/// Kills at random instants until it is told to stop; how often what.
+/// Kills at random instants until it must stop; returns how often it killed what.
 pub(super) async fn kill(fleet: Arc<Fleet>, mut dice: Dice, stop: Arc<AtomicBool>) -> BTreeMap<String, u64> {
     let mut kills = BTreeMap::new();
     while !stop.load(Ordering::SeqCst) {

@@ -181,10 +181,10 @@ impl SequentialFixture {
             ResolvedYElement::Attribute(reference) => reference.release == 0,
             ResolvedYElement::Key(release) => *release == 0,
         };
-        let tells = requirement.y.iter().any(y_here);
+        let distinguishes = requirement.y.iter().any(y_here);
         let knows = requirement.x.iter().any(|reference| reference.release == 0);
         let counts = matches!(requirement.measure, GroupMeasure::Anonymity { .. });
-        if !self.same_rows && (tells || (knows && counts)) {
+        if !self.same_rows && (distinguishes || (knows && counts)) {
             joins.push(vec![0]);
         }
         joins

@@ -287,7 +287,7 @@ fn exclusions_must_not_be_true_of_anybody() {
 }
 
 #[test]
-fn intervals_are_cut_where_they_tell_most() {
+fn intervals_are_cut_where_the_gain_is_largest() {
     let numbers = |values: &[u32]| Given::new(0, values, (0..10).map(NodeRange::point).collect());
     let values = [1, 2, 2, 5, 7, 9];
     let fixture = |class: &[u32], gain| SequentialFixture {

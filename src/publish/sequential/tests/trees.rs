@@ -1,4 +1,4 @@
-//! Taxonomies of columns as ways down.
+//! Taxonomies of columns as paths from the root.
 
 use std::sync::Arc;
 

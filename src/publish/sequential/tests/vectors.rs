@@ -57,7 +57,7 @@ impl Vector {
         let release = |release: &Rows| {
             let column = |(at, name): (usize, &String)| {
                 let (attribute, tree) = (self.attribute(name), tree(self.attribute(name)));
-                // keys are told by rows
+                // rows identify keys
                 let name = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 let codes: Vec<u32> = release.rows.iter().map(|row| tree.node(&name(&row[at]))).collect();
                 Given::new(attribute as usize, &codes, tree.spans.clone())

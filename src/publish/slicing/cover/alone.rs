@@ -1,7 +1,7 @@
 //! Bound on a single bucket of columns that share attributes.
 //!
 //! An adversary who knows all attributes u but the sensitive one finds the rows of each column that agree with u. This is done
-//! for each choice of the columns with the sensitive attribute. Each sensitive value s is weighted in two ways, and neither may
+//! for each choice of the columns with the sensitive attribute. Each sensitive value s has two weights, and neither may
 //! give it more than 1/l:
 //!
 //! 1. Every combination of one row per column that agrees on shared attributes is equally likely. Then s has the product of the

@@ -141,8 +141,8 @@ impl<'a> OverlapMixtureChecker<'a> {
             let shared = match weights {
                 BucketWeights::Shares => None,
                 BucketWeights::SharesAndSizes => {
-                    let hung = branches(&all).unwrap_or_default().into_iter().skip(1);
-                    Some(hung.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
+                    let joined = branches(&all).unwrap_or_default().into_iter().skip(1);
+                    Some(joined.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
                 }
             };
             let join = NaturalJoin::new(&mut margins, &[&others[..], &sensitive].concat(), control)?;

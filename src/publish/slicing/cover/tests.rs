@@ -9,7 +9,7 @@ use crate::microdata::Attr;
 use crate::publish::partition::{MedianSplit, SplitPredicate, SplitSpace};
 use crate::publish::slicing::ColumnChoice;
 use crate::publish::slicing::is_cover;
-use crate::publish::slicing::tests::{Aside, Known, members, naive, patients, ratio, sets, slice, slicing, table};
+use crate::publish::slicing::tests::{Excluded, Known, members, naive, patients, ratio, sets, slice, slicing, table};
 
 fn diversities(l: Ratio) -> [SlicingDiversity; 3] {
     let alpha = Ratio::new(l.denominator(), l.numerator()).unwrap();
@@ -32,7 +32,7 @@ fn the_table_of_the_paper_cannot_be_covered() {
             assert_eq!((most, of, known.contains(Attr(3))), (1, 1, false));
         }
     }
-    // sex and nothing else beside the disease, once with the age and once without: no column tells more than sex
+    // sex and nothing else beside the disease, once with the age and once without: no column reveals more than sex
     for diversity in diversities(ratio(4, 3)) {
         let columns = [vec![0, 1], vec![1, 3], vec![2]];
         let sliced =
@@ -59,7 +59,7 @@ fn combinations_that_are_equally_likely_do_not_make_persons_so() {
     let columns = [vec![0, 2], vec![1, 2]];
     let whole = |diversity| {
         let slicing = slicing(&table, &columns, 2, diversity, MedianSplit::Relaxed);
-        slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &Control::default())
+        slicing.check_whole(&table, &sets(&columns), &Excluded(Vec::new()), &Control::default())
     };
     let revealed = Err(SlicingError::NotDiverseTogether { known: AttrSet::first(2), most: 10, of: 13 });
     let [alone, mixture, weighted] = diversities(ratio(2, 1));
@@ -95,7 +95,7 @@ fn too_many_combinations_are_refused() {
         let slicing = slicing(&table, columns, 2, diversity, MedianSplit::Relaxed);
         let (columns, control) = (sets(columns), Control::default());
         let cover = Cover { table: &table, columns: &columns, max_combinations: 20_000, control: &control };
-        slicing.begin_cover(cover, &Aside(Vec::new())).map(|_| ())
+        slicing.begin_cover(cover, &Excluded(Vec::new())).map(|_| ())
     };
     let columns = [vec![0, 2], vec![1, 2]];
     assert_eq!(check(&columns, alone), Err(SlicingError::TooDense));
@@ -104,20 +104,20 @@ fn too_many_combinations_are_refused() {
     let cancelled = Control::default();
     cancelled.cancel();
     let slicing = slicing(&table, &columns, 2, mixture, MedianSplit::Relaxed);
-    let stopped = slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &cancelled);
+    let stopped = slicing.check_whole(&table, &sets(&columns), &Excluded(Vec::new()), &cancelled);
     assert!(matches!(stopped, Err(SlicingError::Cancelled(_))));
 }
 
 #[test]
 fn rows_keep_their_names() {
-    struct Told(Vec<Vec<u32>>);
-    impl HalfPredicate for Told {
+    struct Inferred(Vec<Vec<u32>>);
+    impl HalfPredicate for Inferred {
         fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
             self.0.extend([left.to_vec(), right.to_vec()]);
             true
         }
     }
-    let mut revealed = Told(Vec::new());
+    let mut revealed = Inferred(Vec::new());
     let mut renamed = RenumberedPredicate::wrap(&mut revealed);
     renamed.allows(0, &[0], &[1, 2]);
     renamed.reorder(&[2, 0, 1]);
@@ -177,10 +177,10 @@ impl Definition<'_> {
         Some(known)
     }
 
-    fn note(&self, seen: &mut Seen, mut known: BTreeMap<u8, u32>, ways: u128) {
+    fn note(&self, seen: &mut Seen, mut known: BTreeMap<u8, u32>, multiplicity: u128) {
         let Some(value) = known.remove(&self.sensitive) else { return };
         let of: Vec<u32> = known.into_values().collect();
-        *seen.entry(of).or_default().entry(value).or_default() += ways;
+        *seen.entry(of).or_default().entry(value).or_default() += multiplicity;
     }
 
     /// All combinations of a row per column, and how many there are.
@@ -283,8 +283,8 @@ impl Definition<'_> {
                     attrs.iter().filter(|attr| **attr != self.sensitive).map(|&attr| row[usize::from(attr)]).collect();
                 let mut weights: BTreeMap<u32, u128> = BTreeMap::new();
                 for (seen, all) in &seen {
-                    for (value, ways) in seen.get(&known).into_iter().flatten() {
-                        *weights.entry(*value).or_default() += ways * (common / all);
+                    for (value, multiplicity) in seen.get(&known).into_iter().flatten() {
+                        *weights.entry(*value).or_default() += multiplicity * (common / all);
                     }
                 }
                 self.bounded(&weights)
@@ -325,7 +325,7 @@ proptest! {
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let mut slicing = slicing(&table, &columns, 3, diversities(l)[form].clone(), split);
         slicing.min_bucket = Some(least);
-        let declared_value = Aside(excluded_codes.clone());
+        let declared_value = Excluded(excluded_codes.clone());
         let codes: Rows =
             (0..rows.len()).map(|row| (0..4).map(|at| table.column(Attr(at)).codes.get(row)).collect()).collect();
         let definition = Definition { rows: &codes, columns: &columns, sensitive: 3, excluded_codes: &excluded_codes, l };

@@ -67,7 +67,7 @@ fn planned_among(
         earlier,
         active_rules: protection,
         dependencies,
-        beside: None,
+        earlier: None,
         rows: Some(PlanRows { table, streams: &streams }),
     };
     super::super::plan(spec, &input, &Control::default()).unwrap()
@@ -232,9 +232,9 @@ proptest! {
     }
 }
 
-/// Two people in every group of equal age and sex; what is bought tells what is earned.
+/// Two people in every group of equal age and sex; purchases predict incomes.
 #[test]
-fn gd_tells_more_than_uad_where_attributes_go_together() {
+fn gd_reveals_more_than_uad_for_correlated_attributes() {
     let rows: Vec<Vec<u8>> = (0u8..48).map(|i| vec![i % 6, i / 6 % 8, (i % 6) / 2, i * 5 % 8]).collect();
     let table = table(8, &rows);
     let rules = || vec![submitted(0, &[0, 1], 3, 2)];
@@ -261,7 +261,7 @@ fn unknown_rows_or_rejected_rules_leave_the_plan_undecided() {
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        beside: None,
+        earlier: None,
         rows: None,
     };
     for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
@@ -286,7 +286,7 @@ fn a_plan_that_is_cancelled_stops() {
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        beside: None,
+        earlier: None,
         rows: Some(PlanRows { table: &table, streams: &streams }),
     };
     let control = Control::default();

@@ -123,7 +123,7 @@ proptest! {
 
 #[test]
 fn of_too_many_combinations_the_tables_of_largest_gain_are_used() {
-    // c is nearly a, and b tells a little of c; what a and b say of each other follows from c but for chance
+    // c is nearly a, and b predicts a little of c; what a and b say of each other follows from c but for chance
     let rows: Rows = (0..2_000_usize)
         .map(|at| {
             let a = at * 97 % 211;
