@@ -90,7 +90,8 @@ mod tests {
                     let mean: f64 = worlds
                         .iter()
                         .map(|assignment| {
-                            let has = rest.iter().filter(|at| !assignment.contains(at) && values[**at] == value).count();
+                            let has =
+                                rest.iter().filter(|at| !assignment.contains(at) && values[**at] == value).count();
                             has as f64 / left as f64
                         })
                         .sum::<f64>()

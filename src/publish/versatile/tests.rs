@@ -129,7 +129,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        earlier: None,
+        earlier_releases: None,
         rows: None,
     };
     let spec = VersatileSpec {

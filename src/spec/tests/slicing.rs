@@ -24,7 +24,7 @@ fn document() -> Value {
     })
 }
 
-fn of(document: &Value) -> SlicingSpec {
+fn read_slicing(document: &Value) -> SlicingSpec {
     match accepted(document, &columns(&["a", "b", "c", "d", "s"])).method {
         MethodSpec::Slicing(spec) => spec,
         other => panic!("{other:?}"),
@@ -33,21 +33,21 @@ fn of(document: &Value) -> SlicingSpec {
 
 #[test]
 fn columns_and_bounds_are_understood() {
-    let spec = of(&document());
+    let spec = read_slicing(&document());
     assert_eq!((spec.rule.pointer.as_str(), spec.rule.known), ("/method", set(&[0, 1, 2])));
     assert_eq!((spec.rule.protects, spec.sensitive()), (Protected::Attribute(Attr(3)), Attr(3)));
     assert_eq!(spec.columns, SlicedColumns::Explicit(vec![set(&[1, 3]), set(&[0, 2])]));
     assert_eq!((spec.diversity, spec.min_bucket, spec.strict, spec.max_attempts), Default::default());
     assert_eq!(spec.bins.into_iter().collect::<Vec<_>>(), [(Attr(0), 4)]);
-    let fraction = of(&with(document(), "/method/guarantee/l", json!("5/2")));
+    let fraction = read_slicing(&with(document(), "/method/guarantee/l", json!("5/2")));
     let ratio = |a, b| Ratio::new(a, b).expect("a ratio");
     assert_eq!(fraction.rule.guarantee, Guarantee::AlphaK { alpha: ratio(2, 5), k: 1 });
     assert_eq!(fraction.l, Some(ratio(5, 2)));
-    let whole = of(&with(document(), "/method/guarantee/l", json!("3")));
+    let whole = read_slicing(&with(document(), "/method/guarantee/l", json!("3")));
     assert_eq!((whole.rule.guarantee, whole.l), (Guarantee::LDiversity { l: 3 }, Some(ratio(3, 1))));
     let mut counted = with(document(), "/method/columns", json!({"count": 2, "sensitive_width": 1}));
     counted["method"]["diversity"] = json!("mixture_weighted");
-    let counted = of(&counted);
+    let counted = read_slicing(&counted);
     assert_eq!(counted.columns, SlicedColumns::SensitiveWidth { count: 2, width: 1 });
     assert_eq!((counted.diversity, counted.rule.known), (SlicedDiversity::MixtureWeighted, set(&[0])));
 }
@@ -87,9 +87,9 @@ fn columns_may_share_attributes() {
     let names = ["a", "b", "c", "d", "s"];
     let covered = |lists: Value| with(document(), "/method/columns/explicit", lists);
     let shared = covered(json!([["s", "b"], ["c", "a"], ["s", "c"]]));
-    let spec = of(&shared);
+    let spec = read_slicing(&shared);
     assert_eq!(spec.columns, SlicedColumns::Explicit(vec![set(&[1, 3]), set(&[0, 2]), set(&[2, 3])]));
-    assert!(spec.overlaps() && !of(&document()).overlaps());
+    assert!(spec.overlaps() && !read_slicing(&document()).overlaps());
     let stated = accepted(&shared, &columns(&names)).normalized["method"]["columns"].clone();
     assert_eq!(stated, json!({"explicit": [["b", "s"], ["a", "c"], ["c", "s"]]}));
     let refused = |document: &Value| read_on(document, &columns(&names)).faults;

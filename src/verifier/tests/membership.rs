@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn columns_that_share_attributes_hold_what_their_rows_make_together(
+    fn overlapping_columns_hold_the_join_of_their_rows(
         rows in prop::collection::vec((0u32..3, 0u32..3, 0u32..2, 0u32..3, 0usize..2), 1..9),
         cover in 0..COVERS.len() + 1,
     ) {

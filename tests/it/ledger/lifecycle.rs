@@ -46,7 +46,7 @@ async fn rejected_unread_release_leaves_the_ledger() {
     assert_eq!(act(&server, &held, "reject").await.ok(200)["status"], "rejected");
     server.get(&format!("/v1/releases/{}", text(&held["id"]))).await.problem(410, "gone");
     server.get(&part_path(&held, "t1", "qi")).await.problem(410, "gone");
-    for table in ["part_chunks", "disclosures", "active_rules"] {
+    for table in ["part_chunks", "disclosures", "standing_rules"] {
         assert_eq!(server.stored(table).await, 0, "{table}");
     }
     let anew = server.publish(&dataset, hospital(false)).await;

@@ -115,9 +115,9 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     let mut process = Process::serve(&one, "info");
     let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
     let tied = process.publish(&dataset, document(&["age -> illness", "age -> drug"], "gd")).await;
-    assert_eq!(tied["tables"][0]["seals"].as_array().unwrap().len(), 2, "{tied:#}");
+    assert_eq!(tied["tables"][0]["guards"].as_array().unwrap().len(), 2, "{tied:#}");
     let joint = process.publish(&dataset, document(&["ward -> (p & r)"], "uad")).await;
-    assert_eq!(joint["tables"][0]["seals"][0]["joint"], true, "{joint:#}");
+    assert_eq!(joint["tables"][0]["guards"][0]["joint"], true, "{joint:#}");
     assert!(process.terminate().success());
     drop(process);
 
@@ -155,7 +155,7 @@ async fn people_and_statements_are_carried_by_a_file() {
         json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
-    let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "standing": "plain"});
+    let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "protection": "plain"});
     let statement =
         json!({"reason": "published by the ministry", "tables": [survey], "aliases": {"age": "years", "dx": "dx"}});
     process.post("/v1/series/clinic/disclosures", &statement).await.ok(201);

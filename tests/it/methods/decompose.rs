@@ -238,7 +238,7 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     let concluded =
         planned["warnings"].as_array().unwrap().iter().find(|warning| warning["type"] == "can-be-concluded");
     let detail = text(&concluded.unwrap()["detail"]);
-    assert!(detail.contains("who knows occ of somebody") && detail.contains("versatile"), "{detail}");
+    assert!(detail.contains("an adversary who knows occ") && detail.contains("versatile"), "{detail}");
 
     let release = server.publish(&dataset, poster(json!({}))).await;
     assert_eq!(release["verification"]["verified"], true);

@@ -90,7 +90,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        earlier: None,
+        earlier_releases: None,
         rows: None,
     };
     let design = publish::plan(&specification.method, &input, &Control::default()).unwrap();

@@ -257,10 +257,10 @@ const TAMPERINGS: &[Tampering] = &[
     ("how the entropy was found", |_, manifest| manifest["utility"]["entropy_method"] = "acyclic_subset".into()),
     ("half of the entropy", |_, manifest| drop(manifest["utility"].as_object_mut().unwrap().remove("entropy_method"))),
     ("a stronger guarantee", |_, manifest| manifest["rules"][1]["guarantee"]["l"] = 3.into()),
-    ("a stronger ciphertext", |_, manifest| manifest["tables"][0]["seals"][0]["guarantees"][0]["l"] = 3.into()),
+    ("a stronger guard", |_, manifest| manifest["tables"][0]["guards"][0]["guarantees"][0]["l"] = 3.into()),
     ("no ciphertext", |_, manifest| {
-        manifest["tables"][0]["seals"] = json!([]);
-        manifest["tables"][0]["standing"] = "plain".into();
+        manifest["tables"][0]["guards"] = json!([]);
+        manifest["tables"][0]["protection"] = "plain".into();
     }),
     ("a rule that does not hold", |_, manifest| {
         manifest["rules"][0]["quasi_identifiers"] = json!(["hospital"]);

@@ -67,7 +67,7 @@ fn planned_among(
         earlier,
         active_rules: protection,
         dependencies,
-        earlier: None,
+        earlier_releases: None,
         rows: Some(PlanRows { table, streams: &streams }),
     };
     super::super::plan(spec, &input, &Control::default()).unwrap()
@@ -261,7 +261,7 @@ fn unknown_rows_or_rejected_rules_leave_the_plan_undecided() {
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        earlier: None,
+        earlier_releases: None,
         rows: None,
     };
     for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
@@ -286,7 +286,7 @@ fn a_plan_that_is_cancelled_stops() {
         earlier: &[],
         active_rules: &[],
         dependencies: &[],
-        earlier: None,
+        earlier_releases: None,
         rows: Some(PlanRows { table: &table, streams: &streams }),
     };
     let control = Control::default();
