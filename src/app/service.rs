@@ -390,7 +390,7 @@ impl AppService {
         let complete = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
         if let Err(problem) = self.budget.check(inputs.bytes()) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
-            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            let counts = ProfileCounts { rows: dataset.rows, profiles, used: &specification.used };
             let planned = engine::dry_run_from_counts(specification, &counts, &earlier, faults, &problem);
             let mut plan = planned.map_err(|error| engine_problem("the plan", error))?;
             complete(&mut plan);

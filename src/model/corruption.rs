@@ -1,7 +1,7 @@
 //! Corruption: posteriors of an adversary who knows the sensitive values of some rows of a bucket.
 //!
 //! # Citations
-//! - [Tao et al. 2008]: corruption.
+//! - [Tao et al. 2008], corruption.
 //! - [Wang et al. 2012, section 6]
 //! - `docs/spec/bucketize.md#corruption`
 

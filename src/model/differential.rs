@@ -3,7 +3,7 @@
 //! Both counts are answered with Laplace noise. Their ratio estimates the share of a sensitive value.
 //!
 //! # Citations
-//! - [Wang et al. 2012]: the differential inference theorem.
+//! - [Wang et al. 2012], the differential inference theorem.
 //! - `docs/spec/bucketize.md#differential-inference`
 
 /// Two true counts, the first above 0, and the scale of the noise.

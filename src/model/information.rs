@@ -5,7 +5,7 @@
 //! equal tables give equal bits.
 //!
 //! # Citations
-//! - [Neumaier 1974]: compensated summation.
+//! - [Neumaier 1974], compensated summation.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! COUNT queries by message passing: each table sends its parent the share of its rows that match, by shared values.
 //!
 //! # Citations
-//! - [Yannakakis 1981]: message passing on join trees.
+//! - [Yannakakis 1981], message passing on join trees.
 
 use std::collections::HashMap;
 

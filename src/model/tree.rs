@@ -3,8 +3,8 @@
 //! On a tree, the model is the product over tables divided by the product over shared attributes.
 //!
 //! # Citations
-//! - [Beeri et al. 1983]: acyclic schemes and join trees.
-//! - [Lauritzen 1996]: decomposable models.
+//! - [Beeri et al. 1983], acyclic schemes and join trees.
+//! - [Lauritzen 1996], decomposable models.
 
 use crate::microdata::{Attr, AttrSet};
 

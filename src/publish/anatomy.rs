@@ -1,7 +1,7 @@
 //! Plan of the method `anatomy`: one table, its sensitive attribute in a part of its own, linked by bucket.
 //!
 //! # Citations
-//! - [Xiao and Tao 2006]: anatomy.
+//! - [Xiao and Tao 2006], anatomy.
 //! - `docs/spec/anatomy.md`: definitions and proofs.
 
 use super::design::Design;

@@ -1,7 +1,7 @@
 //! Accuracy of a class prediction from published data: a decision tree is learnt from some rows and tested on the others.
 //!
 //! # Citations
-//! - [Quinlan 1993]: C4.5.
+//! - [Quinlan 1993], C4.5.
 
 use std::collections::BTreeMap;
 

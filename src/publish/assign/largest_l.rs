@@ -4,8 +4,8 @@
 //! Counting keeps the order of values by list size, without a heap.
 //!
 //! # Citations
-//! - [Xiao and Tao 2006, section 4]: the algorithm.
-//! - [Ye et al. 2009, Theorem 1 and Corollary 1]: the number of buckets, and the residue.
+//! - [Xiao and Tao 2006, section 4], the algorithm.
+//! - [Ye et al. 2009, Theorem 1 and Corollary 1], the number of buckets, and the residue.
 
 use super::SensitiveCodes;
 use crate::control::{Cancelled, Control};

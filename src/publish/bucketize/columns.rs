@@ -5,7 +5,7 @@
 //! proved from the prices in integers.
 //!
 //! # Citations
-//! - [Gilmore and Gomory 1961]: column generation.
+//! - [Gilmore and Gomory 1961], column generation.
 
 use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};

@@ -4,7 +4,7 @@
 //! decision depends on the frequencies of the sensitive values alone, which the published parts reveal, too.
 //!
 //! # Citations
-//! - [Wang et al. 2012, section 4]: thresholds, valid settings and MultiSizeBucketing.
+//! - [Wang et al. 2012, section 4], thresholds, valid settings and MultiSizeBucketing.
 //! - `docs/spec/bucketize.md`: definitions and proofs.
 
 mod capped;

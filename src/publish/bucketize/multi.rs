@@ -1,7 +1,7 @@
 //! Buckets of many sizes: two sizes, each divided again, or the rounded solution of a linear program.
 //!
 //! # Citations
-//! - [Wang et al. 2012, section 4]: MultiSizeBucketing.
+//! - [Wang et al. 2012, section 4], MultiSizeBucketing.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! readers of both tables can infer, before anything is published.
 //!
 //! # Citations
-//! - [Ye et al. 2009]: decomposition, noise and l-uniqueness.
+//! - [Ye et al. 2009], decomposition, noise and l-uniqueness.
 //! - `docs/spec/decompose.md`: definitions, attacks and proofs.
 
 mod attack;

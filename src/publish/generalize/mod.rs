@@ -7,7 +7,7 @@
 //! merge these, which breaks nothing: their union keeps what each of them keeps.
 //!
 //! # Citations
-//! - [LeFevre et al. 2006]: median splits.
+//! - [LeFevre et al. 2006], median splits.
 //! - [Sweeney 2002], [Samarati 2001]: k-anonymity.
 //! - `docs/spec/generalize.md`: definitions and proofs.
 

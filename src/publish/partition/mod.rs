@@ -6,8 +6,8 @@
 //! judged by themselves are split in parallel.
 //!
 //! # Citations
-//! - [LeFevre et al. 2006]: multidimensional partitioning.
-//! - [Li et al. 2012, section 4.3]: the tuple partition of slicing.
+//! - [LeFevre et al. 2006], multidimensional partitioning.
+//! - [Li et al. 2012, section 4.3], the tuple partition of slicing.
 
 mod annotations;
 mod candidates;

@@ -12,8 +12,8 @@
 //! even repair a requirement, as it removes false matches.
 //!
 //! # Citations
-//! - [Wang and Fung 2006]: (X,Y)-privacy, lossy joins and top-down specialization on them.
-//! - [Fung et al. 2005]: top-down specialization.
+//! - [Wang and Fung 2006], (X,Y)-privacy, lossy joins and top-down specialization on them.
+//! - [Fung et al. 2005], top-down specialization.
 //! - `docs/spec/sequential.md`: definitions and proofs.
 
 mod builder;

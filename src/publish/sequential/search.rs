@@ -1,8 +1,8 @@
 //! Search for a cut: from the roots, the step of the best score that keeps every requirement.
 //!
 //! # Citations
-//! - [Fung et al. 2005]: top-down specialization.
-//! - [Wang and Fung 2006]: scores of steps on joins.
+//! - [Fung et al. 2005], top-down specialization.
+//! - [Wang and Fung 2006], scores of steps on joins.
 //! - `docs/spec/sequential.md#search`
 
 use super::cut_state::CutState;

@@ -1,8 +1,8 @@
 //! Attribute partition: the attributes of each column.
 //!
 //! # Citations
-//! - [Li et al. 2012, section 4.1]: clusters of correlated attributes.
-//! - [Kaufman and Rousseeuw 1990]: medoids.
+//! - [Li et al. 2012, section 4.1], clusters of correlated attributes.
+//! - [Kaufman and Rousseeuw 1990], medoids.
 
 use std::collections::BTreeMap;
 

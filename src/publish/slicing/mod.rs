@@ -10,9 +10,9 @@
 //! Columns may share attributes; `cover` checks their buckets.
 //!
 //! # Citations
-//! - [Li et al. 2012, sections 2.1 and 3.2]: sliced tables and their diversity.
-//! - [Li et al. 2012, sections 4.1 to 4.3]: the three steps.
-//! - [Wong et al. 2007]: minimality.
+//! - [Li et al. 2012, sections 2.1 and 3.2], sliced tables and their diversity.
+//! - [Li et al. 2012, sections 4.1 to 4.3], the three steps.
+//! - [Wong et al. 2007], minimality.
 //! - `docs/spec/slicing.md`, `docs/spec/overlapping-slicing.md`: definitions and proofs.
 
 mod columns;

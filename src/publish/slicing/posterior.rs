@@ -5,7 +5,7 @@
 //! only.
 //!
 //! # Citations
-//! - [Li et al. 2012, section 3.2]: posteriors of sliced tables.
+//! - [Li et al. 2012, section 3.2], posteriors of sliced tables.
 
 use std::collections::BTreeMap;
 

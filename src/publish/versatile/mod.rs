@@ -1,7 +1,7 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
 //!
 //! # Citations
-//! - [Jin et al. 2010]: Guardian Normal Form, UAD, GD and multi-SA publishing.
+//! - [Jin et al. 2010], Guardian Normal Form, UAD, GD and multi-SA publishing.
 //! - `docs/spec/guardian-normal-form.md`: definitions and proofs.
 //! - `docs/spec/errata.md#versatile-publishing`: corrections.
 

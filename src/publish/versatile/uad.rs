@@ -5,7 +5,7 @@
 //!
 //! # Citations
 //! - [Jin et al. 2010, Algorithm 2]
-//! - [Brelaz 1979]: the colouring.
+//! - [Brelaz 1979], the colouring.
 
 use std::cmp::Reverse;
 

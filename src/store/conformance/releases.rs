@@ -50,7 +50,7 @@ pub(crate) async fn a_series_is_all_its_contents(bench: &impl Bench) {
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     let entry = |entry: &DisclosureRecord| SeriesEntry {
         content_hash: [7; 32],
-        status: commit.release.status.clone(),
+        status: commit.release.status,
         entry: entry.clone(),
     };
     assert_eq!(series.entries, ledger.entries.iter().map(entry).collect::<Vec<_>>());

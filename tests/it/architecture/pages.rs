@@ -18,6 +18,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::{fs, thread};
 
 use serde_json::Value;
@@ -166,8 +167,16 @@ fn masked(text: &str) -> String {
     out
 }
 
+/// An address below the ports that systems hand out by themselves: no other test gets it before the script binds it.
 fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() % 9_000).unwrap();
+    loop {
+        let port = 21_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 9_000;
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return listener.local_addr().unwrap().to_string();
+        }
+    }
 }
 
 /// A service for a page, and where it is.

@@ -258,7 +258,7 @@ const TAMPERINGS: &[Tampering] = &[
     ("half of the entropy", |_, manifest| drop(manifest["utility"].as_object_mut().unwrap().remove("entropy_method"))),
     ("a stronger guarantee", |_, manifest| manifest["rules"][1]["guarantee"]["l"] = 3.into()),
     ("a stronger guard", |_, manifest| manifest["tables"][0]["guards"][0]["guarantees"][0]["l"] = 3.into()),
-    ("no ciphertext", |_, manifest| {
+    ("no guard", |_, manifest| {
         manifest["tables"][0]["guards"] = json!([]);
         manifest["tables"][0]["protection"] = "plain".into();
     }),

@@ -5,10 +5,10 @@
 //! give it more than 1/l:
 //!
 //! 1. Every combination of one row per column that agrees on shared attributes is equally likely. Then s has the product of the
-//! counts `n_i(u, s)`.
+//!    counts `n_i(u, s)`.
 //! 2. Every row of a column belongs to one data subject, and all matchings of rows that agree on shared attributes are equally
-//! likely. Columns that form a tree are matched independently with their parents. Then `n_1 ... n_m / (n_2' ... n_m')` data
-//! subjects are expected to have u and s, with `n_i'` rows that agree on the attributes that column i shares with earlier ones.
+//!    likely. Columns that form a tree are matched independently with their parents. Then `n_1 ... n_m / (n_2' ... n_m')` data
+//!    subjects are expected to have u and s, with `n_i'` rows that agree on the attributes that column i shares with earlier ones.
 //!
 //! The first weighting does not suffice. Take two columns (a, s) and (b, s). Value 1 has twenty rows, two of them with the a of u
 //! and two with its b. Value 2 has two rows with both. Both products are 4, but two data subjects with u have value 2, and 2/10
