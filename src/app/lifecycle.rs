@@ -61,7 +61,7 @@ impl AppService {
     /// `not-found`, or the store's problem.
     pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
         let found = self.store.release(&caller.tenant, release).await?;
-        found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+        found.ok_or_else(|| Problem::new(Kind::NotFound, "the release does not exist"))?;
         self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
     }
 
@@ -78,7 +78,7 @@ impl AppService {
     /// Why a release cannot be given: it is not there, or only in the ledger.
     pub async fn no_such_release(&self, caller: &Caller, release: Uuid) -> Problem {
         match self.store.is_imported(&caller.tenant, release).await {
-            Ok(false) => Problem::new(Kind::NotFound, "there is no such release"),
+            Ok(false) => Problem::new(Kind::NotFound, "the release does not exist"),
             Ok(true) => Problem::new(
                 Kind::Gone,
                 "the release was made in another store; only the ledger of it was brought here",

@@ -298,7 +298,7 @@ async fn plan_warns_of_unused_thresholds() {
     document["method"]["rules"][0]["guarantee"]["explicit"]["HVI"] = "0.01".into();
     let warning = unused(&server.post("/v1/plans", &document).await.ok(200)).unwrap();
     assert_eq!(warning["pointer"], "/method/rules/0");
-    assert!(text(&warning["detail"]).starts_with("1 of the values"), "{warning:#}");
+    assert!(text(&warning["detail"]).starts_with("1 values with a threshold"), "{warning:#}");
     // a release is for others than those who may know which values there are
     document.as_object_mut().unwrap().remove("dataset");
     let release = server.publish(&dataset, document).await;

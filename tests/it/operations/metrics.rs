@@ -167,5 +167,5 @@ fn main_port_serves_no_metrics() {
     command.args(["serve", "--listen", "127.0.0.1:4999", "--metrics-listen", "0.0.0.0:4999", "--data"]);
     let output = crate::support::harness::run(command.arg(home.path().join("data")));
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("a port of its own"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("a separate port"));
 }

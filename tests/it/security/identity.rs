@@ -162,7 +162,7 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
         }
         ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.dataset(HOSPITAL).await,
         // use nothing up
-        ("POST", Some("audits" | "queries")) => {}
+        ("POST", Some("attacks" | "queries")) => {}
         ("POST", Some(act)) => {
             let document = json!({"hold": act != "withdraw", "method": hospital_method()});
             let release = admin.publish(&admin.dataset(HOSPITAL).await, document).await;

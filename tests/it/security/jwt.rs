@@ -423,7 +423,7 @@ fn a_service_does_not_start_with_half_an_issuer() {
         (jwks(&[]), "no key"),
         (jwks(&[private]), "private"),
         (jwks(&[same.clone(), same]), "same kid"),
-        (" ".repeat(2 << 20), "larger"),
+        (" ".repeat(2 << 20), "too large"),
     ] {
         fs::write(&file, content).unwrap();
         assert!(said(&all, 4).contains(why), "{why}");
@@ -559,7 +559,7 @@ async fn no_log_holds_a_token_or_its_claims() {
     assert!(process.terminate().success());
     let log = process.log();
     assert!(log.contains("/v1/datasets") && log.contains("token refused"), "it was listened to");
-    assert!(log.contains("the JWKS file cannot be used"), "the operator is warned");
+    assert!(log.contains("JWKS file is unusable"), "the operator is warned");
     for token in [&good, &bad, &unknown] {
         for piece in token.split('.') {
             // headers are equal for all tokens of a key and reveal nothing
