@@ -172,9 +172,9 @@ async fn people_and_statements_are_carried_by_a_file() {
     fs::create_dir(&other).unwrap();
     fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
     let import = || said(&on(&other, &["ledger", "import", file.to_str().unwrap()]));
-    let entered = import();
-    assert!(entered.contains("the people of 2 datasets, and 1 statements"), "{entered}");
-    assert!(import().contains("the people of 0 datasets, and 0 statements"));
+    let imported = import();
+    assert!(imported.contains("the subject fingerprints of 2 datasets, and 1 statements"), "{imported}");
+    assert!(import().contains("the subject fingerprints of 0 datasets, and 0 statements"));
     for table in ["people_pieces", "dataset_people", "series_statements"] {
         assert_eq!(stored(&one, table).await, stored(&other, table).await, "{table}");
     }
