@@ -23,7 +23,7 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::support::harness::guardian;
+use crate::support::harness::{guardian, unconfigured};
 
 /// The address that pages name.
 const PAGE_ADDRESS: &str = "127.0.0.1:8080";
@@ -212,7 +212,7 @@ fn run(steps: &[Step<'_>]) -> Result<Vec<String>, String> {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     command.args(["300", "bash", "-euo", "pipefail", "-c", &script]).current_dir(&folder).env("PATH", path);
     command.env("GUARDIAN_LISTEN", &address).env("GUARDIAN_HEALTHCHECK_URL", format!("http://{address}"));
-    let ran = command.stdin(Stdio::null()).output().unwrap();
+    let ran = unconfigured(&mut command).stdin(Stdio::null()).output().unwrap();
     let output = String::from_utf8(ran.stdout).unwrap();
     let outputs: Vec<String> = output.split(SEPARATOR).map(str::to_owned).collect();
     if ran.status.success() && outputs.len() == steps.len() {

@@ -345,21 +345,29 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
     count
 }
 
+/// What configures a process from outside of its command line.
+const CONFIGURATION_VARIABLES: [&str; 7] = [
+    "RUST_LOG",
+    "DATABASE_URL",
+    "GUARDIAN_STORE",
+    "GUARDIAN_EXPECT_STORE",
+    "GUARDIAN_AUTH",
+    "GUARDIAN_MASTER_KEY",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+
+/// The command without the configuration of the process that runs the tests.
+pub(crate) fn unconfigured(command: &mut Command) -> &mut Command {
+    for variable in CONFIGURATION_VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+}
+
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in [
-        "RUST_LOG",
-        "DATABASE_URL",
-        "GUARDIAN_STORE",
-        "GUARDIAN_EXPECT_STORE",
-        "GUARDIAN_AUTH",
-        "GUARDIAN_MASTER_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ] {
-        command.env_remove(variable);
-    }
-    command.stdin(Stdio::null());
+    unconfigured(&mut command).stdin(Stdio::null());
     command
 }
 
