@@ -4,6 +4,7 @@
 
 use guardian::engine;
 use guardian::microdata::{Attr, AttributeType, AttributeCounts};
+use guardian::publication::Unit;
 use guardian::spec::{self, ColumnFacts, DocumentSource, DatasetSchema};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -27,6 +28,10 @@ impl AttributeCounts for Six {
     fn distinct(&self, _: Attr) -> u64 {
         3
     }
+
+    fn of_values(&self, _: Attr) -> Option<Vec<u64>> {
+        Some(vec![2; 3])
+    }
 }
 
 fn judge(document: &Value, origin: DocumentSource) {
@@ -36,7 +41,7 @@ fn judge(document: &Value, origin: DocumentSource) {
     facts[7].identifier = true;
     facts[8].overflow = true;
     let record_key = ["id".to_owned()];
-    let schema = DatasetSchema { columns: &facts, record_key: &record_key };
+    let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &Unit::Row };
     let reading = spec::read(document, &schema, origin);
     let points = |pointer: &str| {
         let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);

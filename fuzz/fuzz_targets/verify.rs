@@ -30,7 +30,16 @@ fuzz_target!(|text: &str| {
             names.push(name.clone());
         }
     }
-    let claim = VerificationInput { manifest: &manifest, names: &names, rules: None, original: None };
+    let claim = VerificationInput {
+        manifest: &manifest,
+        names: &names,
+        rules: None,
+        excludable: None,
+        taxonomies: None,
+        requirements: None,
+        thresholds: None,
+        original: None,
+    };
     if let Ok(summary) = verify(&claim, &files, &Control::default()) {
         assert_eq!(summary.verified, summary.checks.iter().all(|check| check.passed));
     }
