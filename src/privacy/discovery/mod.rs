@@ -1,0 +1,20 @@
+//! Discovery of the dependencies that an adversary is assumed to know: exact and approximate ones, without accidents.
+//!
+//! Integers only, so that every platform decides alike.
+
+mod logarithm;
+mod measure;
+mod pairs;
+mod rows;
+mod search;
+mod significance;
+mod singles;
+
+#[cfg(test)]
+mod tests;
+
+pub(in crate::privacy) use logarithm::log2_down;
+pub use measure::measure_dependency;
+pub use search::{
+    DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, SearchedScope, discover_dependencies,
+};

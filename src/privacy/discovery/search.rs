@@ -1,0 +1,396 @@
+//! Search for dependencies: single determinants, then pairs.
+
+use rayon::prelude::*;
+
+use super::super::dependencies::Dependency;
+use super::logarithm::FactorialLogarithms;
+use super::pairs::{PairGroups, is_refuted_by_rare_values, saved_inside};
+use super::rows::{CodeNumbers, GroupedRows, RowVisits};
+use super::significance::{Savings, ValueCount, threshold};
+use super::singles;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::publication::Ratio;
+use crate::with_codes;
+
+/// Maximal number of visited rows before the remaining pairs are left out.
+const MAX_VISITED_ROWS: u64 = 1 << 33;
+
+/// Numbers of rows on which a pair is tried before all rows.
+const TRIED_ROWS: [usize; 2] = [1 << 14, 1 << 17];
+
+/// Number of pairs that are tried in parallel.
+///
+/// It does not depend on the machine, since the work limit applies between such groups of pairs.
+const PARALLEL_PAIRS: usize = 32;
+
+/// Inverse of the share of rows that counts as few.
+const RARE_ROW_FRACTION: usize = 32;
+
+/// The default tolerance.
+const DEFAULT_TOLERANCE: Ratio = match Ratio::new(1, 100) {
+    Ok(tolerance) => tolerance,
+    Err(_) => panic!("a ratio"),
+};
+
+/// Which dependencies a search is to find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DiscoveryScope {
+    /// One or two determinants.
+    #[default]
+    SinglesAndPairs,
+    /// One determinant.
+    Singles,
+    /// No dependency.
+    None,
+}
+
+/// Which candidates a search has examined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchedScope {
+    /// All candidates with one or two determinants.
+    SinglesAndPairs,
+    /// All candidates with one determinant; of those with two as many as the work limit allows.
+    SinglesAndSomePairs,
+    /// All candidates with one determinant.
+    Singles,
+    /// No candidate.
+    None,
+}
+
+/// Options of a search for dependencies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiscoveryOptions {
+    /// Which dependencies are to be found.
+    pub scope: DiscoveryScope,
+    /// Maximal share of rows that an approximate dependency with one determinant may not hold for.
+    pub tolerance: Ratio,
+}
+
+impl Default for DiscoveryOptions {
+    fn default() -> Self {
+        Self { scope: DiscoveryScope::default(), tolerance: DEFAULT_TOLERANCE }
+    }
+}
+
+/// A dependency with its evidence in the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiscoveredDependency {
+    /// The dependency.
+    pub dependency: Dependency,
+    /// Number of distinct values of the determinant.
+    pub groups: usize,
+    /// Fewest rows without which the dependency is exact: the g3 error [Kivinen and Mannila 1995].
+    pub errors: usize,
+    /// Bits that the dependency saves of the description of the dependent column, in units of 2^-20 bit.
+    pub saved: i64,
+}
+
+/// The result of a search for dependencies, each list with single determinants first, then by column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Discovery {
+    /// The dependencies that the adversary is assumed to know.
+    pub found: Vec<DiscoveredDependency>,
+    /// Dependencies with one determinant that hold within the tolerance, but may be accidents.
+    ///
+    /// Those that save nothing, such as those of a key, are left out.
+    pub rejected: Vec<DiscoveredDependency>,
+    /// Which candidates were examined.
+    pub searched: SearchedScope,
+}
+
+/// Finds the dependencies in `table` that are no accidents.
+///
+/// One determinant: exact, or with errors in few rows that are at most half of what the most frequent value gets
+/// wrong. Two determinants: exact, and neither of them determines the dependent by itself. Random data show any accident
+/// with a probability below 2^-20.
+///
+/// # Errors
+/// [`Cancelled`] when the caller cancels.
+///
+/// # Citations
+/// [Kivinen and Mannila 1995]; [Goodman and Kruskal 1954]; [Rissanen 1978]
+pub fn discover_dependencies(
+    table: &Table,
+    options: &DiscoveryOptions,
+    control: &Control,
+) -> Result<Discovery, Cancelled> {
+    discover_within(MAX_VISITED_ROWS, table, options, control)
+}
+
+/// Leaves out the remaining pairs after `most` visited rows.
+pub(super) fn discover_within(
+    most: u64,
+    table: &Table,
+    options: &DiscoveryOptions,
+    control: &Control,
+) -> Result<Discovery, Cancelled> {
+    if options.scope == DiscoveryScope::None {
+        return Ok(Discovery { found: Vec::new(), rejected: Vec::new(), searched: SearchedScope::None });
+    }
+    let factorials = FactorialLogarithms::new(table.rows());
+    let mut search = Search::new(table, &factorials, options.tolerance, RowVisits::new(control))?;
+    search.singles()?;
+    let searched = match options.scope {
+        DiscoveryScope::SinglesAndPairs if search.pairs(most)? => SearchedScope::SinglesAndPairs,
+        DiscoveryScope::SinglesAndPairs => SearchedScope::SinglesAndSomePairs,
+        DiscoveryScope::Singles | DiscoveryScope::None => SearchedScope::Singles,
+    };
+    let Search { mut found, rejected, .. } = search;
+    found.sort_by_cached_key(|found| {
+        let Dependency { determinant, dependent } = found.dependency;
+        (determinant.len(), determinant.iter().collect::<Vec<_>>(), dependent)
+    });
+    Ok(Discovery { found, rejected, searched })
+}
+
+/// A column that is not constant, and what it takes to be determined.
+pub(super) struct SearchedColumn<'a> {
+    pub(super) attr: Attr,
+    pub(super) column: &'a Column,
+    counts: Vec<ValueCount>,
+    /// The number of distinct values.
+    values: usize,
+    /// Maximal number of errors of one determinant.
+    pub(super) most_errors: usize,
+    /// Maximal number of groups of a known dependency.
+    most_groups: usize,
+    /// Maximal number of groups of a dependency that saves anything.
+    most_saving_groups: usize,
+    /// The rows without the most frequent value, where they are few.
+    pub(super) rare_rows: Option<Vec<u32>>,
+}
+
+impl<'a> SearchedColumn<'a> {
+    /// `None` for a constant column.
+    fn new(table: &'a Table, attr: Attr, tolerance: Ratio, control: &Control) -> Result<Option<Self>, Cancelled> {
+        control.check()?;
+        let column = table.column(attr);
+        let of_codes = column.counts();
+        let counts = ValueCount::collect(of_codes.iter().copied());
+        let values: usize = counts.iter().map(|count| count.values).sum();
+        if values < 2 {
+            return Ok(None);
+        }
+        let (rows, top) = (table.rows(), counts[0].rows);
+        let others = rows - top;
+        let tolerated = rows as u128 * u128::from(tolerance.numerator()) / u128::from(tolerance.denominator());
+        let rare_rows = (others <= rows / RARE_ROW_FRACTION).then(|| {
+            with_codes!(&column.codes, codes => {
+                let is_rare = |row: &u32| of_codes[codes[*row as usize] as usize] < top as u64;
+                (0..rows as u32).filter(is_rare).collect()
+            })
+        });
+        Ok(Some(Self {
+            attr,
+            column,
+            counts,
+            values,
+            most_errors: tolerated.min(others as u128 / 2) as usize,
+            most_groups: 0,
+            most_saving_groups: 0,
+            rare_rows,
+        }))
+    }
+}
+
+struct Search<'a> {
+    columns: Vec<SearchedColumn<'a>>,
+    /// For each attribute of the table, those that it determines exactly.
+    determined: Vec<AttrSet>,
+    factorials: &'a FactorialLogarithms,
+    threshold: i64,
+    visits: RowVisits<'a>,
+    found: Vec<DiscoveredDependency>,
+    rejected: Vec<DiscoveredDependency>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        table: &'a Table,
+        factorials: &'a FactorialLogarithms,
+        tolerance: Ratio,
+        visits: RowVisits<'a>,
+    ) -> Result<Self, Cancelled> {
+        let control = visits.control();
+        let attributes: Vec<Attr> = table.attributes().iter().collect();
+        let columns: Vec<Option<SearchedColumn<'_>>> = attributes
+            .par_iter()
+            .map(|&attr| SearchedColumn::new(table, attr, tolerance, control))
+            .collect::<Result<_, _>>()?;
+        let mut columns: Vec<SearchedColumn<'_>> = columns.into_iter().flatten().collect();
+        let threshold = threshold(columns.len() as u64);
+        for column in &mut columns {
+            let savings = Savings::new(factorials, &column.counts);
+            column.most_groups = savings.most_groups(threshold);
+            column.most_saving_groups = savings.most_groups(1);
+        }
+        let determined = vec![AttrSet::EMPTY; attributes.len()];
+        Ok(Self { columns, determined, factorials, threshold, visits, found: Vec::new(), rejected: Vec::new() })
+    }
+
+    fn grouped(&self, column: &SearchedColumn<'_>) -> Result<GroupedRows, Cancelled> {
+        self.visits.add(column.column.codes.len())?;
+        GroupedRows::new(column.column, self.visits.control())
+    }
+
+    /// Finds all dependencies with one determinant.
+    fn singles(&mut self) -> Result<(), Cancelled> {
+        for determinant in 0..self.columns.len() {
+            let determinant = &self.columns[determinant];
+            let is_candidate = |dependent: &&SearchedColumn<'_>| {
+                dependent.attr != determinant.attr && determinant.values <= dependent.most_saving_groups
+            };
+            let dependents: Vec<&SearchedColumn<'_>> = self.columns.iter().filter(is_candidate).collect();
+            if dependents.is_empty() {
+                continue;
+            }
+            let rows = self.grouped(determinant)?;
+            let errors: Vec<Option<usize>> = dependents
+                .par_iter()
+                .map_init(CodeNumbers::default, |numbers, dependent| {
+                    singles::errors(&rows, determinant, dependent, numbers, &self.visits)
+                })
+                .collect::<Result<_, _>>()?;
+            let (from, groups) = (determinant.attr, determinant.values);
+            for (dependent, errors) in dependents.iter().zip(errors) {
+                let Some(errors) = errors else { continue };
+                let dependency = Dependency { determinant: AttrSet::one(from), dependent: dependent.attr };
+                let saved = Savings::new(self.factorials, &dependent.counts).saved(groups, errors);
+                let judged = DiscoveredDependency { dependency, groups, errors, saved };
+                if saved >= self.threshold {
+                    self.found.push(judged);
+                } else if saved > 0 {
+                    self.rejected.push(judged);
+                }
+                if errors == 0 {
+                    let determined = &mut self.determined[from.index()];
+                    *determined = determined.with(dependent.attr);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds dependencies with two determinants; false when the remaining pairs are left out after `most` visited rows.
+    fn pairs(&mut self, most: u64) -> Result<bool, Cancelled> {
+        for finer in 0..self.columns.len() {
+            let values = |at: usize| self.columns[at].values;
+            let is_coarser = |&at: &usize| values(at) < values(finer) || (values(at) == values(finer) && at > finer);
+            let coarser: Vec<usize> = (0..self.columns.len())
+                .filter(is_coarser)
+                .filter(|&coarser| self.dependents(finer, coarser).next().is_some())
+                .collect();
+            if coarser.is_empty() {
+                continue;
+            }
+            let rows = self.grouped(&self.columns[finer])?;
+            for some in coarser.chunks(PARALLEL_PAIRS) {
+                if self.visits.rows() >= most {
+                    return Ok(false);
+                }
+                let remaining: Vec<Vec<usize>> = some
+                    .par_iter()
+                    .map_init(CodeNumbers::default, |numbers, &coarser| self.tried(&rows, finer, coarser, numbers))
+                    .collect::<Result<_, _>>()?;
+                for (&coarser, dependents) in some.iter().zip(remaining).filter(|(_, found)| !found.is_empty()) {
+                    let found = self.judged(&rows, finer, coarser, &dependents)?;
+                    self.found.extend(found);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The columns that a pair may determine, though neither of its members does.
+    fn dependents(&self, finer: usize, coarser: usize) -> impl Iterator<Item = usize> {
+        let (one, other) = (&self.columns[finer], &self.columns[coarser]);
+        let determined = |column: &SearchedColumn<'_>| self.determined[column.attr.index()].with(column.attr);
+        let known = determined(one).union(determined(other));
+        self.columns
+            .iter()
+            .enumerate()
+            // a pair has at least as many values as each of its members
+            .filter(move |(_, column)| one.values <= column.most_groups && !known.contains(column.attr))
+            .map(|(at, _)| at)
+    }
+
+    /// The columns that a pair determines as far as its first rows show.
+    fn tried(
+        &self,
+        rows: &GroupedRows,
+        finer: usize,
+        coarser: usize,
+        numbers: &mut CodeNumbers,
+    ) -> Result<Vec<usize>, Cancelled> {
+        let (one, other) = (self.columns[finer].column, self.columns[coarser].column);
+        let mut remaining = Vec::new();
+        for dependent in self.dependents(finer, coarser) {
+            let column = &self.columns[dependent];
+            if !is_refuted_by_rare_values(rows, &one.codes, &other.codes, column, &self.visits)? {
+                remaining.push(dependent);
+            }
+        }
+        let all = one.codes.len();
+        for tried in TRIED_ROWS {
+            if remaining.is_empty() {
+                break;
+            }
+            let pair = PairGroups::new(rows, other, tried.min(all), numbers, &self.visits)?;
+            // every other group of the finer member is at least one of the pair
+            let fewest = pair.groups + rows.len() - pair.groups_of_one;
+            let mut determined = Vec::new();
+            for dependent in remaining {
+                let column = &self.columns[dependent];
+                if fewest <= column.most_groups && pair.determine(&column.column.codes, &self.visits)? {
+                    determined.push(dependent);
+                }
+            }
+            remaining = determined;
+            if tried >= all {
+                break;
+            }
+        }
+        Ok(remaining)
+    }
+
+    /// The dependencies of a pair that hold in all rows and are no accidents.
+    fn judged(
+        &self,
+        rows: &GroupedRows,
+        finer: usize,
+        coarser: usize,
+        dependents: &[usize],
+    ) -> Result<Vec<DiscoveredDependency>, Cancelled> {
+        let (one, other) = (&self.columns[finer], &self.columns[coarser]);
+        let all = one.column.codes.len();
+        let pair = PairGroups::new(rows, other.column, all, &mut CodeNumbers::default(), &self.visits)?;
+        let is_determined = |dependent: &usize| {
+            let column = &self.columns[*dependent];
+            let holds = pair.groups <= column.most_groups && pair.determine(&column.column.codes, &self.visits)?;
+            Ok(holds.then_some(column))
+        };
+        let exact: Vec<Option<&SearchedColumn<'_>>> =
+            dependents.par_iter().map(is_determined).collect::<Result<_, _>>()?;
+        let exact: Vec<&SearchedColumn<'_>> = exact.into_iter().flatten().collect();
+        let groups = pair.groups;
+        drop(pair);
+        if exact.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows_of_other = self.grouped(other)?;
+        let judged = |dependent: &&SearchedColumn<'_>| {
+            let inside = |member, of: &SearchedColumn<'_>| {
+                saved_inside(member, of.column, dependent.column, self.factorials, &self.visits)
+            };
+            let saved = Savings::new(self.factorials, &dependent.counts).saved(groups, 0);
+            let saved = saved.min(inside(rows, other)?).min(inside(&rows_of_other, one)?);
+            let determinant = AttrSet::one(one.attr).with(other.attr);
+            let dependency = Dependency { determinant, dependent: dependent.attr };
+            let found = DiscoveredDependency { dependency, groups, errors: 0, saved };
+            Ok((saved >= self.threshold).then_some(found))
+        };
+        let found: Vec<Option<DiscoveredDependency>> = exact.par_iter().map(judged).collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
