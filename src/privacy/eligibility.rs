@@ -6,7 +6,7 @@
 
 use super::guarantee::{Population, holds};
 use super::rule::PrivacyRule;
-use crate::microdata::{Attr, AttributeCounts};
+use crate::microdata::{Attr, AttributeCounts, ColumnAnnotations};
 use crate::publication::{Guarantee, Ratio, ValueDistance};
 
 /// Reason why a rule cannot be satisfied, with the largest feasible diversity.
@@ -31,8 +31,8 @@ pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), Ine
     let (rows, largest) = (counts.rows(), counts.largest(rule.sensitive));
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
         // a caller with the thresholds checks them
-        (Guarantee::Thresholds { stated, .. }, Some(_))
-            if counts.annotations(rule.sensitive).limits(stated.bytes()).is_none() =>
+        (Guarantee::Thresholds { digest, .. }, Some(_))
+            if counts.annotations(rule.sensitive).limits(digest.bytes()).is_none() =>
         {
             true
         }
@@ -67,12 +67,17 @@ pub fn largest_l(counts: &dyn AttributeCounts, attr: Attr) -> u64 {
     let (rows, annotations) = (counts.rows(), counts.annotations(attr));
     let values = counts.of_values(attr).filter(|_| !annotations.excludable().is_empty());
     let Some(values) = values else { return rows / counts.largest(attr).max(1) };
-    let (mut excludable, mut informative) = (Vec::new(), Vec::new());
-    for (&count, code) in values.iter().zip(0..) {
-        if annotations.is_excludable(code) { excludable.push(count) } else { informative.push(count) }
-    }
-    let bound = |of: u64, counts: &[u64]| of / counts.iter().copied().max().unwrap_or(0).max(1);
-    bound(rows, &excludable).min(bound(informative.iter().sum(), &informative))
+    let bucket: Vec<(u32, u64)> = (0..).zip(values).collect();
+    largest_l_of(&bucket, &annotations)
+}
+
+/// The largest diversity of rows with these values and counts.
+pub(super) fn largest_l_of(bucket: &[(u32, u64)], annotations: &ColumnAnnotations) -> u64 {
+    let (excludable, informative): (Vec<_>, Vec<_>) =
+        bucket.iter().partition(|(code, _)| annotations.is_excludable(*code));
+    let rows = |counts: &[(u32, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
+    let bound = |of: u64, counts: &[(u32, u64)]| of / counts.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+    bound(rows(bucket), &excludable).min(bound(rows(&informative), &informative))
 }
 
 fn is_at_most(count: u64, of: u64, share: Ratio) -> bool {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use super::dependencies::{Dependency, closure};
 use super::rule::RuleDemand;
+use crate::microdata::AttrSet;
 
 /// A rule that follows from another rule and a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +62,11 @@ pub fn expand(
             expansion.impossible.extend(by.map(|by| (from, *by)));
             continue;
         }
+        let revealing = || dependencies.iter().filter(|dependency| reveals(dependency, &rule));
+        if !rule.guarantee.covers_combinations() {
+            // also where another rule implies it: what follows from it has no meaning of its own
+            expansion.unsupported.extend(revealing().map(|dependency| (from, *dependency)));
+        }
         if kept.iter().any(|(other, _)| other.implies(&rule)) {
             continue;
         }
@@ -71,16 +77,9 @@ pub fn expand(
         if let Some(because) = because.filter(|because| !expansion.used.contains(because)) {
             expansion.used.push(because);
         }
-        for dependency in dependencies.iter().filter(|dependency| rule.protects.contains(dependency.dependent)) {
-            let protects = rule.protects.without(dependency.dependent).union(dependency.determinant).minus(rule.known);
-            if protects.is_empty() || rule.protects.is_subset(protects) {
-                continue;
-            }
-            if rule.guarantee.covers_combinations() {
-                todo.push_back((RuleDemand { protects, ..rule }, from, Some(*dependency)));
-            } else {
-                expansion.unsupported.push((from, *dependency));
-            }
+        for dependency in revealing().filter(|_| rule.guarantee.covers_combinations()) {
+            let protects = revealed_by(dependency, &rule);
+            todo.push_back((RuleDemand { protects, ..rule }, from, Some(*dependency)));
         }
     }
     let derived = kept.into_iter().filter_map(|(demand, origin)| {
@@ -91,6 +90,17 @@ pub fn expand(
     Ok(expansion)
 }
 
+/// The attributes that must stay protected because a dependency leads from them to a protected one.
+fn revealed_by(dependency: &Dependency, rule: &RuleDemand) -> AttrSet {
+    rule.protects.without(dependency.dependent).union(dependency.determinant).minus(rule.known)
+}
+
+/// Whether a dependency leads to a protected attribute from attributes that are not protected with it.
+fn reveals(dependency: &Dependency, rule: &RuleDemand) -> bool {
+    let protects = revealed_by(dependency, rule);
+    rule.protects.contains(dependency.dependent) && !protects.is_empty() && !rule.protects.is_subset(protects)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -98,7 +108,8 @@ mod tests {
     use super::super::rule::reduce;
     use super::*;
     use crate::microdata::{Attr, AttrSet};
-    use crate::publication::{Guarantee, Ratio, ValueDistance};
+    use crate::publication::{DigestedThresholds, Guarantee, Ratio, Thresholds, ValueDistance};
+    use std::collections::BTreeMap;
 
     fn set(attrs: &[u8]) -> AttrSet {
         attrs.iter().map(|&a| Attr(a)).collect()
@@ -175,6 +186,20 @@ mod tests {
         let expansion = expand(&[rule], &[dependency], 10).unwrap();
         assert_eq!(expansion.unsupported, [(0, dependency)]);
         assert!(expansion.derived.is_empty());
+    }
+
+    /// What a stronger rule implies is checked by itself, too, and has no meaning for what follows from it.
+    #[test]
+    fn expand_implied_rule_with_thresholds_is_unsupported() {
+        let half = Ratio::new(1, 2).unwrap();
+        let thresholds =
+            DigestedThresholds::from(Thresholds::Explicit { values: BTreeMap::new(), otherwise: Some(half) });
+        let diverse = demand(set(&[0]), set(&[1]));
+        let limited = RuleDemand { guarantee: thresholds.guarantee(), ..diverse };
+        assert!(diverse.implies(&limited));
+        let dependency = Dependency { determinant: set(&[2]), dependent: Attr(1) };
+        let expansion = expand(&[diverse, limited], &[dependency], 10).unwrap();
+        assert_eq!(expansion.unsupported, [(1, dependency)]);
     }
 
     #[test]

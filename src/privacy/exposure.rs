@@ -31,8 +31,10 @@ pub struct ProxyAttribute {
     pub sensitive: Attr,
     /// The predicting attribute.
     pub attribute: Attr,
-    /// Number of guesses of the most frequent value that the predictor corrects, and of wrong ones without it.
-    pub lambda: (u64, u64),
+    /// Number of wrong guesses of the most frequent value that the predictor corrects.
+    pub corrected: u64,
+    /// Number of wrong guesses without the predictor.
+    pub wrong: u64,
 }
 
 /// Remaining work of a search.
@@ -97,15 +99,15 @@ pub fn proxies(
             if !effort.take(rows) {
                 break;
             }
-            let right = most_frequent_of_each(table, &grouped, target, control)? - (rows as u64 - wrong);
-            if right < wrong && right * 10 >= wrong {
-                found.push(ProxyAttribute { sensitive: target, attribute, lambda: (right, wrong) });
+            let corrected = most_frequent_of_each(table, &grouped, target, control)? - (rows as u64 - wrong);
+            if corrected < wrong && corrected * 10 >= wrong {
+                found.push(ProxyAttribute { sensitive: target, attribute, corrected, wrong });
             }
         }
     }
     for found in &mut found {
         // the denominators are equal; of equally strong predictors the first attribute
-        found.sort_by_key(|proxy| (std::cmp::Reverse(proxy.lambda.0), proxy.attribute));
+        found.sort_by_key(|proxy| (std::cmp::Reverse(proxy.corrected), proxy.attribute));
         found.truncate(MAX_REPORTED_PREDICTORS);
     }
     Ok(found.into_iter().flatten().collect())
@@ -322,7 +324,7 @@ mod tests {
         let table =
             table(400, &[&|i| i % 4, &|i| i % 4 / 2, &|i| if i % 32 < 4 { 0 } else { i % 4 }, &|i| i, &|i| i / 4 % 5]);
         let found = proxies(&table, set(&[0, 1]), &mut WorkBudget::default(), &Control::default()).unwrap();
-        let found: Vec<_> = found.iter().map(|p| (p.sensitive.0, p.attribute.0, p.lambda)).collect();
+        let found: Vec<_> = found.iter().map(|p| (p.sensitive.0, p.attribute.0, (p.corrected, p.wrong))).collect();
         // of 300 rows without the most frequent value, the third attribute guesses all but 39 correctly
         let wrong = |i: &u32| i % 32 < 4 && !i.is_multiple_of(4);
         let wrong = (0..400).filter(wrong).count() as u64;
@@ -356,7 +358,7 @@ mod tests {
             let varied = (0..3).filter(|x| pairs.iter().any(|(a, _)| a == x)).count() > 1;
             let expected = varied && each < rows && (each - overall) * 10 >= rows - overall;
             let found = proxies(&table, set(&[1]), &mut WorkBudget::default(), &Control::default()).unwrap();
-            let lambdas: Vec<_> = found.iter().map(|proxy| proxy.lambda).collect();
+            let lambdas: Vec<_> = found.iter().map(|proxy| (proxy.corrected, proxy.wrong)).collect();
             prop_assert_eq!(lambdas, if expected { vec![(each - overall, rows - overall)] } else { vec![] });
         }
 

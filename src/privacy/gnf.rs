@@ -25,6 +25,16 @@ pub struct Guard {
     pub protects: Protected,
     /// The bound on the inference.
     pub guarantee: Guarantee,
+    /// Attributes in which every bucket is constant.
+    pub constant: AttrSet,
+}
+
+impl Guard {
+    /// A guard whose buckets are constant in no attribute.
+    #[must_use]
+    pub const fn new(known: AttrSet, protects: Protected, guarantee: Guarantee) -> Self {
+        Self { known, protects, guarantee, constant: AttrSet::EMPTY }
+    }
 }
 
 impl TableSchema {
@@ -38,7 +48,7 @@ impl TableSchema {
                 other if other.attributes().meets(joint) => return None,
                 other => other,
             };
-            Some(Guard { known: contract(guard.known), protects, guarantee: guard.guarantee })
+            Some(Guard { known: contract(guard.known), protects, constant: contract(guard.constant), ..*guard })
         };
         Self { attributes: contract(self.attributes), guards: self.guards.iter().filter_map(guard).collect() }
     }
@@ -66,9 +76,16 @@ pub struct GnfViolation {
     /// The known attributes with a path to the sensitive one.
     pub reaching: AttrSet,
     /// A shortest path to the sensitive attribute.
-    ///
-    /// A step is a table, with the attributes through which the path enters it.
-    pub path: Vec<(usize, AttrSet)>,
+    pub path: Vec<PathStep>,
+}
+
+/// A table on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathStep {
+    /// Index of the table.
+    pub table: usize,
+    /// The attributes through which the path enters it.
+    pub via: AttrSet,
 }
 
 /// The attributes that tables with common attributes connect to `start` [Jin et al. 2010, Definition 3].
@@ -119,7 +136,7 @@ pub fn judge_demand(tables: &[TableSchema], demand: &RuleDemand) -> RuleStatus {
     let (first, second) = (showing.next(), showing.next());
     if let Some((at, table)) = second.or_else(|| first.filter(|(_, table)| !joint.is_subset(table.attributes))) {
         let via = table.attributes.intersection(joint.union(demand.known));
-        return RuleStatus::Violated(GnfViolation { reaching: demand.known, path: vec![(at, via)] });
+        return RuleStatus::Violated(GnfViolation { reaching: demand.known, path: vec![PathStep { table: at, via }] });
     }
     let schemas: Vec<TableSchema> = tables.iter().map(|table| table.contracted(joint, sensitive)).collect();
     judge(&schemas, &contracted)
@@ -148,7 +165,7 @@ pub fn leak(tables: &[TableSchema], rule: &PrivacyRule, from: Attr) -> Vec<usize
         cut[index] = cut[index].without(rule.sensitive);
         Some(path(&cut)).filter(|path| !path.is_empty())
     });
-    around.unwrap_or_else(|| path(&edges)).into_iter().map(|(table, _)| table).collect()
+    around.unwrap_or_else(|| path(&edges)).into_iter().map(|step| step.table).collect()
 }
 
 /// The only table through which paths enter the sensitive attribute; `None` where there are several.
@@ -184,7 +201,7 @@ fn guards(index: usize, table: &TableSchema, edges: &[AttrSet], rule: &PrivacyRu
 }
 
 /// A shortest chain of tables from the known side to the sensitive attribute, by breadth-first search.
-fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<(usize, AttrSet)> {
+fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<PathStep> {
     let mut cameby: Vec<Option<(Option<usize>, AttrSet)>> = vec![None; edges.len()];
     let mut queue: Vec<usize> = Vec::new();
     for (index, edge) in edges.iter().enumerate() {
@@ -200,8 +217,8 @@ fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<(usi
         if edges[at].contains(sensitive) {
             let mut path = Vec::new();
             let mut step = Some(at);
-            while let Some((previous, via)) = step.and_then(|index| cameby[index]) {
-                path.push((step.unwrap_or(at), via));
+            while let Some((table, (previous, via))) = step.and_then(|table| Some((table, cameby[table]?))) {
+                path.push(PathStep { table, via });
                 step = previous;
             }
             path.reverse();
@@ -236,11 +253,11 @@ mod tests {
     fn guarding(known: &[u8], sensitive: u8) -> TableSchema {
         let PrivacyRule { known, sensitive, guarantee } = rule(known, sensitive);
         let protects = Protected::Attribute(sensitive);
-        TableSchema { attributes: known.with(sensitive), guards: vec![Guard { known, protects, guarantee }] }
+        TableSchema { attributes: known.with(sensitive), guards: vec![Guard::new(known, protects, guarantee)] }
     }
     fn joint(attrs: &[u8], known: &[u8], protects: &[u8]) -> TableSchema {
         let guarantee = Guarantee::LDiversity { l: 2 };
-        let guard = Guard { known: set(known), protects: Protected::Joint(set(protects)), guarantee };
+        let guard = Guard::new(set(known), Protected::Joint(set(protects)), guarantee);
         TableSchema { attributes: set(attrs), guards: vec![guard] }
     }
     fn hospital_rules() -> [PrivacyRule; 3] {
@@ -259,10 +276,8 @@ mod tests {
             let guarantee = Guarantee::LDiversity { l: 2 };
             let table = |&(attributes, protects): &(u8, Option<u8>)| {
                 let attributes = bits(attributes);
-                let guard = |protects: u8| Guard {
-                    known: attributes.without(Attr(protects)),
-                    protects: Protected::Attribute(Attr(protects)),
-                    guarantee,
+                let guard = |protects: u8| {
+                    Guard::new(attributes.without(Attr(protects)), Protected::Attribute(Attr(protects)), guarantee)
                 };
                 TableSchema { attributes, guards: protects.filter(|p| attributes.contains(Attr(*p))).map(guard).into_iter().collect() }
             };
@@ -300,7 +315,8 @@ mod tests {
         let tables = [raw(&[0, 1]), raw(&[1, 2]), raw(&[2, 3])];
         let RuleStatus::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
         assert_eq!(violation.reaching, set(&[0]));
-        assert_eq!(violation.path, [(0, set(&[0])), (1, set(&[1])), (2, set(&[2]))]);
+        let steps: Vec<_> = violation.path.iter().map(|step| (step.table, step.via)).collect();
+        assert_eq!(steps, [(0, set(&[0])), (1, set(&[1])), (2, set(&[2]))]);
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl Population {
         self.counts.iter().copied().max().unwrap_or(0)
     }
 
+    /// Number of values that occur.
+    fn occurring(&self) -> usize {
+        self.counts.iter().filter(|count| **count > 0).count()
+    }
+
     /// The whole table as one bucket.
     #[must_use]
     pub fn as_bucket(&self) -> Vec<(u32, u64)> {
@@ -86,8 +91,8 @@ pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
         (G::Delta { distance: a, b: strong, prior }, G::Delta { distance: b, b: weak, prior: other }) => {
             a == b && prior == other && strong <= weak
         }
-        (G::Thresholds { stated, most, .. }, G::Thresholds { stated: other, least, .. }) => {
-            stated == other || most <= least
+        (G::Thresholds { digest, most, .. }, G::Thresholds { digest: other, least, .. }) => {
+            digest == other || most <= least
         }
         // every value has a share of at most 1/l
         (G::Thresholds { most, .. }, G::LDiversity { l }) => is_part(most, l),
@@ -199,202 +204,214 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
 }
 
 fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
-    let size: u64 = bucket.iter().map(|(_, count)| count).sum();
-    let largest = bucket.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let bucket = BucketCounts { counts: bucket, size: bucket.iter().map(|(_, count)| count).sum(), population };
     match guarantee {
-        Guarantee::KAnonymity { k } => size >= k,
-        Guarantee::LDiversity { l } => u128::from(largest) * u128::from(l) <= u128::from(size),
-        Guarantee::DistinctLDiversity { l } => bucket.len() as u64 >= l,
-        Guarantee::EntropyLDiversity { l } => entropy(bucket, size) >= l.to_f64().ln() * (1.0 - DISTANCE_TOLERANCE),
-        Guarantee::RecursiveLDiversity { c, l } => is_recursive(bucket, c, l),
-        Guarantee::AlphaK { alpha, k } => {
-            let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
-            u128::from(largest) * of <= share * u128::from(size) && size >= k
-        }
-        Guarantee::Thresholds { stated, least, .. } => match population.annotations.limits(stated.bytes()) {
-            Some(limits) => bucket.iter().all(|&(code, count)| {
-                let (part, of) = limits.get(code as usize).copied().unwrap_or((0, 1));
-                u128::from(count) * of <= part * u128::from(size)
+        Guarantee::KAnonymity { k } => bucket.size >= k,
+        Guarantee::LDiversity { l } => u128::from(bucket.largest()) * u128::from(l) <= u128::from(bucket.size),
+        Guarantee::DistinctLDiversity { l } => bucket.counts.len() as u64 >= l,
+        Guarantee::EntropyLDiversity { l } => bucket.entropy() >= l.to_f64().ln() * (1.0 - DISTANCE_TOLERANCE),
+        Guarantee::RecursiveLDiversity { c, l } => bucket.is_recursive(c, l),
+        Guarantee::AlphaK { alpha, k } => bucket.is_share(bucket.largest(), alpha) && bucket.size >= k,
+        Guarantee::Thresholds { digest, least, .. } => match population.annotations.limits(digest.bytes()) {
+            Some(limits) => bucket.counts.iter().all(|&(code, count)| {
+                // a code without a limit is in no bucket
+                let limit = limits.get(code as usize);
+                limit.is_some_and(|limit| {
+                    u128::from(count) * limit.denominator <= limit.numerator * u128::from(bucket.size)
+                })
             }),
             // unknown thresholds hold where even the smallest one is at least the largest share
-            None => {
-                u128::from(largest) * u128::from(least.denominator())
-                    <= u128::from(least.numerator()) * u128::from(size)
-            }
+            None => bucket.is_share(bucket.largest(), least),
         },
-        Guarantee::TCloseness { t, distance: ValueDistance::Equal } => total_variation(bucket, size, population, t),
-        Guarantee::TCloseness { t, distance: ValueDistance::Ordered } => ordered_distance(bucket, size, population, t),
-        Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical } => {
-            hierarchical_distance(bucket, size, population, t)
-        }
+        Guarantee::TCloseness { t, distance: ValueDistance::Equal } => bucket.total_variation(t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Ordered } => bucket.ordered_distance(t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical } => bucket.hierarchical_distance(t),
         Guarantee::Rho { rho1, rho2, mode } => match mode {
-            RhoMode::Single => bucket.iter().all(|&value| !breaches(&[value], size, population, rho1, rho2)),
-            RhoMode::Exact => no_event_breaches(bucket, size, population, rho1, rho2),
-            RhoMode::Amplification => is_amplified_within(bucket, size, population, rho1, rho2),
+            RhoMode::Single => bucket.counts.iter().all(|&value| !bucket.breaches(&[value], rho1, rho2)),
+            RhoMode::Exact => bucket.no_event_breaches(rho1, rho2),
+            RhoMode::Amplification => bucket.is_amplified_within(rho1, rho2),
         },
-        Guarantee::Delta { distance, b, .. } => match distance {
-            Divergence::TotalVariation => total_variation(bucket, size, population, b),
-            Divergence::Max => largest_difference(bucket, size, population, b),
-            Divergence::Emd => ordered_distance(bucket, size, population, b),
-            Divergence::Kl => {
-                kl(bucket, size, population) <= b.to_f64() * (1.0 + DISTANCE_TOLERANCE) + DISTANCE_TOLERANCE
+        Guarantee::Delta { distance, b, .. } => {
+            let within = |figure: f64| figure <= b.to_f64() * (1.0 + DISTANCE_TOLERANCE) + DISTANCE_TOLERANCE;
+            match distance {
+                Divergence::TotalVariation => bucket.total_variation(b),
+                Divergence::Max => bucket.largest_difference(b),
+                Divergence::Emd => bucket.ordered_distance(b),
+                Divergence::Kl => within(bucket.kl()),
+                Divergence::LogRatio => within(bucket.log_ratio()),
             }
-            Divergence::LogRatio => {
-                log_ratio(bucket, size, population) <= b.to_f64() * (1.0 + DISTANCE_TOLERANCE) + DISTANCE_TOLERANCE
-            }
-        },
-    }
-}
-
-/// In nats.
-///
-/// Values rise, so that the rounded sum is deterministic.
-fn entropy(bucket: &[(u32, u64)], size: u64) -> f64 {
-    let size = size as f64;
-    bucket.iter().map(|&(_, count)| count as f64 / size).map(|share| -share * share.ln()).sum()
-}
-
-fn is_recursive(bucket: &[(u32, u64)], c: Ratio, l: u64) -> bool {
-    let mut falling: Vec<u64> = bucket.iter().map(|(_, count)| *count).collect();
-    falling.sort_unstable_by(|a, b| b.cmp(a));
-    let (Some(&most), Ok(rank)) = (falling.first(), usize::try_from(l)) else { return false };
-    let Some(tail) = rank.checked_sub(1).and_then(|skipped| falling.get(skipped..)) else { return false };
-    let tail: u64 = tail.iter().sum();
-    u128::from(most) * u128::from(c.denominator()) < u128::from(c.numerator()) * u128::from(tail)
-}
-
-/// The difference of a value's shares in the bucket and in the table, times the product of both sizes.
-fn difference(count: u64, size: u64, overall: u64, rows: u64) -> i128 {
-    i128::from(count) * i128::from(rows) - i128::from(overall) * i128::from(size)
-}
-
-/// The differences of all values, in their order.
-fn differences<'a>(bucket: &'a [(u32, u64)], size: u64, population: &'a Population) -> impl Iterator<Item = i128> + 'a {
-    let mut next = bucket.iter().peekable();
-    population.counts.iter().zip(0u32..).map(move |(&overall, code)| {
-        let count = next.next_if(|(of, _)| *of == code).map_or(0, |(_, count)| *count);
-        difference(count, size, overall, population.rows)
-    })
-}
-
-/// Whether `sum`, in units of 1 / (size * rows * parts), is at most `bound`.
-///
-/// False when the products overflow.
-fn is_within(sum: u128, parts: u64, size: u64, population: &Population, bound: Ratio) -> bool {
-    let unit = u128::from(size).checked_mul(u128::from(population.rows)).and_then(|u| u.checked_mul(u128::from(parts)));
-    let left = sum.checked_mul(u128::from(bound.denominator()));
-    let right = unit.and_then(|unit| unit.checked_mul(u128::from(bound.numerator())));
-    matches!((left, right), (Some(left), Some(right)) if left <= right)
-}
-
-fn total_variation(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    // only values of the bucket gain, and their total gain is the total loss of the others
-    let gained: i128 = bucket
-        .iter()
-        .map(|&(code, count)| difference(count, size, population.counts[code as usize], population.rows))
-        .filter(|gain| *gain > 0)
-        .sum();
-    is_within(gained.unsigned_abs(), 1, size, population, bound)
-}
-
-fn largest_difference(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    let largest = differences(bucket, size, population).map(i128::unsigned_abs).max().unwrap_or(0);
-    is_within(largest, 1, size, population, bound)
-}
-
-fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    // values that do not occur are ignored: they add no step to the order
-    let occurring = population.counts.iter().filter(|count| **count > 0).count() as u64;
-    if occurring < 2 {
-        return true;
-    }
-    let (mut carried, mut work) = (0i128, 0u128);
-    for (difference, overall) in differences(bucket, size, population).zip(&population.counts) {
-        carried += difference;
-        if *overall > 0 {
-            work = work.saturating_add(carried.unsigned_abs());
         }
     }
-    is_within(work, occurring - 1, size, population, bound)
 }
 
-/// Hierarchical earth mover's distance (docs/reference/guarantees.md#t-closeness).
-///
-/// The distance of two leaves is the height of their lowest common ancestor. Excess and deficit below a node cancel
-/// there, and only the rest moves up. Without a taxonomy the distance is maximal.
-fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
-    let Some(taxonomy) = population.annotations.taxonomy() else { return false };
-    let branches = taxonomy.branches();
-    let mut extra = vec![0i128; branches.len()];
-    for (difference, code) in differences(bucket, size, population).zip(0..) {
-        extra[taxonomy.branch(code) as usize] += difference;
+/// Counts of a bucket, next to those of the whole table.
+struct BucketCounts<'a> {
+    /// Each occurring value with its count, values rising.
+    counts: &'a [(u32, u64)],
+    /// Number of rows.
+    size: u64,
+    population: &'a Population,
+}
+
+impl BucketCounts<'_> {
+    fn largest(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }
-    let (mut gained, mut lost, mut work) = (vec![0u128; branches.len()], vec![0u128; branches.len()], 0u128);
-    // children follow their parents
-    for (at, branch) in branches.iter().enumerate().rev() {
-        let evened = gained[at].min(lost[at]);
-        work = work.saturating_add(evened.saturating_mul(u128::from(branch.height)));
-        let parent = branch.parent as usize;
-        if parent != at {
-            let side = if extra[at] > 0 { &mut gained } else { &mut lost };
-            side[parent] += extra[at].unsigned_abs();
-            extra[parent] += extra[at];
+
+    /// Whether `count` is at most this share of the bucket.
+    fn is_share(&self, count: u64, share: Ratio) -> bool {
+        u128::from(count) * u128::from(share.denominator()) <= u128::from(share.numerator()) * u128::from(self.size)
+    }
+
+    /// In nats.
+    ///
+    /// Values rise, so that the rounded sum is deterministic.
+    fn entropy(&self) -> f64 {
+        let size = self.size as f64;
+        self.counts.iter().map(|&(_, count)| count as f64 / size).map(|share| -share * share.ln()).sum()
+    }
+
+    fn is_recursive(&self, c: Ratio, l: u64) -> bool {
+        let mut falling: Vec<u64> = self.counts.iter().map(|(_, count)| *count).collect();
+        falling.sort_unstable_by(|a, b| b.cmp(a));
+        let (Some(&most), Ok(rank)) = (falling.first(), usize::try_from(l)) else { return false };
+        let Some(tail) = rank.checked_sub(1).and_then(|skipped| falling.get(skipped..)) else { return false };
+        let tail: u64 = tail.iter().sum();
+        u128::from(most) * u128::from(c.denominator()) < u128::from(c.numerator()) * u128::from(tail)
+    }
+
+    /// The difference of a value's shares in the bucket and in the table, times the product of both sizes.
+    fn difference(&self, count: u64, overall: u64) -> i128 {
+        i128::from(count) * i128::from(self.population.rows) - i128::from(overall) * i128::from(self.size)
+    }
+
+    /// The differences of all values, in their order.
+    fn differences(&self) -> impl Iterator<Item = i128> {
+        let mut next = self.counts.iter().peekable();
+        self.population.counts.iter().zip(0u32..).map(move |(&overall, code)| {
+            let count = next.next_if(|(of, _)| *of == code).map_or(0, |(_, count)| *count);
+            self.difference(count, overall)
+        })
+    }
+
+    /// Whether `sum`, in units of 1 / (size * rows * parts), is at most `bound`.
+    ///
+    /// False when the products overflow.
+    fn is_within(&self, sum: u128, parts: u64, bound: Ratio) -> bool {
+        let unit = u128::from(self.size).checked_mul(u128::from(self.population.rows));
+        let unit = unit.and_then(|unit| unit.checked_mul(u128::from(parts)));
+        let left = sum.checked_mul(u128::from(bound.denominator()));
+        let right = unit.and_then(|unit| unit.checked_mul(u128::from(bound.numerator())));
+        matches!((left, right), (Some(left), Some(right)) if left <= right)
+    }
+
+    fn total_variation(&self, bound: Ratio) -> bool {
+        // only values of the bucket gain, and their total gain is the total loss of the others
+        let gains =
+            self.counts.iter().map(|&(code, count)| self.difference(count, self.population.counts[code as usize]));
+        let gained: i128 = gains.filter(|gain| *gain > 0).sum();
+        self.is_within(gained.unsigned_abs(), 1, bound)
+    }
+
+    fn largest_difference(&self, bound: Ratio) -> bool {
+        let largest = self.differences().map(i128::unsigned_abs).max().unwrap_or(0);
+        self.is_within(largest, 1, bound)
+    }
+
+    fn ordered_distance(&self, bound: Ratio) -> bool {
+        // values that do not occur are ignored: they add no step to the order
+        let occurring = self.population.occurring() as u64;
+        if occurring < 2 {
+            return true;
         }
+        let (mut carried, mut work) = (0i128, 0u128);
+        for (difference, overall) in self.differences().zip(&self.population.counts) {
+            carried += difference;
+            if *overall > 0 {
+                work = work.saturating_add(carried.unsigned_abs());
+            }
+        }
+        self.is_within(work, occurring - 1, bound)
     }
-    is_within(work, u64::from(branches[0].height), size, population, bound)
-}
 
-/// Whether some event has a probability of at most `rho1` in the table and above `rho2` in the bucket.
-fn breaches(event: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
-    let inside: u64 = event.iter().map(|(_, count)| count).sum();
-    let overall: u64 = event.iter().map(|(code, _)| population.counts[*code as usize]).sum();
-    let unlikely = u128::from(overall) * u128::from(rho1.denominator())
-        <= u128::from(rho1.numerator()) * u128::from(population.rows);
-    unlikely && u128::from(inside) * u128::from(rho2.denominator()) > u128::from(rho2.numerator()) * u128::from(size)
-}
-
-/// Every event of values that occur in the bucket; other values only raise the prior of an event.
-fn no_event_breaches(bucket: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
-    if bucket.len() > RhoMode::EXACT_VALUES {
-        return false;
+    /// Hierarchical earth mover's distance (docs/reference/guarantees.md#t-closeness).
+    ///
+    /// The distance of two leaves is the height of their lowest common ancestor. Excess and deficit below a node cancel
+    /// there, and only the rest moves up. Without a taxonomy the distance is maximal.
+    fn hierarchical_distance(&self, bound: Ratio) -> bool {
+        let Some(taxonomy) = self.population.annotations.taxonomy() else { return false };
+        let branches = taxonomy.branches();
+        let mut extra = vec![0i128; branches.len()];
+        for (difference, code) in self.differences().zip(0..) {
+            extra[taxonomy.branch(code) as usize] += difference;
+        }
+        let (mut gained, mut lost, mut work) = (vec![0u128; branches.len()], vec![0u128; branches.len()], 0u128);
+        // children follow their parents
+        for (at, branch) in branches.iter().enumerate().rev() {
+            let evened = gained[at].min(lost[at]);
+            work = work.saturating_add(evened.saturating_mul(u128::from(branch.height)));
+            let parent = branch.parent as usize;
+            if parent != at {
+                let side = if extra[at] > 0 { &mut gained } else { &mut lost };
+                side[parent] += extra[at].unsigned_abs();
+                extra[parent] += extra[at];
+            }
+        }
+        self.is_within(work, u64::from(branches[0].height), bound)
     }
-    let mut event = Vec::with_capacity(bucket.len());
-    (1u32..1 << bucket.len()).all(|members| {
-        event.clear();
-        event.extend(bucket.iter().enumerate().filter(|(index, _)| members >> index & 1 == 1).map(|(_, value)| *value));
-        !breaches(&event, size, population, rho1, rho2)
-    })
-}
 
-fn is_amplified_within(bucket: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
-    // count/size <= (rho2/rho1) overall/rows
-    let left = u128::from(population.rows) * u128::from(rho1.numerator()) * u128::from(rho2.denominator());
-    let right = u128::from(size) * u128::from(rho2.numerator()) * u128::from(rho1.denominator());
-    bucket.iter().all(|&(code, count)| {
-        let overall = u128::from(population.counts[code as usize]);
-        matches!((left.checked_mul(u128::from(count)), right.checked_mul(overall)), (Some(a), Some(b)) if a <= b)
-    })
-}
-
-fn kl(bucket: &[(u32, u64)], size: u64, population: &Population) -> f64 {
-    let term = |&(code, count): &(u32, u64)| {
-        let share = count as f64 / size as f64;
-        let overall = population.counts[code as usize] as f64 / population.rows as f64;
-        share * (share / overall).ln()
-    };
-    bucket.iter().map(term).sum()
-}
-
-fn log_ratio(bucket: &[(u32, u64)], size: u64, population: &Population) -> f64 {
-    let occurring = population.counts.iter().filter(|count| **count > 0).count();
-    if bucket.len() < occurring {
-        return f64::INFINITY;
+    /// Whether an event has a probability of at most `rho1` in the table and above `rho2` in the bucket.
+    fn breaches(&self, event: &[(u32, u64)], rho1: Ratio, rho2: Ratio) -> bool {
+        let inside: u64 = event.iter().map(|(_, count)| count).sum();
+        let overall: u64 = event.iter().map(|(code, _)| self.population.counts[*code as usize]).sum();
+        let unlikely = u128::from(overall) * u128::from(rho1.denominator())
+            <= u128::from(rho1.numerator()) * u128::from(self.population.rows);
+        unlikely && !self.is_share(inside, rho2)
     }
-    let term = |&(code, count): &(u32, u64)| {
-        let overall = population.counts[code as usize] as f64 / population.rows as f64;
-        (count as f64 / size as f64 / overall).ln().abs()
-    };
-    bucket.iter().map(term).fold(0.0, f64::max)
+
+    /// Every event of values that occur in the bucket; other values only raise the prior of an event.
+    fn no_event_breaches(&self, rho1: Ratio, rho2: Ratio) -> bool {
+        let values = self.counts.len();
+        if values > RhoMode::EXACT_VALUES {
+            return false;
+        }
+        let mut event = Vec::with_capacity(values);
+        (1u32..1 << values).all(|members| {
+            event.clear();
+            let chosen = self.counts.iter().enumerate().filter(|(index, _)| members >> index & 1 == 1);
+            event.extend(chosen.map(|(_, value)| *value));
+            !self.breaches(&event, rho1, rho2)
+        })
+    }
+
+    fn is_amplified_within(&self, rho1: Ratio, rho2: Ratio) -> bool {
+        // count/size <= (rho2/rho1) overall/rows
+        let left = u128::from(self.population.rows) * u128::from(rho1.numerator()) * u128::from(rho2.denominator());
+        let right = u128::from(self.size) * u128::from(rho2.numerator()) * u128::from(rho1.denominator());
+        self.counts.iter().all(|&(code, count)| {
+            let overall = u128::from(self.population.counts[code as usize]);
+            matches!((left.checked_mul(u128::from(count)), right.checked_mul(overall)), (Some(a), Some(b)) if a <= b)
+        })
+    }
+
+    /// Share of a value in the bucket, and that share over the one in the table.
+    fn share_and_ratio(&self, code: u32, count: u64) -> (f64, f64) {
+        let share = count as f64 / self.size as f64;
+        (share, share / (self.population.counts[code as usize] as f64 / self.population.rows as f64))
+    }
+
+    fn kl(&self) -> f64 {
+        let ratios = self.counts.iter().map(|&(code, count)| self.share_and_ratio(code, count));
+        ratios.map(|(share, ratio)| share * ratio.ln()).sum()
+    }
+
+    fn log_ratio(&self) -> f64 {
+        if self.counts.len() < self.population.occurring() {
+            return f64::INFINITY;
+        }
+        let ratios = self.counts.iter().map(|&(code, count)| self.share_and_ratio(code, count).1);
+        ratios.map(|ratio| ratio.ln().abs()).fold(0.0, f64::max)
+    }
 }
 
 #[cfg(test)]

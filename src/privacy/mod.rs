@@ -3,17 +3,23 @@
 //! Pure, without I/O.
 
 mod dependencies;
+mod discovery;
 mod eligibility;
 mod expansion;
 mod exposure;
 mod gnf;
 mod guarantee;
+pub mod links;
 mod rule;
 
-pub use dependencies::{Dependency, discover as discover_dependencies};
+pub use dependencies::Dependency;
+pub use discovery::{
+    DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, SearchedScope, discover_dependencies,
+    measure_dependency,
+};
 pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};
 pub use exposure::{ProxyAttribute, WorkBudget, distinct_tuples, mostly_determines, proxies, singling_out};
-pub use gnf::{GnfViolation, Guard, RuleStatus, TableSchema, judge, judge_all, judge_demand, leak};
+pub use gnf::{GnfViolation, Guard, PathStep, RuleStatus, TableSchema, judge, judge_all, judge_demand, leak};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{PrivacyRule, RuleDemand, reduce};

@@ -1,0 +1,34 @@
+//! Dependencies known to the adversary: links, separators, strata, the judgement of rules and the place of attributes.
+//!
+//! # Citations
+//! docs/spec/dependencies.md; [Jin et al. 2010, Definitions 3 to 5 and Theorem 3.2]
+
+mod eligibility;
+mod flow;
+mod judge;
+mod known;
+mod link;
+mod path;
+mod place;
+mod pools;
+mod separation;
+mod separators;
+mod strata;
+mod stratify;
+mod weights;
+
+pub use eligibility::{Reference, StrataEligibility, StrataTests, StratumCount, StratumDemand};
+pub use judge::{LinkedSchema, RuleStatus, Violation, judge};
+pub use known::{KnownDependencies, KnownDependency};
+pub use link::{Link, design_side};
+pub use path::{Element, PathStep};
+pub use place::{Placement, TableToPlace, place};
+pub use pools::pools;
+pub use separation::{connected, separates};
+pub use separators::{Separation, separators};
+pub use strata::{RowGroups, Strata};
+pub use stratify::{LinkContext, StratificationError, TableSides, stratify, stratify_rule};
+pub use weights::AttributeWeights;
+
+#[cfg(test)]
+mod tests;
