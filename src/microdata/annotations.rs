@@ -6,6 +6,13 @@ use super::domain::Domain;
 use super::taxonomy::BoundTaxonomy;
 use super::taxonomy::spelling::spelling;
 
+/// Largest share of a bucket of each code, under thresholds of this digest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct CodeLimits {
+    digest: [u8; 32],
+    shares: Vec<ExactFraction>,
+}
+
 /// What a guarantee has to know of the values of a column.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ColumnAnnotations {
@@ -13,12 +20,18 @@ pub struct ColumnAnnotations {
     excludable: Vec<u32>,
     /// The tree of which all values are leaves.
     taxonomy: Option<BoundTaxonomy>,
-    /// By the name of stated thresholds: what each code may take of a bucket.
-    limits: Vec<([u8; 32], Vec<ExactFraction>)>,
+    /// Thresholds by their digest.
+    limits: Vec<CodeLimits>,
 }
 
-/// A numerator and a denominator. Products with counts of rows stay below 2^128.
-pub type ExactFraction = (u128, u128);
+/// A share of a bucket. Products with counts of rows stay below 2^128.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExactFraction {
+    /// The numerator.
+    pub numerator: u128,
+    /// The denominator, above 0.
+    pub denominator: u128,
+}
 
 impl ColumnAnnotations {
     /// A column with values that an insider can rule out, by their codes.
@@ -35,21 +48,21 @@ impl ColumnAnnotations {
         Self { taxonomy: Some(taxonomy), ..self }
     }
 
-    /// The same column, each code having its part of a bucket under thresholds of that name.
+    /// The same column with the largest share of a bucket of each code, under thresholds of this digest.
     #[must_use]
-    pub fn limited(mut self, name: [u8; 32], limits: Vec<ExactFraction>) -> Self {
-        self.limits.retain(|(known, _)| *known != name);
-        self.limits.push((name, limits));
+    pub fn limited(mut self, digest: [u8; 32], shares: Vec<ExactFraction>) -> Self {
+        self.limits.retain(|limits| limits.digest != digest);
+        self.limits.push(CodeLimits { digest, shares });
         self
     }
 
-    /// What each code may take of a bucket under thresholds of that name, where they are stated.
+    /// The largest share of a bucket of each code, under thresholds of this digest; `None` for unknown thresholds.
     #[must_use]
-    pub fn limits(&self, name: &[u8; 32]) -> Option<&[ExactFraction]> {
-        self.limits.iter().find(|(known, _)| known == name).map(|(_, limits)| &limits[..])
+    pub fn limits(&self, digest: &[u8; 32]) -> Option<&[ExactFraction]> {
+        self.limits.iter().find(|limits| limits.digest == *digest).map(|limits| &limits.shares[..])
     }
 
-    /// The tree of which all values are leaves, where one is stated.
+    /// The tree of which all values are leaves, if one is declared.
     #[must_use]
     pub const fn taxonomy(&self) -> Option<&BoundTaxonomy> {
         self.taxonomy.as_ref()

@@ -10,7 +10,7 @@ use super::axis::bins;
 use super::table::{Codes, Column, Table};
 use crate::with_codes;
 
-/// Pairs of values are counted in an array up to so many per row, by hashing above.
+/// Largest number of pairs of values per row that are counted in an array; above it, by hashing.
 const CELLS_PER_ROW: usize = 4;
 
 /// An attribute as correlations see it: numbers of many values in bins of equal width.
@@ -36,7 +36,7 @@ impl Coarse {
     }
 }
 
-/// Numbers of many values are cut into so many bins to see what they go with, unless somebody says otherwise.
+/// Number of bins of a numeric attribute with many values, by default.
 pub const DEFAULT_BINS: u32 = 10;
 
 /// How strongly the attributes of a table go together, each pair of them: what a profile shows, and what columns are made by.

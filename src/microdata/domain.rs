@@ -12,7 +12,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// No values yet, with room for so many and for their bytes.
+    /// No values yet, with room for a number of values and for their bytes.
     #[must_use]
     pub fn with_capacity(values: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(values) }

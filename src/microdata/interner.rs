@@ -15,10 +15,10 @@ const CACHE_START: usize = 64;
 const CACHE_LIMIT: usize = 1 << 12;
 /// The most slots of the caches of all columns of a table together: 8 MiB.
 const CACHES_TOGETHER: usize = 1 << 18;
-/// A table with more than so many times the places that it needed is given back.
+/// A table with more than this multiple of the places that it needed is freed.
 const SPARE_PLACES: usize = 8;
 
-/// Memory for a distinct value beside its bytes: its end, its place in the hash table, a count that others keep.
+/// Memory for a distinct value without its bytes: its end, its place in the hash table, a count that others keep.
 pub(super) const VALUE_OVERHEAD: usize = 24;
 
 /// A value of at most sixteen bytes as it is, filled up with zeros; of a longer one the first and the last eight bytes.
@@ -60,7 +60,7 @@ impl ValueKey {
         }
     }
 
-    /// A place in a cache of so many `slots`, a power of two.
+    /// A place in a cache of `slots`, a power of two.
     #[inline]
     #[must_use]
     pub const fn slot(self, slots: usize) -> usize {
@@ -101,7 +101,7 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// One of so many that are in use at the same time, whose caches together stay small.
+    /// One of several interners in use at the same time, whose caches together stay small.
     #[must_use]
     pub fn among(columns: usize) -> Self {
         let share = CACHES_TOGETHER / columns.max(1);

@@ -56,7 +56,7 @@ impl IngestLimits {
         self.check_counts(dictionary.len() as u64, dictionary.memory())
     }
 
-    /// Fails when so many distinct values, which take so much memory, exceed these limits.
+    /// Fails when the distinct values, or the memory they take, exceed these limits.
     ///
     /// # Errors
     /// [`DictionaryError`].

@@ -172,7 +172,7 @@ mod tests {
         profile_within(rows, &limits, 1 << 10)
     }
 
-    /// As if there were room for so many values at once.
+    /// With room for this number of values at once.
     fn profile_within(rows: &[Option<&str>], limits: &IngestLimits, room: usize) -> ColumnProfile {
         let mut builder = ProfileBuilder { distinct: DistinctCounter::with_room(room), ..ProfileBuilder::new(limits) };
         while builder.next_pass() {

@@ -87,7 +87,7 @@ impl Codes {
     }
 }
 
-/// Columns of at most so many values are counted in several places at once.
+/// Largest number of values of a column that is counted in several places at once.
 const FEW_VALUES: usize = 1 << 11;
 
 /// One column of a table.
@@ -153,14 +153,14 @@ impl Table {
         Self { names, columns, annotations, rows }
     }
 
-    /// The table with what is stated of the values of `attr`.
+    /// The table with annotations of the values of `attr`.
     #[must_use]
     pub fn on(mut self, attr: Attr, annotations: ColumnAnnotations) -> Self {
         self.annotations[attr.index()] = annotations;
         self
     }
 
-    /// What is stated of the values of an attribute.
+    /// Annotations of the values of an attribute.
     #[must_use]
     pub fn annotations(&self, attr: Attr) -> &ColumnAnnotations {
         &self.annotations[attr.index()]
@@ -207,6 +207,21 @@ impl Table {
             rows: order.len(),
         }
     }
+
+    /// Some rows of some columns, in this order; attributes keep their positions, and other columns have no cells.
+    #[must_use]
+    pub fn restricted(&self, attributes: AttrSet, order: &[u32]) -> Self {
+        let gather = |(attr, column): (Attr, &Column)| Column {
+            domain: Arc::clone(&column.domain),
+            codes: column.codes.gather(if attributes.contains(attr) { order } else { &[] }),
+        };
+        Self {
+            names: self.names.clone(),
+            columns: self.attributes().iter().zip(&self.columns).map(gather).collect(),
+            annotations: self.annotations.clone(),
+            rows: order.len(),
+        }
+    }
 }
 
 /// What planning needs to know of the data: counts of single attributes. A table answers it, and so does a dataset's
@@ -222,7 +237,7 @@ pub trait AttributeCounts {
     fn distinct(&self, attr: Attr) -> u64;
     /// How often each value of `attr` occurs, values in their order; `None` where that is not kept.
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>>;
-    /// What is stated of the values of `attr`; nothing where values are not kept.
+    /// Annotations of the values of `attr`; none where values are not kept.
     fn annotations(&self, _: Attr) -> ColumnAnnotations {
         ColumnAnnotations::default()
     }

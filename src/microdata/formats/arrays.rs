@@ -1,6 +1,6 @@
 //! Arrow arrays to chunks: what Parquet and Arrow inputs have in common.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::cast::AsArray;
@@ -14,7 +14,8 @@ use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::collect::{Collector, malformed};
-use super::{IngestError, IngestLimits};
+use super::error::IngestError;
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk, format_date, format_timestamp};
 
 /// Between two looks at how much memory a chunk takes.
@@ -26,13 +27,20 @@ pub(super) trait BatchSource: Send {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, IngestError>;
 }
 
+/// A batch under reading.
+struct PendingBatch {
+    batch: RecordBatch,
+    /// Number of rows that were taken.
+    taken: usize,
+}
+
 /// Record batches as chunks.
 pub(super) struct Batches<S> {
     source: S,
     collector: Collector,
     kinds: Vec<Option<AttributeType>>,
-    /// A batch and how many of its rows were taken.
-    pending: Option<(RecordBatch, usize)>,
+    /// A batch of which some rows are left.
+    pending: Option<PendingBatch>,
 }
 
 impl<S: BatchSource> Batches<S> {
@@ -73,12 +81,12 @@ impl<S: BatchSource> Batches<S> {
             if room == 0 {
                 return self.collector.finish();
             }
-            let (batch, from) = match self.pending.take() {
+            let PendingBatch { batch, taken: from } = match self.pending.take() {
                 Some(pending) => pending,
                 None => {
                     let source = &mut self.source;
                     match guarded(|| source.next_batch())? {
-                        Some(batch) => (batch, 0),
+                        Some(batch) => PendingBatch { batch, taken: 0 },
                         None => return self.collector.finish(),
                     }
                 }
@@ -91,7 +99,7 @@ impl<S: BatchSource> Batches<S> {
                 push(array.as_ref(), from, to, &mut self.collector, column)?;
             }
             if to < batch.num_rows() {
-                self.pending = Some((batch, to));
+                self.pending = Some(PendingBatch { batch, taken: to });
             }
         }
     }
@@ -174,18 +182,9 @@ fn push_values(
         DataType::UInt16 => to.integers::<UInt16Type>(array),
         DataType::UInt32 => to.integers::<UInt32Type>(array),
         DataType::UInt64 => to.integers::<UInt64Type>(array),
-        DataType::Float16 => {
-            let array = array.as_primitive::<Float16Type>();
-            to.texts(|row, text| float(array.value(row).to_f32(), f32::is_finite, text))
-        }
-        DataType::Float32 => {
-            let array = array.as_primitive::<Float32Type>();
-            to.texts(|row, text| float(array.value(row), f32::is_finite, text))
-        }
-        DataType::Float64 => {
-            let array = array.as_primitive::<Float64Type>();
-            to.texts(|row, text| float(array.value(row), f64::is_finite, text))
-        }
+        DataType::Float16 => to.floats::<Float16Type, f32>(array, f32::is_finite),
+        DataType::Float32 => to.floats::<Float32Type, f32>(array, f32::is_finite),
+        DataType::Float64 => to.floats::<Float64Type, f64>(array, f64::is_finite),
         DataType::Decimal32(..) => to.decimals::<Decimal32Type>(array),
         DataType::Decimal64(..) => to.decimals::<Decimal64Type>(array),
         DataType::Decimal128(..) => to.decimals::<Decimal128Type>(array),
@@ -202,21 +201,7 @@ fn push_values(
             let day = |row| i32::try_from(array.value(row).div_euclid(86_400_000)).ok();
             to.texts(|row, text| written(day(row).and_then(format_date), text))
         }
-        DataType::Timestamp(unit, _) => {
-            let micros = |row: usize| match unit {
-                TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row).checked_mul(1_000_000),
-                TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().value(row).checked_mul(1000),
-                TimeUnit::Microsecond => Some(array.as_primitive::<TimestampMicrosecondType>().value(row)),
-                TimeUnit::Nanosecond => {
-                    let nanos = array.as_primitive::<TimestampNanosecondType>().value(row);
-                    (nanos % 1000 == 0).then_some(nanos / 1000)
-                }
-            };
-            to.texts(|row, text| match micros(row) {
-                Some(micros) => written(format_timestamp(micros), text),
-                None => Err("the moment is finer than a microsecond, or too far away"),
-            })
-        }
+        DataType::Timestamp(unit, _) => to.timestamps(array, *unit),
         // kind_of lets nothing else pass; in null columns every row is missing
         _ => to.texts(|_, _| Err("the value has no text")),
     }
@@ -267,6 +252,31 @@ impl TextSink<'_> {
         })
     }
 
+    fn floats<T: ArrowPrimitiveType, F: fmt::Display + Copy + From<T::Native>>(
+        self,
+        array: &dyn Array,
+        is_finite: impl Fn(F) -> bool,
+    ) -> Result<(), IngestError> {
+        let array = array.as_primitive::<T>();
+        self.texts(|row, text| float(F::from(array.value(row)), &is_finite, text))
+    }
+
+    fn timestamps(self, array: &dyn Array, unit: TimeUnit) -> Result<(), IngestError> {
+        let micros = |row: usize| match unit {
+            TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row).checked_mul(1_000_000),
+            TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().value(row).checked_mul(1000),
+            TimeUnit::Microsecond => Some(array.as_primitive::<TimestampMicrosecondType>().value(row)),
+            TimeUnit::Nanosecond => {
+                let nanos = array.as_primitive::<TimestampNanosecondType>().value(row);
+                (nanos % 1000 == 0).then_some(nanos / 1000)
+            }
+        };
+        self.texts(|row, text| match micros(row) {
+            Some(micros) => written(format_timestamp(micros), text),
+            None => Err("the moment is finer than a microsecond, or too far away"),
+        })
+    }
+
     fn decimals<T: DecimalType>(self, array: &dyn Array) -> Result<(), IngestError> {
         let array = array.as_primitive::<T>();
         self.texts(|row, text| {
@@ -277,7 +287,7 @@ impl TextSink<'_> {
 }
 
 /// The shortest decimal text that reads as the same number.
-fn float<F: std::fmt::Display + Copy>(
+fn float<F: fmt::Display + Copy>(
     value: F,
     is_finite: impl Fn(F) -> bool,
     text: &mut String,

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::{IngestError, IngestLimits};
+use super::error::IngestError;
 use crate::microdata::interner::VALUE_OVERHEAD;
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner};
 
-/// A chunk ends early when its dictionaries take so many bytes, so that memory is bounded whatever the values.
+/// Number of bytes of dictionaries at which a chunk ends early, so that memory is bounded.
 pub(super) const CHUNK_VALUES: usize = 8 << 20;
 /// The most codes of a chunk, over all its columns.
 pub(super) const CHUNK_CELLS: usize = 8 << 20;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::IngestLimits;
+use crate::microdata::limits::IngestLimits;
 
 /// So much may be decompressed before the ratio counts.
 const RATIO_CHECK_AFTER_BYTES: u64 = 64 << 20;

@@ -1,9 +1,6 @@
 //! The formats that tables are read from, and one face for their readers.
 
-use std::io::Read;
-
-use super::IngestError;
-use super::csv::CsvReader;
+use super::error::IngestError;
 use crate::microdata::{AttributeType, Chunk};
 
 /// What a table is read from.
@@ -82,20 +79,6 @@ pub trait TableReader: Send {
     /// # Errors
     /// [`IngestError`]; the reader must not be used afterwards.
     fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError>;
-}
-
-impl<R: Read + Send> TableReader for CsvReader<R> {
-    fn names(&self) -> &[String] {
-        Self::names(self)
-    }
-
-    fn kinds(&self) -> Vec<Option<AttributeType>> {
-        Self::kinds(self).to_vec()
-    }
-
-    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        Self::next_chunk(self)
-    }
 }
 
 #[cfg(test)]

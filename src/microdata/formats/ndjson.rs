@@ -13,7 +13,9 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::collect::{Collector, malformed};
-use super::{IngestError, IngestLimits, TableReader};
+use super::error::IngestError;
+use super::input::TableReader;
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
 const LINE_BUFFER_BYTES: usize = 128 << 10;

@@ -3,10 +3,11 @@ use std::path::Path;
 
 use super::arrow::ArrowReader;
 use super::csv::{CsvOptions, CsvReader};
+use super::error::IngestError;
 use super::input::{InputFormat, TableReader};
 use super::ndjson::NdjsonReader;
 use super::parquet::{ParquetReader, spooled};
-use super::{IngestError, IngestLimits};
+use crate::microdata::limits::IngestLimits;
 
 /// Begins to read a table. Of `options`, other formats than CSV use the types. Parquet is read from its end, so it is first
 /// copied to a file in the folder `spool` that has no name and goes with its last handle, however that comes about.

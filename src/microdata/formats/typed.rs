@@ -11,10 +11,10 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, ListArray, RecordBatch,
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-use super::IngestLimits;
 use super::csv::{Record, Scanner};
 use crate::microdata::{
-    AttributeType, CellInterval, CellShape, Domain, Interner, parse_date, parse_integer, parse_set, parse_timestamp,
+    AttributeType, CellInterval, CellShape, Domain, IngestLimits, Interner, parse_date, parse_integer, parse_set,
+    parse_timestamp,
 };
 
 /// The most digits of a decimal that typed formats hold.
@@ -53,7 +53,7 @@ pub enum TypedKind {
     Count,
     /// 64 bits.
     Integer,
-    /// A decimal of so many digits, so many of them behind the point.
+    /// A decimal with its numbers of digits, and of those behind the point.
     Decimal(u8, u8),
     /// A bit.
     Boolean,

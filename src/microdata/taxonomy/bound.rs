@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Taxonomy;
 use super::spelling::spelling;
+use super::tree::Taxonomy;
 use crate::microdata::domain::Domain;
 
 /// A taxonomy of which every value of a column is a leaf.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{MAX_DEPTH, MAX_NODES, Taxonomy, TaxonomyNode};
+use super::tree::{MAX_DEPTH, MAX_NODES, Taxonomy, TaxonomyNode};
 
 /// Why a node is not added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Taxonomy;
+use super::tree::Taxonomy;
 
 impl Taxonomy {
     /// The taxonomy as documents state it: `{"Any": {"Field": ["Driver"], "Office": ["Banker", "Clerk"]}}`. Equal taxonomies are

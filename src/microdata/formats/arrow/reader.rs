@@ -13,7 +13,9 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::SchemaRef;
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
-use super::super::{IngestError, IngestLimits, TableReader};
+use super::super::error::IngestError;
+use super::super::input::TableReader;
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
 /// The most bytes of the description of a message.
@@ -21,7 +23,7 @@ const MAX_DESCRIPTION: u64 = 16 << 20;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
 const FILE_MAGIC: &[u8; 8] = b"ARROW1\0\0";
-/// Some writers pad the magic number to more than eight bytes; by so many words at most.
+/// Largest number of words by which a writer may pad the magic number after eight bytes.
 const FILE_PADDING: usize = 32;
 
 /// Gives the rows of an Arrow IPC stream as [`Chunk`]s.

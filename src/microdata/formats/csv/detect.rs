@@ -6,7 +6,7 @@ use crate::microdata::IngestLimits;
 
 /// The delimiters that are recognized, the first ones preferred.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// So many records are looked at.
+/// Number of records that are examined.
 const SAMPLED_RECORDS: usize = 1000;
 
 /// The delimiter of the file that begins with `sample`; `None` when it has one column. `complete` says that the sample is

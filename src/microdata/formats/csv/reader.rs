@@ -8,14 +8,16 @@ use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};
 
 use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
-use super::super::{IngestError, IngestLimits};
+use super::super::error::IngestError;
+use super::super::input::TableReader;
 use super::detect::detect_delimiter;
 use super::error::ScanError;
 use super::scanner::{Record, Scanner};
 use crate::microdata::interner::VALUE_OVERHEAD;
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, Table, TableBuilder};
 
-/// The delimiter is detected in so many bytes.
+/// Number of bytes in which the delimiter is detected.
 const DETECTION_BYTES: u64 = 64 << 10;
 
 /// How a CSV file is to be understood.
@@ -253,6 +255,20 @@ fn inadmissible(record: &Record<'_>, index: usize, field: &[u8], kind: Attribute
     };
     let byte = Some(record.field_byte(index));
     IngestError::Malformed { row: Some(record.number()), column: Some(names[index].clone()), byte, detail }
+}
+
+impl<R: Read + Send> TableReader for CsvReader<R> {
+    fn names(&self) -> &[String] {
+        Self::names(self)
+    }
+
+    fn kinds(&self) -> Vec<Option<AttributeType>> {
+        Self::kinds(self).to_vec()
+    }
+
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
+        Self::next_chunk(self)
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::microdata::{Arena, Codes, Column, Domain};
 
 const DELIMITER: u8 = b',';
-/// A cell of at most so many bytes, its separator included, stands in its [`PaddedCell`].
+/// Largest number of bytes of a cell, its separator included, in a [`PaddedCell`].
 const MAX_INLINE_CELL_BYTES: usize = 31;
 const LONG_CELL: u8 = u8::MAX;
 /// The least number of bytes by which the output is extended.

@@ -10,7 +10,8 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use ::parquet::file::metadata::ParquetMetaData;
 
 use super::super::arrays::damaged;
-use super::super::{IngestError, IngestLimits};
+use super::super::error::IngestError;
+use crate::microdata::limits::IngestLimits;
 
 /// A header with its statistics is not larger.
 const MAX_HEADER: u64 = 16 << 20;

@@ -16,8 +16,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
-use super::super::{IngestError, IngestLimits, TableReader};
+use super::super::error::IngestError;
+use super::super::input::TableReader;
 use super::pages::{check_footer, check_pages};
+use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
 const BATCH_ROWS: usize = 8192;
