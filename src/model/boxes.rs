@@ -9,16 +9,24 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::cells::{ModelError, damaged, next};
+use super::cells::ModelError;
 use super::messages::{ErrorModel, Estimate};
+use super::part_source::PartSource;
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
     Arena, Attr, AttrSet, AttributeType, CellInterval, CellShape, Domain, Interner, Table, Taxonomy, ValueSelection,
     parse_date, parse_integer, parse_set, parse_timestamp,
 };
-use crate::publication::{DeclaredTaxonomy, Part, PublishedBytes, PublishedTable, TableName};
+use crate::publication::{DeclaredTaxonomy, PublishedBytes, PublishedColumn, PublishedTable};
+
+/// What the cells of a generalized table mean.
+#[derive(Clone, Copy)]
+pub struct CellMeaning<'a> {
+    /// Type of the values in the cells of each attribute.
+    pub kinds: &'a [Option<AttributeType>],
+    /// Taxonomies whose nodes stand in cells.
+    pub taxonomies: &'a [DeclaredTaxonomy],
+}
 
 /// Rows of a generalized table.
 pub struct Boxes {
@@ -31,6 +39,13 @@ struct PartBoxes {
     /// Bucket of each row, from 0; `None` for a part without buckets.
     labels: Vec<u32>,
     columns: Vec<(Attr, BoxColumn)>,
+}
+
+/// Equal rows of a part.
+struct BoxClass {
+    /// The first of them.
+    first: usize,
+    rows: u64,
 }
 
 struct BoxColumn {
@@ -52,20 +67,19 @@ enum BoxCell {
 }
 
 impl Boxes {
-    /// Reads the wanted attributes of a table. `kinds` are the types of the values in its cells, by attribute; `taxonomies` are those
-    /// whose nodes stand in cells.
+    /// Reads the wanted attributes of a table.
     ///
     /// # Errors
     /// [`ModelError`]
     pub fn read(
         table: &PublishedTable,
         wanted: AttrSet,
-        kinds: &[Option<AttributeType>],
-        taxonomies: &[DeclaredTaxonomy],
+        meaning: CellMeaning<'_>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Self, ModelError> {
-        let read = |part| PartBoxes::read(&table.name, part, wanted, kinds, taxonomies, parts, control);
+        let source = |part| PartSource { table: &table.name, part, wanted, parts };
+        let read = |part| PartBoxes::read(source(part), meaning, control);
         Ok(Self { parts: table.parts.iter().map(read).collect::<Result<_, _>>()? })
     }
 
@@ -76,7 +90,6 @@ impl Boxes {
     }
 
     /// Expected number of rows that match a conjunction of selections. In a bucket, each row of a part may belong to each row of
-    /// the others.
     /// the others.
     ///
     /// # Errors
@@ -94,7 +107,7 @@ impl Boxes {
         };
         Ok(match shares.iter().all(|share| *share == 0.0 || *share == 1.0) {
             true => Estimate { count: shares.iter().sum(), standard_error: 0.0, error_model: ErrorModel::Exact },
-            false => expected(shares.into_iter().map(|share| (1.0, share))),
+            false => expected(shares.into_iter().map(|chance| EqualRows { rows: 1.0, chance })),
         })
     }
 }
@@ -104,8 +117,10 @@ const MAX_COMPARISONS_PER_QUERY: u64 = 1 << 26;
 const MAX_MEMOIZED_COMPARISONS: u64 = 1 << 31;
 
 impl Boxes {
-    /// What the rows of the original surprise a reader by, in nats for a row: each row of the table is in one place of its box, and each place is
-    /// as likely as any other. Infinite where a row is in no box; `None` of tables in buckets, or of too many boxes.
+    /// Cross entropy between the original and the boxes, in nats for each row.
+    ///
+    /// A row is in one leaf of its box, and all leaves are equally likely. Infinite where a row is in no box; `None` for tables
+    /// in buckets, or with too many boxes.
     ///
     /// # Errors
     /// [`Cancelled`]
@@ -114,63 +129,82 @@ impl Boxes {
         if !part.labels.is_empty() {
             return Ok(None);
         }
-        let places = part.classes();
+        let classes = part.classes();
         let domain = |attr: Attr| &original.column(attr).domain;
         let sum = |per_value: &dyn Fn(&BoxColumn) -> usize| -> u64 {
             let of_column = |(attr, column): &(Attr, BoxColumn)| (domain(*attr).len() * per_value(column)) as u64;
             part.columns.iter().map(of_column).sum()
         };
         if sum(&|column| column.cells.len()) > MAX_COMPARISONS_PER_QUERY
-            || sum(&|_| places.len()) > MAX_MEMOIZED_COMPARISONS
+            || sum(&|_| classes.len()) > MAX_MEMOIZED_COMPARISONS
         {
             return Ok(None);
         }
-        // probability of one leaf of each box, and the boxes that hold each value
-        let mut chances: Vec<f64> = places.iter().map(|(_, rows)| *rows as f64 / part.rows as f64).collect();
+        let mut chances = LeafChances::new(part, &classes, original, control)?;
+        let mut known: HashMap<Vec<u32>, f64> = HashMap::new();
+        let mut nats = 0.0;
+        for row in 0..original.rows() {
+            if row.is_multiple_of(Control::STRIDE / 64) {
+                control.check()?;
+            }
+            let tuple: Vec<u32> = part.columns.iter().map(|(attr, _)| original.column(*attr).codes.get(row)).collect();
+            nats -= known.entry(tuple).or_insert_with_key(|tuple| chances.of_tuple(tuple)).ln();
+        }
+        Ok(Some(nats / original.rows().max(1) as f64))
+    }
+}
+
+/// Probabilities of the leaves of boxes.
+struct LeafChances {
+    /// Probability of one leaf of each box.
+    chances: Vec<f64>,
+    /// By column and value, the boxes that hold it, as bits.
+    having: Vec<Vec<Vec<u64>>>,
+    /// Memory for the boxes that hold a tuple.
+    in_all: Vec<u64>,
+}
+
+impl LeafChances {
+    fn new(part: &PartBoxes, classes: &[BoxClass], original: &Table, control: &Control) -> Result<Self, Cancelled> {
+        let mut chances: Vec<f64> = classes.iter().map(|class| class.rows as f64 / part.rows as f64).collect();
         let mut having: Vec<Vec<Vec<u64>>> = Vec::with_capacity(part.columns.len());
         for (attribute, column) in &part.columns {
+            let domain = &original.column(*attribute).domain;
             let mut share_of: Vec<f64> = vec![0.0; column.cells.len()];
-            let mut of_values = Vec::with_capacity(domain(*attribute).len());
-            for value in domain(*attribute).iter() {
+            let mut of_values = Vec::with_capacity(domain.len());
+            for value in domain.iter() {
                 control.check()?;
                 let among = Some(vec![value.map(<[u8]>::to_vec)]);
                 let only = ValueSelection { attribute: *attribute, among, from: None, to: None };
                 let asked = BoxPredicate::new(column, &[&only]);
                 let shares: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
-                let mut has = vec![0_u64; places.len().div_ceil(64)];
-                for (at, (row, _)) in places.iter().enumerate() {
-                    if shares[column.codes[*row] as usize] > 0.0 {
+                let mut has = vec![0_u64; classes.len().div_ceil(64)];
+                for (at, class) in classes.iter().enumerate() {
+                    if shares[column.codes[class.first] as usize] > 0.0 {
                         has[at / 64] |= 1 << (at % 64);
                     }
                 }
                 share_of.iter_mut().zip(shares).for_each(|(known, share)| *known = known.max(share));
                 of_values.push(has);
             }
-            chances
-                .iter_mut()
-                .zip(&places)
-                .for_each(|(chance, (row, _))| *chance *= share_of[column.codes[*row] as usize]);
+            for (chance, class) in chances.iter_mut().zip(classes) {
+                *chance *= share_of[column.codes[class.first] as usize];
+            }
             having.push(of_values);
         }
-        let mut known: HashMap<Vec<u32>, f64> = HashMap::new();
-        let (mut nats, mut in_all) = (0.0, Vec::new());
-        for row in 0..original.rows() {
-            if row.is_multiple_of(Control::STRIDE / 64) {
-                control.check()?;
-            }
-            let tuple: Vec<u32> = part.columns.iter().map(|(attr, _)| original.column(*attr).codes.get(row)).collect();
-            let chance = *known.entry(tuple).or_insert_with_key(|tuple| {
-                in_all.clear();
-                in_all.resize(places.len().div_ceil(64), u64::MAX);
-                for (of_values, code) in having.iter().zip(tuple) {
-                    in_all.iter_mut().zip(&of_values[*code as usize]).for_each(|(all, has)| *all &= has);
-                }
-                let places = chances.iter().enumerate().filter(|(at, _)| in_all[at / 64] >> (at % 64) & 1 == 1);
-                places.map(|(_, chance)| chance).sum::<f64>()
-            });
-            nats -= chance.ln();
+        Ok(Self { chances, having, in_all: Vec::new() })
+    }
+
+    /// Probability of a tuple of the original.
+    fn of_tuple(&mut self, tuple: &[u32]) -> f64 {
+        let Self { chances, having, in_all } = self;
+        in_all.clear();
+        in_all.resize(chances.len().div_ceil(64), u64::MAX);
+        for (of_values, code) in having.iter().zip(tuple) {
+            in_all.iter_mut().zip(&of_values[*code as usize]).for_each(|(all, has)| *all &= has);
         }
-        Ok(Some(nats / original.rows().max(1) as f64))
+        let boxes = chances.iter().enumerate().filter(|(at, _)| in_all[at / 64] >> (at % 64) & 1 == 1);
+        boxes.map(|(_, chance)| chance).sum()
     }
 }
 
@@ -194,94 +228,51 @@ fn tied(parts: &[&PartBoxes], query: &[ValueSelection], control: &Control) -> Re
             products.iter_mut().zip(here).for_each(|(product, here)| *product *= here);
         }
     }
-    Ok(expected(sizes.into_iter().zip(products)))
+    Ok(expected(sizes.into_iter().zip(products).map(|(rows, chance)| EqualRows { rows, chance })))
+}
+
+/// Rows that match with the same probability.
+struct EqualRows {
+    rows: f64,
+    chance: f64,
 }
 
 /// Expected number of rows, each with a probability of its own.
-fn expected(of: impl Iterator<Item = (f64, f64)>) -> Estimate {
-    let (count, variance) = of.fold((0.0, 0.0), |(count, variance), (rows, chance)| {
+fn expected(of: impl Iterator<Item = EqualRows>) -> Estimate {
+    let (count, variance) = of.fold((0.0, 0.0), |(count, variance), EqualRows { rows, chance }| {
         (count + rows * chance, variance + rows * chance * (1.0 - chance))
     });
     Estimate { count, standard_error: f64::sqrt(variance), error_model: ErrorModel::Multinomial }
 }
 
 impl PartBoxes {
-    fn read(
-        table: &TableName,
-        part: &Part,
-        wanted: AttrSet,
-        kinds: &[Option<AttributeType>],
-        taxonomies: &[DeclaredTaxonomy],
-        parts: &dyn PublishedBytes,
-        control: &Control,
-    ) -> Result<Self, ModelError> {
-        let file = part.file(table);
-        let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
-        let width = part.columns.len() + usize::from(part.bucketed);
-        let wanted: Vec<usize> =
-            (0..part.columns.len()).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
+    fn read(source: PartSource<'_>, meaning: CellMeaning<'_>, control: &Control) -> Result<Self, ModelError> {
+        let wanted = source.columns();
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
         // cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
-        let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
-        let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
-        if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
-            return Err(broken());
-        }
-        let (mut rows, mut labels) = (0_usize, Vec::new());
-        while let Some(record) = next(&mut scanner)? {
-            rows += 1;
-            if record.len() != width || rows as u64 > part.len {
-                return Err(broken());
-            }
-            let mut columns = wanted.iter().zip(texts.iter_mut().zip(&mut codes)).peekable();
-            let mut fields = record.iter();
-            if part.bucketed {
-                let label = fields.next().and_then(|(text, _)| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
-                labels.push(label.filter(|label| (1..=part.len).contains(&u64::from(*label))).ok_or_else(broken)? - 1);
-            }
-            for (at, (text, quoted)) in fields.enumerate() {
-                let Some((_, (texts, codes))) = columns.next_if(|(place, _)| **place == at) else { continue };
-                codes.push(if !quoted && Some(text) == null { 0 } else { texts.intern(text) + 1 });
-            }
-            if rows.is_multiple_of(Control::STRIDE) {
-                control.check()?;
-            }
-        }
-        if rows as u64 != part.len {
-            return Err(broken());
-        }
+        let labels = source.read(control, |number, cell| {
+            codes[number].push(cell.map_or(0, |(text, ends)| texts[number].intern_with(text, ends) + 1));
+        })?;
         let mut columns = Vec::with_capacity(wanted.len());
         for ((at, mut texts), codes) in wanted.into_iter().zip(texts).zip(codes) {
-            let column = &part.columns[at];
-            let kind = kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
-            let texts = texts.take();
-            if column.cells.shape() == CellShape::Suppressed {
-                continue;
+            let column = &source.part.columns[at];
+            if column.cells.shape() != CellShape::Suppressed {
+                let read = BoxColumn::from_texts(column, meaning, codes, &texts.take());
+                columns.push((column.attribute, read.ok_or_else(|| source.broken())?));
             }
-            if column.cells.shape() == CellShape::Node {
-                let stated = taxonomies.iter().find(|stated| stated.attribute == column.attribute);
-                let tree = &stated.ok_or_else(broken)?.tree;
-                let of_part = BoxColumn::of_nodes(kind, tree, codes, texts.iter()).ok_or_else(broken)?;
-                columns.push((column.attribute, of_part));
-                continue;
-            }
-            let written = texts.iter().map(|text| read_cell(column.cells.shape(), text));
-            let written: Vec<Vec<Option<Vec<u8>>>> = written.collect::<Option<_>>().ok_or_else(broken)?;
-            let of_part = BoxColumn::new(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
-            columns.push((column.attribute, of_part));
         }
-        Ok(Self { rows, labels, columns })
+        Ok(Self { rows: source.part.len as usize, labels, columns })
     }
 
-    /// First row and count of each kind of row. Equal rows are adjacent.
-    fn classes(&self) -> Vec<(usize, u64)> {
-        let mut classes: Vec<(usize, u64)> = Vec::new();
+    /// Kinds of rows. Equal rows are adjacent.
+    fn classes(&self) -> Vec<BoxClass> {
+        let mut classes: Vec<BoxClass> = Vec::new();
         let alike = |a: usize, b: usize| self.columns.iter().all(|(_, column)| column.codes[a] == column.codes[b]);
         for row in 0..self.rows {
             match classes.last_mut() {
-                Some((first, rows)) if alike(*first, row) => *rows += 1,
-                _ => classes.push((row, 1)),
+                Some(class) if alike(class.first, row) => class.rows += 1,
+                _ => classes.push(BoxClass { first: row, rows: 1 }),
             }
         }
         classes
@@ -379,6 +370,19 @@ impl Integrality {
 }
 
 impl BoxColumn {
+    /// The column of these texts; `None` if they are not cells of the published column.
+    fn from_texts(column: &PublishedColumn, meaning: CellMeaning<'_>, codes: Vec<u32>, texts: &Arena) -> Option<Self> {
+        let kind = meaning.kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
+        let shape = column.cells.shape();
+        if shape == CellShape::Node {
+            let taxonomy = meaning.taxonomies.iter().find(|declared| declared.attribute == column.attribute)?;
+            return Self::of_nodes(kind, &taxonomy.tree, codes, texts.iter());
+        }
+        let written: Vec<Vec<Option<Vec<u8>>>> =
+            texts.iter().map(|text| read_cell(shape, text)).collect::<Option<_>>()?;
+        Self::new(kind, shape, codes, &written)
+    }
+
     /// A column of cells that name these values; `None` if their type or order is wrong.
     fn new(kind: AttributeType, shape: CellShape, codes: Vec<u32>, written: &[Vec<Option<Vec<u8>>>]) -> Option<Self> {
         let mut values: Vec<&Vec<u8>> = written.iter().flatten().flatten().collect();

@@ -1,13 +1,12 @@
 //! Rows of the published parts as codes, with one dictionary per attribute.
 
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
+use super::part_source::PartSource;
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, ScanError, Scanner};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
-use crate::publication::{Part, Publication, PublishedBytes, RowMeaning, TableName};
+use crate::publication::{Publication, PublishedBytes, RowMeaning};
 
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +56,7 @@ impl PartCells {
         Self { labels, unranked: Vec::new(), columns, counterfeits: 0 }
     }
 
-    /// Number of rows of the part that are data subjects, for a table of so many rows.
+    /// Number of rows of the part that are data subjects, given the rows of the table.
     pub(super) fn rows(&self, of_table: usize) -> usize {
         if self.labels.is_empty() { of_table } else { self.labels.len() }
     }
@@ -85,7 +84,8 @@ impl PublishedRows {
         for (index, table) in publication.tables.iter().enumerate() {
             let mut cells = TableCells::default();
             if let Some(wanted) = wanted(index) {
-                let read = |part| read_part(&table.name, part, wanted, &mut dictionaries, parts, control);
+                let source = |part| PartSource { table: &table.name, part, wanted, parts };
+                let read = |part| read_part(source(part), &mut dictionaries, control);
                 cells.parts = table.parts.iter().map(read).collect::<Result<_, _>>()?;
                 cells.rows = table.parts.first().map_or(0, |part| part.len as usize);
                 let several = table.parts.len() > 1;
@@ -152,7 +152,7 @@ impl CodeDictionary {
         let values: Arena = self.interner.take();
         let kind = kind.unwrap_or(AttributeType::Text);
         if !values.iter().all(|value| kind.admits(value)) {
-            return Err(damaged("a value has not the type that is stated"));
+            return Err(damaged("a value does not have the declared type"));
         }
         let (domain, ranks) = Domain::sort(kind, self.missing, &values);
         Ok((Some(domain), std::iter::once(0).chain(ranks).collect()))
@@ -165,81 +165,35 @@ pub(super) fn damaged(what: &str) -> ModelError {
 
 /// Reads the labels and the wanted columns of a part.
 fn read_part(
-    table: &TableName,
-    part: &Part,
-    wanted: AttrSet,
+    source: PartSource<'_>,
     dictionaries: &mut [CodeDictionary],
-    parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<PartCells, ModelError> {
-    let file = part.file(table);
-    let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
-    let wanted: Vec<(usize, Attr)> = part
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| wanted.contains(column.attribute))
-        .map(|(at, column)| (at, column.attribute))
-        .collect();
+    let part = source.part;
+    let wanted: Vec<Attr> = source.columns().into_iter().map(|at| part.columns[at].attribute).collect();
     if !part.bucketed && wanted.is_empty() {
         return Ok(PartCells::default());
     }
-    for (_, attr) in &wanted {
-        dictionaries.get_mut(attr.index()).ok_or_else(broken)?.used = true;
+    for attr in &wanted {
+        dictionaries.get_mut(attr.index()).ok_or_else(|| source.broken())?.used = true;
     }
-    let width = part.columns.len() + usize::from(part.bucketed);
-    let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
-    if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
-        return Err(broken());
-    }
-    // a part may claim more rows than it has, so that only a first guess is reserved
-    let expected = part.len.min(1 << 20) as usize;
-    let mut labels = Vec::with_capacity(if part.bucketed { expected } else { 0 });
-    let mut columns: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::with_capacity(expected)).collect();
-    let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
-    let mut rows = 0_u64;
-    while let Some(record) = next(&mut scanner)? {
-        rows += 1;
-        if record.len() != width || rows > part.len {
-            return Err(broken());
-        }
-        let mut fields = record.iter_with_ends();
-        if part.bucketed {
-            let label = fields.next().and_then(|(text, ..)| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
-            let label = label.filter(|&label| label > 0 && u64::from(label) <= part.len).ok_or_else(broken)?;
-            labels.push(label - 1);
-        }
-        let mut next = wanted.iter().zip(&mut columns).peekable();
-        for (at, (text, quoted, ends)) in fields.enumerate() {
-            let Some(((_, attr), codes)) = next.next_if(|((place, _), _)| *place == at) else { continue };
-            let dictionary = &mut dictionaries[attr.index()];
-            if !quoted && Some(text) == null {
+    let mut columns: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::with_capacity(source.reserved_rows())).collect();
+    let labels = source.read(control, |number, cell| {
+        let dictionary = &mut dictionaries[wanted[number].index()];
+        columns[number].push(match cell {
+            Some((text, ends)) => dictionary.interner.intern_with(text, ends) + 1,
+            None => {
                 dictionary.missing = true;
-                codes.push(0);
-            } else {
-                codes.push(dictionary.interner.intern_with(text, ends) + 1);
+                0
             }
-        }
-        if rows.is_multiple_of(Control::STRIDE as u64) {
-            control.check()?;
-        }
-    }
-    if rows != part.len {
-        return Err(broken());
-    }
-    let unranked = wanted.iter().zip(columns).map(|(&(_, attr), codes)| (attr, codes)).collect();
+        });
+    })?;
+    let unranked = wanted.into_iter().zip(columns).collect();
     let counterfeits = match part.rows {
         RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket,
         RowMeaning::Tuples | RowMeaning::Values => 0,
     };
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
-}
-
-pub(super) fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, ModelError> {
-    scanner.next_record().map_err(|error| match error {
-        ScanError::Io(error) => ModelError::Io(error),
-        _ => damaged("a part is not CSV"),
-    })
 }
 
 fn bucket_sizes(labels: &[u32]) -> Vec<u32> {

@@ -14,7 +14,7 @@ use crate::microdata::Attr;
 /// Probability of a value, as `(count, of)`; `None` if no row remains.
 type Posterior = Option<(u64, u64)>;
 
-/// Largest posterior of a value in each bucket, for an adversary who knows the worst choice of so many of its rows.
+/// Largest posterior of a value in each bucket, for an adversary who knows the worst choice of a number of its rows.
 ///
 /// Buckets are in the order of their labels. Empty if no part holds the attribute.
 ///

@@ -9,7 +9,7 @@ use ahash::RandomState;
 
 use super::cells::{ModelError, PublishedRows, TableCells};
 use super::groups::RowGroups;
-use super::information::{BucketedColumn, entropy};
+use super::information::{BucketedColumn, ValueShare, entropy};
 use super::shape::{Factor, ModelShape};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, AttributeType, Column};
@@ -85,7 +85,7 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
 
 /// Possible values of the rows of each bucket, with their shares.
 struct BucketDistribution {
-    of_bucket: Vec<Vec<(u32, f64)>>,
+    of_bucket: Vec<Vec<ValueShare>>,
     values: usize,
 }
 
@@ -99,7 +99,8 @@ impl BucketDistribution {
         let shares = |mut groups: Vec<u32>| {
             groups.sort_unstable();
             let size = groups.len() as f64;
-            groups.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)).collect()
+            let share = |run: &[u32]| ValueShare { value: run[0], share: run.len() as f64 / size };
+            groups.chunk_by(|a, b| a == b).map(share).collect()
         };
         Ok(Self { of_bucket: rows.into_iter().map(shares).collect(), values: groups.sizes().len() })
     }
@@ -111,10 +112,11 @@ impl BucketDistribution {
         for (here, there) in self.of_bucket.iter().zip(&other.of_bucket) {
             control.check()?;
             let mut shares = Vec::with_capacity(here.len() * there.len());
-            for &(a, share) in here {
-                for &(b, others) in there {
+            for a in here {
+                for b in there {
                     let next = pairs.len() as u32;
-                    shares.push((*pairs.entry((a, b)).or_insert(next), share * others));
+                    let value = *pairs.entry((a.value, b.value)).or_insert(next);
+                    shares.push(ValueShare { value, share: a.share * b.share });
                 }
             }
             of_bucket.push(shares);

@@ -27,14 +27,27 @@ const FITTING_TOLERANCE: f64 = 1e-12;
 /// Shares of all combinations of the values of some attributes.
 #[derive(Debug)]
 pub struct Fitted {
-    axes: Vec<(Attr, usize)>,
+    axes: Vec<Axis>,
     shares: Vec<f64>,
+}
+
+/// An attribute of the combinations.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    attr: Attr,
+    /// Number of values.
+    size: usize,
+}
+
+/// An axis with the stride of its neighbours among the shares.
+struct AxisStep {
+    axis: usize,
+    stride: usize,
 }
 
 /// Constraint of a part: the share of each combination of some axes.
 struct Constraint {
-    /// The axes with the strides of their neighbours among the shares.
-    steps: Vec<(usize, usize)>,
+    steps: Vec<AxisStep>,
     shares: Vec<f64>,
 }
 
@@ -64,8 +77,8 @@ impl Fitted {
         let used: Vec<usize> = tables.iter().copied().filter(|&table| !stands_elsewhere(table)).collect();
         let all = used.iter().fold(AttrSet::EMPTY, |all, &table| all.union(published[table].attributes()));
         let size = |attr: Attr| cells.domain(attr).map_or(1, |domain| domain.len().max(1));
-        let axes: Vec<(Attr, usize)> = all.iter().map(|attr| (attr, size(attr))).collect();
-        let mut sizes: Vec<usize> = axes.iter().map(|&(_, size)| size).collect();
+        let axes: Vec<Axis> = all.iter().map(|attr| Axis { attr, size: size(attr) }).collect();
+        let mut sizes: Vec<usize> = axes.iter().map(|axis| axis.size).collect();
         // the buckets of a table are an axis if they link anything
         let tied: Vec<usize> = used.iter().copied().filter(|&table| !published[table].is_plain()).collect();
         sizes.extend(tied.iter().map(|&table| cells.tables[table].buckets.len().max(1)));
@@ -78,7 +91,15 @@ impl Fitted {
             let parts = cells.tables[table].parts.iter().zip(published[table].parts());
             for (part, &attributes) in parts.filter(|(_, attributes)| !attributes.is_empty()) {
                 let rows = cells.tables[table].rows;
-                constraints.push(constraint(part, attributes, rows, (&axes, &sizes), bucket, control)?);
+                let mut builder = ConstraintBuilder::new(rows);
+                for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| attributes.contains(axis.attr)) {
+                    control.check()?;
+                    builder.add_attribute(at, *axis, part);
+                }
+                if let Some(axis) = bucket {
+                    builder.add_buckets(axis, sizes[axis], part);
+                }
+                constraints.push(builder.finish());
             }
         }
         let support = Support::new(&sizes, &constraints, control)?;
@@ -92,14 +113,13 @@ impl Fitted {
     }
 
     /// Cross entropy, in nats, between the original and the model; infinite if some row is impossible. Attribute `i` is column
-    /// `i`.
-    /// column `i` of the original.
+    /// `i` of the original.
     ///
     /// # Errors
     /// [`Cancelled`]
     pub fn cross_entropy(&self, cells: &PublishedRows, original: &Table, control: &Control) -> Result<f64, Cancelled> {
         let mut places: Vec<u32> = vec![0; original.rows()];
-        for &(attr, size) in &self.axes {
+        for &Axis { attr, size } in &self.axes {
             control.check()?;
             let Some(domain) = cells.domain(attr) else { continue };
             let column = original.column(attr);
@@ -136,37 +156,48 @@ impl Fitted {
     }
 }
 
-/// Constraint of a part on its attributes, and on the buckets.
-fn constraint(
-    part: &PartCells,
-    attributes: AttrSet,
-    rows: usize,
-    (axes, sizes): (&[(Attr, usize)], &[usize]),
-    bucket: Option<usize>,
-    control: &Control,
-) -> Result<Constraint, Cancelled> {
-    let mut steps = Vec::new();
-    let mut count = 1;
-    let mut keys = vec![0_usize; rows];
-    for (axis, &(attr, size)) in axes.iter().enumerate().filter(|(_, (attr, _))| attributes.contains(*attr)) {
-        control.check()?;
-        if let Some(codes) = part.column(attr) {
-            with_codes!(codes, codes => for (key, &code) in keys.iter_mut().zip(codes) {
-                *key += code as usize * count;
+/// Constraint of a part under construction, axis by axis.
+struct ConstraintBuilder {
+    steps: Vec<AxisStep>,
+    /// Number of combinations of the axes so far.
+    count: usize,
+    /// Combination of each row.
+    keys: Vec<usize>,
+}
+
+impl ConstraintBuilder {
+    fn new(rows: usize) -> Self {
+        Self { steps: Vec::new(), count: 1, keys: vec![0; rows] }
+    }
+
+    fn add_attribute(&mut self, at: usize, axis: Axis, part: &PartCells) {
+        let stride = self.count;
+        if let Some(codes) = part.column(axis.attr) {
+            with_codes!(codes, codes => for (key, &code) in self.keys.iter_mut().zip(codes) {
+                *key += code as usize * stride;
             });
         }
-        steps.push((axis, count));
-        count *= size;
+        self.add(at, axis.size);
     }
-    if let Some(axis) = bucket {
-        keys.iter_mut().zip(&part.labels).for_each(|(key, &label)| *key += label as usize * count);
-        steps.push((axis, count));
-        count *= sizes[axis];
+
+    fn add_buckets(&mut self, at: usize, buckets: usize, part: &PartCells) {
+        let stride = self.count;
+        self.keys.iter_mut().zip(&part.labels).for_each(|(key, &label)| *key += label as usize * stride);
+        self.add(at, buckets);
     }
-    let mut counts = vec![0_u32; count];
-    keys.iter().for_each(|&key| counts[key] += 1);
-    let shares = counts.into_iter().map(|count| f64::from(count) / rows.max(1) as f64).collect();
-    Ok(Constraint { steps, shares })
+
+    fn add(&mut self, axis: usize, size: usize) {
+        self.steps.push(AxisStep { axis, stride: self.count });
+        self.count *= size;
+    }
+
+    fn finish(self) -> Constraint {
+        let rows = self.keys.len();
+        let mut counts = vec![0_u32; self.count];
+        self.keys.iter().for_each(|&key| counts[key] += 1);
+        let shares = counts.into_iter().map(|count| f64::from(count) / rows.max(1) as f64).collect();
+        Constraint { steps: self.steps, shares }
+    }
 }
 
 /// Combinations that no part rules out.
@@ -188,7 +219,7 @@ impl Support {
                 control.check()?;
             }
             let possible = constraints.iter().zip(&mut keys).all(|(constraint, key)| {
-                let found: usize = constraint.steps.iter().map(|&(axis, step)| at[axis] * step).sum();
+                let found: usize = constraint.steps.iter().map(|step| at[step.axis] * step.stride).sum();
                 *key = found as u32;
                 constraint.shares[found] > 0.0
             });
@@ -220,9 +251,9 @@ impl Support {
             let mut furthest = 0.0_f64;
             for (at, constraint) in constraints.iter().enumerate() {
                 // sums become the factors of the combinations
-                for (found, &stated) in found.iter_mut().zip(&constraint.shares) {
-                    furthest = furthest.max((*found - stated).abs());
-                    *found = if *found > 0.0 { stated / *found } else { 0.0 };
+                for (found, &published) in found.iter_mut().zip(&constraint.shares) {
+                    furthest = furthest.max((*found - published).abs());
+                    *found = if *found > 0.0 { published / *found } else { 0.0 };
                 }
                 // shares of the next constraint are summed on the way, always in the same order
                 let next = (at + 1) % constraints.len();

@@ -128,7 +128,7 @@ pub(super) mod tests {
     use super::*;
     use crate::microdata::{Arena, Attr, AttributeType, Codes, Domain};
 
-    /// A table of columns of so many values, of which the rows name some.
+    /// A table of columns, given the number of values of each; the rows name some.
     pub(in super::super) fn table(values: &[u32], rows: &[Vec<u32>]) -> Table {
         let column = |at: usize| {
             let mut arena = Arena::default();

@@ -22,6 +22,15 @@ pub fn entropy(sizes: &[u32]) -> f64 {
     of_sum(&sum, rows as f64)
 }
 
+/// A value with its share of a bucket.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ValueShare {
+    /// Code of the value.
+    pub value: u32,
+    /// Its share of the rows.
+    pub share: f64,
+}
+
 /// A sensitive column in buckets, with the bucket of each row.
 #[derive(Clone, Debug)]
 pub struct BucketedColumn {
@@ -64,7 +73,8 @@ impl BucketedColumn {
             while buckets.count() < number {
                 buckets.push(std::iter::empty());
             }
-            buckets.push(codes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)));
+            let share = |run: &[u32]| ValueShare { value: run[0], share: run.len() as f64 / size };
+            buckets.push(codes.chunk_by(|a, b| a == b).map(share));
         }
         while buckets.count() < count {
             buckets.push(std::iter::empty());
@@ -78,7 +88,7 @@ impl BucketedColumn {
     /// [`Cancelled`] on cancellation.
     pub fn of_shares(
         bucket_of: Vec<u32>,
-        of_buckets: Vec<Vec<(u32, f64)>>,
+        of_buckets: Vec<Vec<ValueShare>>,
         values: usize,
         control: &Control,
     ) -> Result<Self, Cancelled> {
@@ -106,12 +116,12 @@ impl BucketedColumn {
     }
 
     /// Appends a bucket with its values and shares.
-    fn push(&mut self, bucket: impl Iterator<Item = (u32, f64)>) {
+    fn push(&mut self, bucket: impl Iterator<Item = ValueShare>) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         let first = self.shares.len();
-        for (value, share) in bucket {
+        for ValueShare { value, share } in bucket {
             self.values.push(value);
             self.shares.push(share);
         }
@@ -189,8 +199,8 @@ impl BucketedColumn {
                 at += 1;
             }
             KnownGroup::InSeveral { weights, rows, .. } => {
-                let of = |(_, row): &(u32, u32)| weights[codes.get(*row as usize) as usize].ln();
-                rows.iter().for_each(|row| sum.add(of(row)));
+                let of = |row: u32| weights[codes.get(row as usize) as usize].ln();
+                rows.iter().for_each(|of_bucket| sum.add(of(of_bucket.row)));
                 at += 1;
             }
         })?;
@@ -212,24 +222,8 @@ impl BucketedColumn {
         control: &Control,
         mut shown: impl FnMut(KnownGroup<'_>),
     ) -> Result<(), Cancelled> {
-        let (sizes, of_row) = (known.sizes(), known.of_row());
-        // groups of one row need only the bucket, the others their rows by bucket
-        let mut place = vec![0u32; sizes.len()];
-        let mut shared = 0;
-        for (place, &size) in place.iter_mut().zip(sizes).filter(|(_, size)| **size > 1) {
-            *place = shared;
-            shared += size;
-        }
-        let mut rows = vec![(0u32, 0u32); shared as usize];
-        for &row in &self.rows {
-            let (group, bucket) = (of_row[row as usize] as usize, self.bucket(row));
-            if sizes[group] > 1 {
-                rows[place[group] as usize] = (bucket, row);
-                place[group] += 1;
-            } else {
-                place[group] = bucket;
-            }
-        }
+        let sizes = known.sizes();
+        let GroupedRows { place, rows } = self.grouped(known);
         let mut weights = vec![0f64; self.domain];
         let mut touched: Vec<u32> = Vec::new();
         let (mut from, mut since_check) = (0, 0);
@@ -245,42 +239,83 @@ impl BucketedColumn {
                 control.check()?;
                 since_check = 0;
             }
-            let first = members[0].0;
-            if members[members.len() - 1].0 == first {
-                shown(KnownGroup::InOne { rows: size, bucket: first });
+            let bucket = members[0].bucket;
+            if members[members.len() - 1].bucket == bucket {
+                shown(KnownGroup::InOne { rows: size, bucket });
                 continue;
             }
-            for run in members.chunk_by(|(a, _), (b, _)| a == b) {
-                let (bucket, rows) = (run[0].0, run.len() as f64);
-                let mut weigh = |value: u32, more: f64| {
-                    let weight = &mut weights[value as usize];
-                    if *weight == 0.0 {
-                        touched.push(value);
-                    }
-                    *weight += more;
-                };
-                let of = self.rows(bucket);
-                match self.even[bucket as usize] {
-                    Some(share) => self.values[of].iter().for_each(|&value| weigh(value, rows * share)),
-                    None => {
-                        let shares = self.shares[of.clone()].iter();
-                        self.values[of].iter().zip(shares).for_each(|(&value, share)| weigh(value, rows * share));
-                    }
-                }
+            for run in members.chunk_by(|a, b| a.bucket == b.bucket) {
+                self.weigh(run[0].bucket, run.len() as f64, &mut weights, &mut touched);
             }
             shown(KnownGroup::InSeveral { weights: &weights, touched: &touched, rows: members });
             touched.drain(..).for_each(|value| weights[value as usize] = 0.0);
         }
         Ok(())
     }
+
+    /// Rows by group, then by bucket. Groups of one row need only the bucket.
+    fn grouped(&self, known: &RowGroups) -> GroupedRows {
+        let (sizes, of_row) = (known.sizes(), known.of_row());
+        let mut place = vec![0u32; sizes.len()];
+        let mut shared = 0;
+        for (place, &size) in place.iter_mut().zip(sizes).filter(|(_, size)| **size > 1) {
+            *place = shared;
+            shared += size;
+        }
+        let mut rows = vec![RowInBucket { bucket: 0, row: 0 }; shared as usize];
+        for &row in &self.rows {
+            let (group, bucket) = (of_row[row as usize] as usize, self.bucket(row));
+            if sizes[group] > 1 {
+                rows[place[group] as usize] = RowInBucket { bucket, row };
+                place[group] += 1;
+            } else {
+                place[group] = bucket;
+            }
+        }
+        GroupedRows { place, rows }
+    }
+
+    /// Adds the expected rows of each value for some rows of a bucket; `touched` gets the values that had no weight.
+    fn weigh(&self, bucket: u32, rows: f64, weights: &mut [f64], touched: &mut Vec<u32>) {
+        let mut add = |value: u32, more: f64| {
+            let weight = &mut weights[value as usize];
+            if *weight == 0.0 {
+                touched.push(value);
+            }
+            *weight += more;
+        };
+        let of = self.rows(bucket);
+        match self.even[bucket as usize] {
+            Some(share) => self.values[of].iter().for_each(|&value| add(value, rows * share)),
+            None => {
+                let shares = self.shares[of.clone()].iter();
+                self.values[of].iter().zip(shares).for_each(|(&value, share)| add(value, rows * share));
+            }
+        }
+    }
+}
+
+/// A row with its bucket.
+#[derive(Clone, Copy)]
+struct RowInBucket {
+    bucket: u32,
+    row: u32,
+}
+
+/// Rows of the groups with several rows.
+struct GroupedRows {
+    /// Bucket of each group of one row.
+    place: Vec<u32>,
+    /// Rows by group, then by bucket.
+    rows: Vec<RowInBucket>,
 }
 
 /// Rows with equal known values, by their buckets.
 enum KnownGroup<'a> {
     /// Number of rows, all in one bucket.
     InOne { rows: u32, bucket: u32 },
-    /// Several buckets: expected rows of each value, possible values, and the rows, each after its bucket.
-    InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [(u32, u32)] },
+    /// Several buckets: expected rows of each value, possible values, and the rows.
+    InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [RowInBucket] },
 }
 
 /// Rows sorted by key, otherwise in their order; `key_of` holds one of `keys` for each row.

@@ -69,8 +69,8 @@ impl SharedKeys {
 
 /// A message: the share of matching rows, by key or of all rows.
 struct Message<'a> {
-    /// Index of the receiving part, and the keys of its rows.
-    to: Option<(usize, &'a [u32])>,
+    /// The receiving side; `None` if nothing is shared.
+    to: Option<&'a SharedKeysSide>,
     shares: Vec<f64>,
 }
 
@@ -128,8 +128,9 @@ impl<'a> Estimator<'a> {
                 let part = &self.cells.tables[*table].parts[*part];
                 let rows = self.cells.tables[*table].rows;
                 let all = query.iter().map(|(attr, _)| *attr).collect();
-                let weights = weights(part, rows, all, query, &[], control)?;
-                let count = weights.map_or(rows as f64, |weights| weights.iter().sum());
+                let mut weights = PartWeights::new(part, rows);
+                weights.select(all, query, control)?;
+                let count = weights.of_rows.map_or(rows as f64, |weights| weights.iter().sum());
                 Ok(Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact })
             }
             QueryPath::Tied { factor } => {
@@ -161,7 +162,7 @@ impl<'a> Estimator<'a> {
             if let (true, Some(link)) = (parent == factor, &self.links[edge]) {
                 let shares = self.up(joined, child, Some(link.end(child)), query, control)?;
                 let here = link.end(parent);
-                let to = (!here.counts.is_empty()).then_some((here.part, &here.keys[..]));
+                let to = (!here.counts.is_empty()).then_some(here);
                 incoming.push(Message { to, shares });
             }
         }
@@ -170,48 +171,49 @@ impl<'a> Estimator<'a> {
         let everywhere: f64 =
             incoming.iter().filter(|message| message.to.is_none()).flat_map(|message| message.shares.first()).product();
         let mut of_parts = Vec::with_capacity(table.parts.len());
-        for (index, (part, &attributes)) in table.parts.iter().zip(view.parts()).enumerate() {
-            let revealed: Vec<(&[u32], &[f64])> = incoming
-                .iter()
-                .filter_map(|message| {
-                    message.to.filter(|(to, _)| *to == index).map(|(_, keys)| (keys, &message.shares[..]))
-                })
-                .collect();
-            of_parts.push(weights(part, table.rows, attributes, query, &revealed, control)?);
+        for (index, (part, attributes)) in table.parts.iter().zip(view.parts()).enumerate() {
+            let mut weights = PartWeights::new(part, table.rows);
+            weights.select(*attributes, query, control)?;
+            let revealed = incoming.iter().filter_map(|message| Some((message.to?, &message.shares)));
+            for (to, shares) in revealed.filter(|(to, _)| to.part == index) {
+                weights.reveal(&to.keys, shares);
+            }
+            of_parts.push(weights.of_rows);
         }
         // one part represents all: a row has the mean of the other parts in its bucket
         let speaker = above.map_or(0, |above| above.part);
-        let mut means = vec![1.0; table.buckets.len()];
-        for (index, (part, weights)) in table.parts.iter().zip(&of_parts).enumerate() {
-            if let (true, Some(weights)) = (index != speaker, weights) {
-                let sums = sums(table, part, weights);
-                for ((mean, sum), &size) in means.iter_mut().zip(sums).zip(&table.buckets) {
-                    *mean *= sum / f64::from(size);
-                }
-            }
-        }
+        let means = means_of_others(table, &of_parts, speaker);
         let (part, weights) = (&table.parts[speaker], &of_parts[speaker]);
         let weight = |row: usize| {
             let own = weights.as_ref().map_or(1.0, |weights| weights[row]);
             part.labels.get(row).map_or(own, |&bucket| own * means[bucket as usize])
         };
-        let keyed = above.filter(|above| !above.counts.is_empty());
-        Ok(match keyed {
-            None => {
-                let sum: f64 = (0..table.rows).map(weight).sum();
-                vec![everywhere * sum / (table.rows.max(1)) as f64]
-            }
-            Some(above) => {
-                let mut shares = vec![0.0; above.counts.len()];
-                for (row, &key) in above.keys.iter().enumerate() {
-                    shares[key as usize] += weight(row);
-                }
-                let counts = shares.iter_mut().zip(&above.counts).filter(|(_, count)| **count > 0);
-                counts.for_each(|(share, &count)| *share *= everywhere / f64::from(count));
-                shares
-            }
-        })
+        let Some(above) = above.filter(|above| !above.counts.is_empty()) else {
+            let sum: f64 = (0..table.rows).map(weight).sum();
+            return Ok(vec![everywhere * sum / (table.rows.max(1)) as f64]);
+        };
+        let mut shares = vec![0.0; above.counts.len()];
+        for (row, &key) in above.keys.iter().enumerate() {
+            shares[key as usize] += weight(row);
+        }
+        let counts = shares.iter_mut().zip(&above.counts).filter(|(_, count)| **count > 0);
+        counts.for_each(|(share, &count)| *share *= everywhere / f64::from(count));
+        Ok(shares)
     }
+}
+
+/// Mean weight of a row of each bucket in all parts but one, as a product.
+fn means_of_others(table: &TableCells, of_parts: &[Option<Vec<f64>>], speaker: usize) -> Vec<f64> {
+    let mut means = vec![1.0; table.buckets.len()];
+    for (index, (part, weights)) in table.parts.iter().zip(of_parts).enumerate() {
+        if let (true, Some(weights)) = (index != speaker, weights) {
+            let sums = sums(table, part, weights);
+            for ((mean, sum), &size) in means.iter_mut().zip(sums).zip(&table.buckets) {
+                *mean *= sum / f64::from(size);
+            }
+        }
+    }
+    means
 }
 
 /// Expectation and deviation over all matchings of each bucket, and over all choices of its counterfeits.
@@ -223,7 +225,9 @@ fn matching<'c>(
 ) -> Result<Estimate, Cancelled> {
     let mut matching: Vec<(Vec<f64>, f64)> = Vec::new();
     for (part, attributes) in parts {
-        if let Some(weights) = weights(part, part.rows(table.rows), attributes, query, &[], control)? {
+        let mut weights = PartWeights::new(part, part.rows(table.rows));
+        weights.select(attributes, query, control)?;
+        if let Some(weights) = weights.of_rows {
             matching.push((sums(table, part, &weights), f64::from(part.counterfeits)));
         }
     }
@@ -265,35 +269,44 @@ fn sums(table: &TableCells, part: &PartCells, weights: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Factor of each row of a part by the query and the messages; `None` if these say nothing.
-fn weights(
-    part: &PartCells,
+/// Factor of each row of a part by the query and the messages.
+struct PartWeights<'a> {
+    part: &'a PartCells,
     rows: usize,
-    attributes: AttrSet,
-    query: &Predicates,
-    revealed: &[(&[u32], &[f64])],
-    control: &Control,
-) -> Result<Option<Vec<f64>>, Cancelled> {
-    control.check()?;
-    let asked = query.iter().filter(|(attr, _)| attributes.contains(*attr));
-    let asked: Vec<_> = asked.filter_map(|(attr, admitted)| Some((part.column(*attr)?, admitted))).collect();
-    if asked.is_empty() && revealed.is_empty() {
-        return Ok(None);
+    /// `None` if query and messages say nothing.
+    of_rows: Option<Vec<f64>>,
+}
+
+impl<'a> PartWeights<'a> {
+    const fn new(part: &'a PartCells, rows: usize) -> Self {
+        Self { part, rows, of_rows: None }
     }
-    let mut weights = vec![1.0; rows];
-    for (codes, admitted) in asked {
-        with_codes!(codes, codes => for (weight, &code) in weights.iter_mut().zip(codes) {
-            if !admitted[code as usize] {
-                *weight = 0.0;
-            }
-        });
+
+    fn weights(&mut self) -> &mut [f64] {
+        self.of_rows.get_or_insert_with(|| vec![1.0; self.rows])
     }
-    for (keys, shares) in revealed {
-        for (weight, &key) in weights.iter_mut().zip(*keys) {
+
+    /// Excludes the rows that the query does not select by these attributes.
+    fn select(&mut self, attributes: AttrSet, query: &Predicates, control: &Control) -> Result<(), Cancelled> {
+        control.check()?;
+        let part = self.part;
+        for (attr, admitted) in query.iter().filter(|(attr, _)| attributes.contains(*attr)) {
+            let Some(codes) = part.column(*attr) else { continue };
+            with_codes!(codes, codes => for (weight, &code) in self.weights().iter_mut().zip(codes) {
+                if !admitted[code as usize] {
+                    *weight = 0.0;
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Multiplies the weight of each row by the share of its key.
+    fn reveal(&mut self, keys: &[u32], shares: &[f64]) {
+        for (weight, &key) in self.weights().iter_mut().zip(keys) {
             *weight *= shares[key as usize];
         }
     }
-    Ok(Some(weights))
 }
 
 /// Assigns a key to every combination of shared values.

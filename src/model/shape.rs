@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_query_needs_no_more_than_what_lies_between_its_attributes() {
-        // 0-1 | 1-2 | 2-3, and 5 beside them; 4 tied to 3
+        // 0-1 | 1-2 | 2-3, and 5 apart; 4 tied to 3
         let tied = TableView::bucketized(set(&[3, 4]), Attr(4));
         let shape = ModelShape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), tied, plain(&[5])]);
         assert!(shape.whole);
@@ -267,7 +267,7 @@ mod tests {
         let shape = ModelShape::of_views(circle);
         assert!(!shape.whole && shape.tree.is_decomposable());
         assert_eq!(shape.factors.iter().map(|factor| factor.table).collect::<Vec<_>>(), [0, 1, 2]);
-        // the plain table hides nothing that the other ties by bucket, and so cannot stand beside it
+        // the plain table hides nothing that the other ties by bucket, and so cannot stand next to it
         let mixed = vec![TableView::bucketized(set(&[0, 1, 2]), Attr(2)), TableView::tied([set(&[1]), set(&[2, 3])])];
         let shape = ModelShape::of_views(mixed);
         assert!(!shape.whole && shape.tree.is_decomposable());

@@ -50,15 +50,15 @@ pub fn cross_entropy(
             control.check()?;
         }
         let share: f64 = first
-            .buckets_of(tuple[0])
+            .runs_of(tuple[0])
             .iter()
-            .map(|&(bucket, count)| {
+            .map(|&TupleRun { bucket, rows, .. }| {
                 let size = table.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size));
                 let others = others
                     .iter()
                     .zip(&tuple[1..])
                     .map(|(part, &of_part)| part.count_in(of_part, bucket) / (size + f64::from(part.counterfeits)));
-                f64::from(count) * others.product::<f64>()
+                f64::from(rows) * others.product::<f64>()
             })
             .sum();
         sum -= rows as f64 * (share / table.rows as f64).ln();
@@ -103,9 +103,9 @@ pub fn cross_entropy_of_columns(
         if looked % 256 == 0 {
             control.check()?;
         }
-        let of_parts = parts.iter().zip(tuple).map(|(part, &tuple)| part.buckets_of(tuple));
-        let fewest = of_parts.min_by_key(Vec::len).unwrap_or_default();
-        let expected = |&(bucket, _): &(u32, u32)| {
+        let of_parts = parts.iter().zip(tuple).map(|(part, &tuple)| part.runs_of(tuple));
+        let fewest = of_parts.min_by_key(|runs| runs.len()).unwrap_or_default();
+        let expected = |&TupleRun { bucket, .. }: &TupleRun| {
             let times: f64 = parts.iter().zip(tuple).map(|(part, &tuple)| part.count_in(tuple, bucket)).product();
             let over = shared.iter().map(|shared| match shared {
                 // rows that agree on all attributes agree on the shared ones
@@ -120,12 +120,20 @@ pub fn cross_entropy_of_columns(
     Ok(Some(sum / original.rows().max(1) as f64))
 }
 
+/// The rows of a bucket with a tuple.
+#[derive(Clone, Copy)]
+struct TupleRun {
+    tuple: u32,
+    bucket: u32,
+    rows: u32,
+}
+
 /// Distinct tuples of a part, numbered.
 struct DistinctTuples {
     /// Tuple of each row of the original.
     of_original: Vec<u32>,
-    /// Tuple, bucket and number of rows of the bucket with the tuple, in this order.
-    runs: Vec<(u32, u32, u32)>,
+    /// Tuples of buckets, by tuple, then by bucket.
+    runs: Vec<TupleRun>,
     /// Number of counterfeits of each bucket.
     counterfeits: u32,
 }
@@ -162,23 +170,23 @@ impl DistinctTuples {
         let mut places: Vec<(u32, u32)> =
             of_rows.iter().enumerate().map(|(row, &tuple)| (tuple, bucket(row))).collect();
         places.sort_unstable();
-        let runs = places.chunk_by(|a, b| a == b).map(|run| (run[0].0, run[0].1, run.len() as u32)).collect();
+        let runs = places
+            .chunk_by(|a, b| a == b)
+            .map(|run| TupleRun { tuple: run[0].0, bucket: run[0].1, rows: run.len() as u32 })
+            .collect();
         Ok(Self { of_original, runs, counterfeits: part.counterfeits })
     }
 
-    /// Buckets with a tuple, each with its count.
-    fn buckets_of(&self, tuple: u32) -> Vec<(u32, u32)> {
-        let first = self.runs.partition_point(|&(of, ..)| of < tuple);
-        self.runs[first..]
-            .iter()
-            .take_while(|(of, ..)| *of == tuple)
-            .map(|&(_, bucket, count)| (bucket, count))
-            .collect()
+    /// Runs of a tuple.
+    fn runs_of(&self, tuple: u32) -> &[TupleRun] {
+        let first = self.runs.partition_point(|run| run.tuple < tuple);
+        let number = self.runs[first..].partition_point(|run| run.tuple == tuple);
+        &self.runs[first..first + number]
     }
 
     fn count_in(&self, tuple: u32, bucket: u32) -> f64 {
-        let found = self.runs.binary_search_by_key(&(tuple, bucket), |&(of, bucket, _)| (of, bucket));
-        found.map_or(0.0, |at| f64::from(self.runs[at].2))
+        let found = self.runs.binary_search_by_key(&(tuple, bucket), |run| (run.tuple, run.bucket));
+        found.map_or(0.0, |at| f64::from(self.runs[at].rows))
     }
 }
 

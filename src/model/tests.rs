@@ -250,7 +250,7 @@ proptest! {
     }
 }
 
-/// All orders of so many rows.
+/// All orders of a number of rows.
 fn orders(len: usize) -> Vec<Vec<usize>> {
     if len == 0 {
         return vec![vec![]];
