@@ -1,4 +1,4 @@
-//! Gathering the hashes while a table is taken in.
+//! The hashes of a fingerprint, collected while a table is uploaded.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::ports::{
 use crate::problem::{Kind, Problem};
 use crate::vault::ContentHasher;
 
-/// What is known of the people of a table so far.
+/// The hashes of the rows of a table so far.
 pub(crate) struct FingerprintCollector {
     template: ContentHasher,
     names: Vec<String>,
@@ -99,90 +99,125 @@ impl FingerprintCollector {
         Problem::new(Kind::UploadMalformed, detail).with("row", row).with("column", name.as_str())
     }
 
-    /// Gives what is to be kept to `put`, reading the chunks once more.
+    /// Gives the pieces to store to `put`, and reads the chunks once more.
     ///
     /// # Errors
     /// `upload-malformed` when two records have one key, or those of `put` and `chunk`.
     pub(crate) fn finish(
         self,
         chunks: u32,
-        mut chunk: impl FnMut(u32) -> Result<Chunk, Problem>,
+        chunk: impl FnMut(u32) -> Result<Chunk, Problem>,
         mut put: impl FnMut(FingerprintPiece, &[u8]) -> Result<(), Problem>,
     ) -> Result<SubjectFingerprint, Problem> {
-        let by = if self.key.is_some() { RecordIdentity::Keys } else { RecordIdentity::Rows };
-        let mut set = self.template.clone();
-        set.update(b"set\0");
-        let (mut piece, mut pieces) = (Vec::with_capacity(HASHES_PER_PIECE), 0);
-        let (mut before, mut twice) = (None, None);
-        let mut keep = |piece: &mut Vec<u128>| -> Result<(), Problem> {
-            let bytes = packed(piece);
-            set.update(&bytes);
-            piece.clear();
-            put(FingerprintPiece::Set(pieces), &bytes)?;
-            pieces += 1;
-            Ok(())
-        };
-        let mut take = |record: u128| -> Result<(), CollectError> {
-            piece.push(record);
-            if piece.len() == HASHES_PER_PIECE { keep(&mut piece).map_err(CollectError::Put) } else { Ok(()) }
-        };
-        let sorted = self.records.finish(|record, row| -> Result<(), CollectError> {
-            if by == RecordIdentity::Keys
-                && let Some((_, first)) = before.filter(|(other, _)| *other == record)
-                && twice.is_none_or(|(_, second)| row < second)
-            {
-                twice = Some((first, row));
+        let Self { template, names, key, rows, table, columns, records, spelled, candidates } = self;
+        let mut writer = SetWriter::new(&template, &mut put);
+        let by = match spelled {
+            None => {
+                records.finish(|record, _| writer.push(record)).map_err(Problem::from)?;
+                RecordIdentity::Rows
             }
-            before = Some((record, row));
-            if by == RecordIdentity::Rows { take(record) } else { Ok(()) }
-        });
-        sorted.map_err(Problem::from)?;
-        if let Some((first, second)) = twice {
-            let detail = format!("rows {first} and {second} have one record key; every record needs one of its own");
-            let problem = Problem::new(Kind::UploadMalformed, detail);
-            return Err(problem.with("row", second).with("rows", vec![first, second]));
-        }
-        if let Some(spelled) = self.spelled {
-            spelled.finish(|record, _| take(record)).map_err(Problem::from)?;
-        }
-        if !piece.is_empty() {
-            keep(&mut piece)?;
-        }
-
+            Some(spelled) => {
+                check_unique(records)?;
+                spelled.finish(|record, _| writer.push(record)).map_err(Problem::from)?;
+                RecordIdentity::Keys
+            }
+        };
+        let (set, pieces) = writer.finish()?;
         // of so few rows nothing will be said, and nothing has to be looked at
-        let mut neighbours = self.candidates.neighbours();
-        let looked_at = if self.rows < MIN_SAMPLED_ROWS { 0 } else { chunks };
-        for number in 0..looked_at {
-            let chunk = chunk(number)?;
-            let hashes = cells(&self.template, &chunk);
-            let mut row_cells = vec![0; hashes.len()];
-            for row in 0..chunk.rows as usize {
-                fill(&mut row_cells, &hashes, &chunk, row);
-                neighbours.meet(sum(&row_cells), row_cells.iter().copied());
-            }
-        }
-        let (sample, below) = neighbours.sample();
+        let looked_at = if rows < MIN_SAMPLED_ROWS { 0 } else { chunks };
+        let (sample, below) = sample(candidates, &template, (0..looked_at).map(chunk))?;
         put(FingerprintPiece::Sample, &packed(&sample))?;
-        let mark = |label: &[u8], sum: u128| KeyedHash(hashed(&self.template, label, &sum.to_be_bytes()));
-        let name = |name: &String| KeyedHash::of_name(&self.template, name);
+        let mark = |label: &[u8], sum: u128| KeyedHash(hashed(&template, label, &sum.to_be_bytes()));
+        let name = |name: &String| KeyedHash::of_name(&template, name);
         Ok(SubjectFingerprint {
             by,
             folded: by == RecordIdentity::Keys,
-            key: self.key.iter().flatten().map(|&column| name(&self.names[column])).collect(),
-            rows: self.rows,
+            key: key.iter().flatten().map(|&column| name(&names[column])).collect(),
+            rows,
             pieces,
-            set: KeyedHash(cut(set)),
-            table: mark(b"table without names\0", self.table),
-            columns: self
-                .names
-                .iter()
-                .zip(&self.columns)
-                .map(|(of, sum)| (name(of), mark(b"column\0", *sum)))
-                .collect(),
+            set,
+            table: mark(b"table without names\0", table),
+            columns: names.iter().zip(&columns).map(|(of, sum)| (name(of), mark(b"column\0", *sum))).collect(),
             sampled: sample.len() as u64,
             below: below.map(KeyedHash),
         })
     }
+}
+
+/// Cuts a sorted set of hashes into pieces, and hashes the whole.
+struct SetWriter<P> {
+    hash: ContentHasher,
+    piece: Vec<u128>,
+    pieces: u32,
+    put: P,
+}
+
+impl<P: FnMut(FingerprintPiece, &[u8]) -> Result<(), Problem>> SetWriter<P> {
+    fn new(template: &ContentHasher, put: P) -> Self {
+        let mut hash = template.clone();
+        hash.update(b"set\0");
+        Self { hash, piece: Vec::with_capacity(HASHES_PER_PIECE), pieces: 0, put }
+    }
+
+    fn push(&mut self, record: u128) -> Result<(), CollectError> {
+        self.piece.push(record);
+        if self.piece.len() == HASHES_PER_PIECE { self.put_piece().map_err(CollectError::Put) } else { Ok(()) }
+    }
+
+    fn put_piece(&mut self) -> Result<(), Problem> {
+        let bytes = packed(&self.piece);
+        self.hash.update(&bytes);
+        self.piece.clear();
+        (self.put)(FingerprintPiece::Set(self.pieces), &bytes)?;
+        self.pieces += 1;
+        Ok(())
+    }
+
+    /// The hash of the set and the number of its pieces.
+    fn finish(mut self) -> Result<(KeyedHash, u32), Problem> {
+        if !self.piece.is_empty() {
+            self.put_piece()?;
+        }
+        Ok((KeyedHash(cut(self.hash)), self.pieces))
+    }
+}
+
+/// Checks that no two records have one key; the problem names the first row that repeats one.
+fn check_unique(records: ExternalSorter) -> Result<(), Problem> {
+    let (mut before, mut twice) = (None, None);
+    let sorted = records.finish(|record, row| -> io::Result<()> {
+        if let Some((_, first)) = before.filter(|(other, _)| *other == record)
+            && twice.is_none_or(|(_, second)| row < second)
+        {
+            twice = Some((first, row));
+        }
+        before = Some((record, row));
+        Ok(())
+    });
+    sorted.map_err(unspooled)?;
+    let Some((first, second)) = twice else { return Ok(()) };
+    let detail = format!("rows {first} and {second} have one record key; every record needs one of its own");
+    let problem = Problem::new(Kind::UploadMalformed, detail);
+    Err(problem.with("row", second).with("rows", vec![first, second]))
+}
+
+/// The sample of the rows of these chunks, and the hash up to which it goes where rows were left out.
+fn sample(
+    candidates: RowSample,
+    template: &ContentHasher,
+    chunks: impl Iterator<Item = Result<Chunk, Problem>>,
+) -> Result<(Vec<u128>, Option<u128>), Problem> {
+    let mut neighbours = candidates.neighbours();
+    for chunk in chunks {
+        let chunk = chunk?;
+        let hashes = cells(template, &chunk);
+        let mut row_cells = vec![0; hashes.len()];
+        for row in 0..chunk.rows as usize {
+            fill(&mut row_cells, &hashes, &chunk, row);
+            neighbours.meet(sum(&row_cells), row_cells.iter().copied());
+        }
+    }
+    Ok(neighbours.sample())
 }
 
 enum CollectError {

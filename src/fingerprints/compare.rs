@@ -1,4 +1,4 @@
-//! Whether two datasets speak of the same people.
+//! Whether two datasets speak of the same data subjects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +29,28 @@ pub(crate) struct RecordOverlap {
     pub(crate) removed: u64,
 }
 
-/// A dataset and what it says of its people.
-pub(crate) type FingerprintedDataset<'a> = (&'a FingerprintRecord, &'a SubjectFingerprint);
+/// A dataset with a fingerprint of its data subjects.
+#[derive(Clone, Copy)]
+pub(crate) struct FingerprintedDataset<'a> {
+    /// The dataset.
+    pub(crate) record: &'a FingerprintRecord,
+    /// Its fingerprint.
+    pub(crate) fingerprint: &'a SubjectFingerprint,
+}
+
+impl<'a> FingerprintedDataset<'a> {
+    /// The dataset of a record, if it has a fingerprint.
+    pub(crate) fn from_record(record: &'a FingerprintRecord) -> Option<Self> {
+        Some(Self { record, fingerprint: record.fingerprint.as_ref()? })
+    }
+}
+
+/// How many hashes a piece and one read of the store have at most.
+#[derive(Clone, Copy)]
+struct ReadLimits {
+    piece: usize,
+    window: usize,
+}
 
 /// Reads pieces that are there.
 async fn read(
@@ -38,16 +58,16 @@ async fn read(
     tenant: &str,
     wanted: &[(Uuid, FingerprintPiece)],
 ) -> Result<Vec<Vec<u8>>, StoreError> {
-    let pieces = store.people_pieces(tenant, wanted).await?;
+    let pieces = store.fingerprint_pieces(tenant, wanted).await?;
     let pieces: Option<Vec<_>> = pieces.into_iter().collect();
     pieces.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))
 }
 
 /// How many hashes a piece holds, of which a piece has at most `most`.
-fn held(people: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> usize {
+fn held(fingerprint: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> usize {
     let held = match piece {
-        FingerprintPiece::Sample => people.sampled,
-        FingerprintPiece::Set(number) => people.rows.saturating_sub(u64::from(number) * most as u64),
+        FingerprintPiece::Sample => fingerprint.sampled,
+        FingerprintPiece::Set(number) => fingerprint.rows.saturating_sub(u64::from(number) * most as u64),
     };
     held.min(most as u64) as usize
 }
@@ -65,59 +85,81 @@ pub(crate) async fn record_overlap(
     new: FingerprintedDataset<'_>,
     others: &[FingerprintedDataset<'_>],
 ) -> Result<Vec<u64>, StoreError> {
-    in_common_by(store, tenant, new, others, (HASHES_PER_PIECE, WINDOW_HASHES)).await
+    overlap_within(store, tenant, new, others, ReadLimits { piece: HASHES_PER_PIECE, window: WINDOW_HASHES }).await
 }
 
-/// The same with given numbers of hashes in a piece and in a read.
-async fn in_common_by(
+/// [`record_overlap`] with other limits.
+async fn overlap_within(
     store: &dyn FingerprintStore,
     tenant: &str,
-    (record, people): FingerprintedDataset<'_>,
+    new: FingerprintedDataset<'_>,
     others: &[FingerprintedDataset<'_>],
-    (most, at_once): (usize, usize),
+    limits: ReadLimits,
 ) -> Result<Vec<u64>, StoreError> {
+    let FingerprintedDataset { record, fingerprint } = new;
     let mut places: Vec<WindowPosition> = others.iter().map(|_| WindowPosition::default()).collect();
     let mut next = 0;
-    while next < people.pieces && !others.is_empty() {
+    while next < fingerprint.pieces && !others.is_empty() {
         let first = next;
         let mut size = 0;
-        while next < people.pieces
-            && (next == first || size + held(people, FingerprintPiece::Set(next), most) <= at_once)
-        {
-            size += held(people, FingerprintPiece::Set(next), most);
+        loop {
+            size += held(fingerprint, FingerprintPiece::Set(next), limits.piece);
             next += 1;
+            if next == fingerprint.pieces
+                || size + held(fingerprint, FingerprintPiece::Set(next), limits.piece) > limits.window
+            {
+                break;
+            }
         }
         let wanted: Vec<_> = (first..next).map(|piece| (record.dataset, FingerprintPiece::Set(piece))).collect();
         let window = unpacked(&read(store, tenant, &wanted).await?.concat())?;
-        let is_last = next == people.pieces;
         places.iter_mut().for_each(|place| place.at = 0);
-        let is_open = |place: &WindowPosition, of: &FingerprintedDataset<'_>| {
-            place.at < window.len() && place.piece < of.1.pieces
-        };
         loop {
-            // each set continues from its position: by one piece, or by all the rest in the last window
-            let (mut wanted, mut whose, mut size) = (Vec::new(), Vec::new(), 0);
-            'full: for (index, (other, place)) in others.iter().zip(&places).enumerate() {
-                let ahead = if is_last { other.1.pieces } else { place.piece + 1 };
-                let pieces = place.piece..ahead.min(other.1.pieces);
-                for piece in pieces.filter(|_| is_open(place, other)).map(FingerprintPiece::Set) {
-                    size += held(other.1, piece, most);
-                    if !wanted.is_empty() && (size > at_once || wanted.len() == MAX_PIECES_PER_READ) {
-                        break 'full;
-                    }
-                    wanted.push((other.0.dataset, piece));
-                    whose.push(index);
-                }
-            }
-            if wanted.is_empty() {
+            let next_read = NextRead::plan(others, &places, window.len(), next == fingerprint.pieces, limits);
+            if next_read.wanted.is_empty() {
                 break;
             }
-            for (index, piece) in whose.into_iter().zip(read(store, tenant, &wanted).await?) {
+            let pieces = read(store, tenant, &next_read.wanted).await?;
+            for (index, piece) in next_read.sets.into_iter().zip(pieces) {
                 places[index].meet(&window, &piece)?;
             }
         }
     }
     Ok(places.into_iter().map(|place| place.common).collect())
+}
+
+/// Pieces to read, and the number of the set of each.
+#[derive(Default)]
+struct NextRead {
+    wanted: Vec<(Uuid, FingerprintPiece)>,
+    sets: Vec<usize>,
+}
+
+impl NextRead {
+    /// Each set continues from its position: by one piece, or by all the rest in the last window.
+    fn plan(
+        others: &[FingerprintedDataset<'_>],
+        places: &[WindowPosition],
+        window: usize,
+        is_last: bool,
+        limits: ReadLimits,
+    ) -> Self {
+        let (mut next, mut size) = (Self::default(), 0);
+        for (index, (other, place)) in others.iter().zip(places).enumerate() {
+            let ahead = if is_last { other.fingerprint.pieces } else { place.piece + 1 };
+            let is_open = place.at < window && place.piece < other.fingerprint.pieces;
+            let pieces = place.piece..ahead.min(other.fingerprint.pieces);
+            for piece in pieces.filter(|_| is_open).map(FingerprintPiece::Set) {
+                size += held(other.fingerprint, piece, limits.piece);
+                if !next.wanted.is_empty() && (size > limits.window || next.wanted.len() == MAX_PIECES_PER_READ) {
+                    return next;
+                }
+                next.wanted.push((other.record.dataset, piece));
+                next.sets.push(index);
+            }
+        }
+        next
+    }
 }
 
 /// Position in a set that is merged with another one.
@@ -155,8 +197,8 @@ impl WindowPosition {
 pub(crate) struct FingerprintComparison<'a> {
     /// Itself.
     record: &'a FingerprintRecord,
-    /// What it says of its people.
-    pub(crate) people: &'a SubjectFingerprint,
+    /// What it says of its data subjects.
+    pub(crate) fingerprint: &'a SubjectFingerprint,
     /// The sample.
     sample: Vec<u128>,
     /// The first piece of its set.
@@ -170,27 +212,28 @@ impl<'a> FingerprintComparison<'a> {
     /// [`StoreError::Corrupt`] when they are none.
     pub(crate) fn new(
         record: &'a FingerprintRecord,
-        people: &'a SubjectFingerprint,
+        fingerprint: &'a SubjectFingerprint,
         sample: &[u8],
         first: &[u8],
     ) -> Result<Self, StoreError> {
-        Ok(Self { record, people, sample: unpacked(sample)?, first: unpacked(first)? })
+        Ok(Self { record, fingerprint, sample: unpacked(sample)?, first: unpacked(first)? })
     }
 
     /// Whether a table is wholly the same, but for names of columns.
     fn is_alike(&self, other: &FingerprintRecord) -> bool {
-        let same_table = other.people.as_ref().is_some_and(|people| people.table == self.people.table);
+        let same_table =
+            other.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.table == self.fingerprint.table);
         self.record.content_hash == other.content_hash || same_table
     }
 
     /// What has to be read of another dataset: the sample where rows are compared, the first piece of the set where keys are.
     fn pieces(&self, other: &FingerprintRecord) -> Vec<FingerprintPiece> {
-        let (mine, Some(people)) = (self.people, &other.people) else { return Vec::new() };
+        let (mine, Some(fingerprint)) = (self.fingerprint, &other.fingerprint) else { return Vec::new() };
         let mut pieces = Vec::new();
-        if !self.is_alike(other) && mine.sampled >= MIN_SAMPLED_ROWS && people.sampled >= MIN_SAMPLED_ROWS {
+        if !self.is_alike(other) && mine.sampled >= MIN_SAMPLED_ROWS && fingerprint.sampled >= MIN_SAMPLED_ROWS {
             pieces.push(FingerprintPiece::Sample);
         }
-        if (mine.by, people.by) == (RecordIdentity::Keys, RecordIdentity::Keys) {
+        if (mine.by, fingerprint.by) == (RecordIdentity::Keys, RecordIdentity::Keys) {
             pieces.push(FingerprintPiece::Set(0));
         }
         pieces
@@ -203,29 +246,29 @@ impl<'a> FingerprintComparison<'a> {
         sample: Option<&[u128]>,
         first: Option<&[u128]>,
     ) -> (Option<CommonHashes>, Option<CommonHashes>) {
-        let mine = self.people;
+        let mine = self.fingerprint;
         let all = CommonHashes { common: mine.rows, of: mine.rows, of_other: mine.rows };
-        let Some(people) = &other.people else {
-            // of a time before people were remembered: only what is wholly the same is seen
+        let Some(fingerprint) = &other.fingerprint else {
+            // of a time before fingerprints were stored: only what is wholly the same is seen
             return ((self.record.content_hash == other.content_hash).then_some(all), None);
         };
         let rows = if self.is_alike(other) {
             Some(all)
         } else {
-            let below = [mine.below, people.below].into_iter().flatten().map(|mark| mark.0).min();
+            let below = [mine.below, fingerprint.below].into_iter().flatten().map(|mark| mark.0).min();
             sample.map(|sample| common(&self.sample, sample, below))
         };
         let record_keys = first.map(|first| {
             // of a set of several pieces the first has the lowest
             let last = |of: &SubjectFingerprint, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
-            let below = [last(mine, &self.first), last(people, first)].into_iter().flatten().min();
+            let below = [last(mine, &self.first), last(fingerprint, first)].into_iter().flatten().min();
             common(&self.first, first, below)
         });
         (rows, record_keys)
     }
 }
 
-/// The people that a new dataset has in common with earlier ones of other series, by series.
+/// The data subjects that a new dataset has in common with earlier ones of other series, by series.
 ///
 /// # Errors
 /// The store's.
@@ -244,7 +287,9 @@ pub(crate) async fn overlaps(
             let pieces = new.pieces(other);
             size += pieces
                 .iter()
-                .map(|piece| other.people.as_ref().map_or(0, |people| held(people, *piece, HASHES_PER_PIECE)))
+                .map(|piece| {
+                    other.fingerprint.as_ref().map_or(0, |fingerprint| held(fingerprint, *piece, HASHES_PER_PIECE))
+                })
                 .sum::<usize>();
             wanted.extend(pieces.iter().map(|piece| (other.dataset, *piece)));
             group.push((other, pieces));
@@ -271,8 +316,8 @@ pub(crate) async fn overlaps(
         });
         overlap.datasets.push(other.dataset);
         // of a table in which few rows differ from all others nothing is known, be it equal to another one or not
-        let enough = new.people.sampled >= MIN_SAMPLED_ROWS
-            && other.people.as_ref().is_none_or(|of| of.sampled >= MIN_SAMPLED_ROWS);
+        let enough = new.fingerprint.sampled >= MIN_SAMPLED_ROWS
+            && other.fingerprint.as_ref().is_none_or(|of| of.sampled >= MIN_SAMPLED_ROWS);
         overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(CommonHashes::decides);
         for (kept, shared) in [(&mut overlap.rows, rows), (&mut overlap.record_keys, record_keys)] {
             let share = shared.map(|shared| OverlapShare { count: shared.common, of: shared.of });
@@ -285,7 +330,7 @@ pub(crate) async fn overlaps(
     Ok(found.into_values().collect())
 }
 
-/// Whether it can be seen that two datasets speak of the same people. Record keys are compared with record keys; rows with rows, where
+/// Whether it can be seen that two datasets speak of the same data subjects. Record keys are compared with record keys; rows with rows, where
 /// there are enough that are like no other and both tables have as many columns.
 pub(crate) fn comparable(one: &SubjectFingerprint, other: &SubjectFingerprint) -> bool {
     let rows = one.sampled >= MIN_SAMPLED_ROWS
@@ -305,7 +350,7 @@ pub(crate) fn describe_uncompared(has_key: bool, series: &BTreeSet<&str>) -> Str
         more => format!(" and {more} more"),
     };
     format!(
-        "the dataset has {own}, and datasets of the series {}{more} have {theirs}: whether they speak of the same people could not be \
+        "the dataset has {own}, and datasets of the series {}{more} have {theirs}: whether they speak of the same data subjects could not be \
          compared; upload all with record_key",
         named.join(", ")
     )
@@ -320,7 +365,7 @@ struct CommonHashes {
 }
 
 impl CommonHashes {
-    /// Of whichever has fewer: a few people in a large table are as well found as many.
+    /// Of whichever has fewer: a few data subjects in a large table are as well found as many.
     fn decides(self) -> bool {
         self.common * 100 > OVERLAP_PERCENT * self.of.min(self.of_other)
     }
@@ -354,11 +399,11 @@ mod tests {
 
     #[async_trait]
     impl FingerprintStore for Sets {
-        async fn put_people(&self, _: Uuid, _: FingerprintPiece, _: &[u8]) -> Result<(), StoreError> {
+        async fn put_fingerprint_piece(&self, _: Uuid, _: FingerprintPiece, _: &[u8]) -> Result<(), StoreError> {
             Err(StoreError::Conflict)
         }
 
-        async fn people_pieces(
+        async fn fingerprint_pieces(
             &self,
             _: &str,
             wanted: &[(Uuid, FingerprintPiece)],
@@ -366,7 +411,7 @@ mod tests {
             Ok(wanted.iter().map(|piece| self.0.get(piece).cloned()).collect())
         }
 
-        async fn people(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
+        async fn fingerprints(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
             Err(StoreError::Conflict)
         }
     }
@@ -383,7 +428,7 @@ mod tests {
         let before = sets.0.len();
         sets.0.extend(pieces);
         let nothing = KeyedHash(0);
-        let people = SubjectFingerprint {
+        let fingerprint = SubjectFingerprint {
             by: RecordIdentity::Rows,
             folded: false,
             key: Vec::new(),
@@ -395,7 +440,7 @@ mod tests {
             sampled: 0,
             below: None,
         };
-        FingerprintRecord { dataset, series: String::new(), content_hash: [0; 32], people: Some(people) }
+        FingerprintRecord { dataset, series: String::new(), content_hash: [0; 32], fingerprint: Some(fingerprint) }
     }
 
     proptest! {
@@ -409,17 +454,18 @@ mod tests {
             let mut sets = Sets(HashMap::new());
             let new = kept(&mut sets, &own, most);
             let records: Vec<FingerprintRecord> = others.iter().map(|hashes| kept(&mut sets, hashes, most)).collect();
-            let known = |record| -> FingerprintedDataset<'_> { (record, record.people.as_ref().unwrap()) };
+            let known = |record| FingerprintedDataset::from_record(record).unwrap();
             let earlier: Vec<FingerprintedDataset<'_>> = records.iter().map(known).collect();
+            let limits = ReadLimits { piece: most, window: at_once };
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once))).unwrap();
+            let found = runtime.block_on(overlap_within(&sets, "", known(&new), &earlier, limits)).unwrap();
             // equal rows are one hash, as often as there are rows
             let times = |hashes: &[u8], hash: u8| hashes.iter().filter(|of| **of == hash).count();
             let both = |other: &Vec<u8>| (0..20).map(|hash| times(&own, hash).min(times(other, hash)) as u64).sum::<u64>();
             prop_assert_eq!(found, others.iter().map(both).collect::<Vec<_>>());
             // what cannot be read is no set without records
             sets.0.retain(|(dataset, _), _| *dataset == new.dataset);
-            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once)));
+            let found = runtime.block_on(overlap_within(&sets, "", known(&new), &earlier, limits));
             prop_assert_eq!(matches!(found, Err(StoreError::Corrupt(_))), !earlier.is_empty());
         }
     }

@@ -9,98 +9,49 @@ use uuid::Uuid;
 use super::error::StoreError;
 use super::page::{Cursor, Page};
 use crate::identity::{ApiKey, Caller};
+use crate::publication::vocabulary;
 
-/// What is written to the audit log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AuditAction {
-    /// A table was uploaded.
-    Upload,
-    /// A dataset's rows were destroyed.
-    Purge,
-    /// The dependency profile of a dataset was read.
-    ReadProfile,
-    /// Values of a dataset were given out.
-    ReadValues,
-    /// A dry run was answered, which reveals counts of the data.
-    Plan,
-    /// A job was submitted.
-    Submit,
-    /// A job was asked to stop.
-    Cancel,
-    /// A held release was published.
-    Approve,
-    /// A held release was given up.
-    Reject,
-    /// A published release was ended.
-    Withdraw,
-    /// Rows of a held release were given out for the first time.
-    ReadHeld,
-    /// What the original says of a release was given out.
-    ReadInternal,
-    /// A version of a policy was written.
-    PutPolicy,
-    /// A version of a taxonomy was written.
-    PutTaxonomy,
-    /// A taxonomy was deleted.
-    DeleteTaxonomy,
-    /// A statement about a series was recorded: external tables, aliases of attributes.
-    State,
-    /// A tenant's settings were decided.
-    SetTenant,
-    /// A key was made.
-    CreateKey,
-    /// A key was revoked.
-    RevokeKey,
-}
-
-impl AuditAction {
-    /// Every action.
-    pub const ALL: [Self; 19] = [
-        Self::Upload,
-        Self::Purge,
-        Self::ReadProfile,
-        Self::ReadValues,
-        Self::Plan,
-        Self::Submit,
-        Self::Cancel,
-        Self::Approve,
-        Self::Reject,
-        Self::Withdraw,
-        Self::ReadHeld,
-        Self::ReadInternal,
-        Self::PutPolicy,
-        Self::PutTaxonomy,
-        Self::DeleteTaxonomy,
-        Self::State,
-        Self::SetTenant,
-        Self::CreateKey,
-        Self::RevokeKey,
-    ];
-
-    /// The name in the log.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Upload => "dataset.upload",
-            Self::Purge => "dataset.purge",
-            Self::ReadProfile => "dataset.read_profile",
-            Self::ReadValues => "dataset.read_values",
-            Self::Plan => "plan",
-            Self::Submit => "job.submit",
-            Self::Cancel => "job.cancel",
-            Self::Approve => "release.approve",
-            Self::Reject => "release.reject",
-            Self::Withdraw => "release.withdraw",
-            Self::ReadHeld => "release.read_held",
-            Self::ReadInternal => "release.read_internal",
-            Self::PutPolicy => "policy.put",
-            Self::PutTaxonomy => "taxonomy.put",
-            Self::DeleteTaxonomy => "taxonomy.delete",
-            Self::State => "series.state",
-            Self::SetTenant => "tenant.set",
-            Self::CreateKey => "key.create",
-            Self::RevokeKey => "key.revoke",
-        }
+vocabulary! {
+    /// What is written to the audit log.
+    AuditAction: "action" {
+        /// A table was uploaded.
+        Upload = "dataset.upload",
+        /// A dataset's rows were destroyed.
+        Purge = "dataset.purge",
+        /// The dependency profile of a dataset was read.
+        ReadProfile = "dataset.read_profile",
+        /// Values of a dataset were given out.
+        ReadValues = "dataset.read_values",
+        /// A dry run was answered, which reveals counts of the data.
+        Plan = "plan",
+        /// A job was submitted.
+        Submit = "job.submit",
+        /// A job was asked to stop.
+        Cancel = "job.cancel",
+        /// A held release was published.
+        Approve = "release.approve",
+        /// A held release was given up.
+        Reject = "release.reject",
+        /// A published release was ended.
+        Withdraw = "release.withdraw",
+        /// Rows of a held release were given out for the first time.
+        ReadHeld = "release.read_held",
+        /// What the original says of a release was given out.
+        ReadInternal = "release.read_internal",
+        /// A version of a policy was written.
+        PutPolicy = "policy.put",
+        /// A version of a taxonomy was written.
+        PutTaxonomy = "taxonomy.put",
+        /// A taxonomy was deleted.
+        DeleteTaxonomy = "taxonomy.delete",
+        /// A statement about a series was recorded: external tables, aliases of attributes.
+        State = "series.state",
+        /// A tenant's settings were decided.
+        SetTenant = "tenant.set",
+        /// A key was made.
+        CreateKey = "key.create",
+        /// A key was revoked.
+        RevokeKey = "key.revoke",
     }
 }
 
@@ -136,7 +87,7 @@ impl AuditEntry {
             tenant: caller.tenant.clone(),
             key: caller.actor.key(),
             actor: caller.actor.name(),
-            action: action.name().to_owned(),
+            action: action.as_str().to_owned(),
             object: object.into(),
             detail: None,
         }

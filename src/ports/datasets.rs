@@ -19,7 +19,7 @@ pub struct DatasetRecord {
     pub tenant: String,
     /// What the uploader calls it.
     pub name: Option<String>,
-    /// The people it speaks of.
+    /// The data subjects it speaks of.
     pub series: String,
     /// Declaration whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
@@ -49,7 +49,7 @@ pub struct DatasetRecord {
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
-    /// The people that other series spoke of when it was uploaded.
+    /// The data subjects that other series spoke of when it was uploaded.
     pub overlaps: Vec<SubjectOverlap>,
 }
 
@@ -110,11 +110,11 @@ pub trait DatasetStore: Send + Sync {
     async fn admit_dataset(
         &self,
         dataset: &DatasetRecord,
-        people: Option<&NewFingerprint>,
+        fingerprint: Option<&NewFingerprint>,
         audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// Makes an upload visible that says nothing of its people.
+    /// Makes an upload visible that says nothing of its data subjects.
     ///
     /// # Errors
     /// As [`DatasetStore::admit_dataset`].

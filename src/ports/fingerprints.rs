@@ -63,7 +63,7 @@ pub enum RecordIdentity {
     Rows,
 }
 
-/// What a dataset says of its people.
+/// What a dataset says of its data subjects.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SubjectFingerprint {
     /// What the set is of.
@@ -98,11 +98,11 @@ pub struct FingerprintRecord {
     pub series: String,
     /// The keyed hash of its content.
     pub content_hash: [u8; 32],
-    /// None of an upload from before people were remembered.
-    pub people: Option<SubjectFingerprint>,
+    /// None of an upload from before fingerprints were stored.
+    pub fingerprint: Option<SubjectFingerprint>,
 }
 
-/// People that another series speaks of too.
+/// Data subjects that another series speaks of too.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SubjectOverlap {
     /// The other series.
@@ -126,16 +126,16 @@ pub struct OverlapShare {
     pub of: u64,
 }
 
-/// What is kept of the people of a new dataset.
+/// What is kept of the data subjects of a new dataset.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewFingerprint {
     /// What it says of them.
-    pub people: SubjectFingerprint,
+    pub fingerprint: SubjectFingerprint,
     /// How many uploads of the tenant it was compared with.
     pub uploads: i64,
 }
 
-/// A piece of what is kept of people.
+/// A piece of what is kept of data subjects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FingerprintPiece {
     /// The sample.
@@ -162,17 +162,26 @@ pub trait FingerprintStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when it is there already, the dataset is visible, or the upload has no key.
-    async fn put_people(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError>;
+    async fn put_fingerprint_piece(
+        &self,
+        dataset: Uuid,
+        piece: FingerprintPiece,
+        hashes: &[u8],
+    ) -> Result<(), StoreError>;
 
     /// Pieces of a tenant's datasets, purged or not, each where it was asked for.
-    async fn people_pieces(
+    async fn fingerprint_pieces(
         &self,
         tenant: &str,
         wanted: &[(Uuid, FingerprintPiece)],
     ) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
     /// Whom the tenant's datasets speak of, oldest first, or those of one series; and how many uploads there were.
-    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError>;
+    async fn fingerprints(
+        &self,
+        tenant: &str,
+        series: Option<&str>,
+    ) -> Result<(i64, Vec<FingerprintRecord>), StoreError>;
 }
 
 /// A keyed hash of labelled bytes.

@@ -83,7 +83,6 @@ pub enum TransitionOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct ReleaseEvent {
     /// The new status.
-    #[schema(value_type = String)]
     pub status: ReleaseStatus,
     /// Why.
     pub reason: String,

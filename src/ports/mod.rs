@@ -1,4 +1,5 @@
 //! Storage as traits that a backend in `store` implements, and the records that they carry.
+
 mod api_keys;
 mod datasets;
 mod disclosures;
@@ -14,10 +15,9 @@ mod queue;
 mod queue_stats;
 mod releases;
 mod statements;
+mod store;
 mod store_metadata;
 mod tenants;
-
-use std::sync::Arc;
 
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
 pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
@@ -39,9 +39,11 @@ pub use page::{Cursor, CursorError, Page};
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{
     LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
-    PortableStatement, PortableVersion,
+    PortableStatement, PortableVersion, SeriesName,
 };
-pub use portable::{DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore};
+pub use portable::{
+    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, ReleaseEntry,
+};
 pub use queue::{
     CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord, JobStatus, LeaseToken,
     NewJob, ReapProblems, Reaped, UnknownStatusError, WriteOutcome, back_off, instance,
@@ -52,43 +54,6 @@ pub use releases::{
     ReleaseStore, SweepCounts,
 };
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
+pub use store::{SharedStore, Store};
 pub use store_metadata::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, RewrapKey, Rotation, RotationCounts};
 pub use tenants::{TenantSettings, TenantStore};
-
-/// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store:
-    DatasetStore
-    + FingerprintStore
-    + JobQueue
-    + ReleaseStore
-    + DisclosureStore
-    + LedgerTransferStore
-    + ApiKeyStore
-    + IdempotencyStore
-    + LifecycleStore
-    + NamedDocumentStore
-    + TenantStore
-    + QueueStatsStore
-    + MetadataStore
-{
-}
-
-impl<T> Store for T where
-    T: DatasetStore
-        + FingerprintStore
-        + JobQueue
-        + ReleaseStore
-        + DisclosureStore
-        + LedgerTransferStore
-        + ApiKeyStore
-        + IdempotencyStore
-        + LifecycleStore
-        + NamedDocumentStore
-        + TenantStore
-        + QueueStatsStore
-        + MetadataStore
-{
-}
-
-/// A store as it is shared.
-pub type SharedStore = Arc<dyn Store>;

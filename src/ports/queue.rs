@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::api_keys::AuditEntry;
@@ -21,8 +23,10 @@ pub fn instance(job: Uuid) -> String {
     job.urn().to_string()
 }
 
-/// Where a job stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// The state of a job. `succeeded`, `refused`, `failed` and `cancelled` are final. A refused job would break a rule; a failed job met an
+/// error or a limit. Both state it in `problem`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum JobStatus {
     /// Waits for a worker.
     Queued,

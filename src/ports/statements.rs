@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::disclosures::StatementRecord;
@@ -12,30 +13,36 @@ use crate::ledger::{
     AttributeIdentities, Disclosure, EarlierDisclosures, ExternalRowsRef, IdentityError, RecordedProtection,
 };
 
-/// A table that was published before or elsewhere.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// A table published elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TableDocument)]
 pub struct ExternalDisclosure {
     /// The id of the disclosure.
     #[serde(default)]
+    #[schema(ignore)]
     pub id: Uuid,
-    /// What it is called.
+    /// The name of the table.
     pub name: String,
-    /// Its attributes.
+    /// The attributes, by their names in the series.
+    #[schema(min_items = 1, max_items = 128)]
     pub attributes: Vec<String>,
-    /// Its declared protection.
+    /// The protection of the table in compositions.
     pub protection: DeclaredProtection,
-    /// The published cut of each generalized attribute; `None` is the missing value.
+    /// The labels of each generalized attribute: taxonomy nodes, intervals such as `17..24`, or null for the missing value. A plain table
+    /// has none.
     #[serde(default)]
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
-    /// The dataset that holds its rows.
+    /// The dataset of the published rows, with the attributes as columns or their aliases. `sequential` requires it to check against the
+    /// table.
     #[serde(default)]
     pub dataset: Option<Uuid>,
 }
 
-/// Declared protection of an external table; no guarantee of it was verified here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// The protection of an external table: exact tuples, or a table that tolerates no shared attributes. It is not verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ExternalProtection)]
 pub enum DeclaredProtection {
     /// Exact tuples.
     Plain,
@@ -44,18 +51,20 @@ pub enum DeclaredProtection {
 }
 
 /// A statement about a series.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = StatementDocument)]
 pub struct Statement {
-    /// Why.
+    /// The reason, 1 to 500 characters.
+    #[schema(min_length = 1, max_length = 500)]
     pub reason: String,
-    /// Tables that were published before or elsewhere.
+    /// External tables.
     #[serde(default)]
     pub tables: Vec<ExternalDisclosure>,
-    /// Other names of attributes; a name for itself is a new attribute.
+    /// Aliases of attributes; an alias of itself declares a new attribute.
     #[serde(default)]
     pub aliases: BTreeMap<String, String>,
-    /// What attributes are computed from.
+    /// Computed attributes, each with the attributes that determine it.
     #[serde(default)]
     pub functions: BTreeMap<String, Vec<String>>,
 }
@@ -97,6 +106,7 @@ impl Statement {
             },
             partial: false,
             unproven: Some(self.reason.clone()),
+            dependencies: Vec::new(),
         }
     }
 

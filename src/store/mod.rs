@@ -1,6 +1,9 @@
 //! Persistence: the backends behind the traits of `ports`. Statements, rows and most queries are shared; locks, connections
 //! and errors differ by backend.
 
+#[macro_use]
+mod run_sql;
+
 #[cfg(test)]
 pub(crate) mod conformance;
 mod migrations;

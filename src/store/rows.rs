@@ -9,17 +9,20 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
-    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DestinationLedger, DisclosureRecord, DocumentVersion,
-    Heartbeat, IdempotencyRecord, JobRecord, LedgerCopy, NamedDocument, PartChunkRecord, PortableDataset,
-    PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord,
+    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion, Heartbeat,
+    IdempotencyRecord, JobRecord, NamedDocument, PartChunkRecord, PortableDisclosure, ReleaseEvent, ReleaseRecord,
     RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
-mod people;
+mod fingerprints;
+mod portable;
 
-pub(super) use people::{PeopleRow, PortableDatasetRow, PortableStatementRow, StatementRow, in_places};
+pub(super) use fingerprints::{FingerprintRow, StatementRow, in_places};
+pub(super) use portable::{
+    PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
+};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -216,6 +219,13 @@ impl From<DisclosureRow> for DisclosureRecord {
     }
 }
 
+impl From<DisclosureRow> for PortableDisclosure {
+    fn from(row: DisclosureRow) -> Self {
+        let DisclosureRecord { id, release, table, body, recorded_at } = row.into();
+        Self { id, release, table, body, recorded_at }
+    }
+}
+
 #[derive(FromRow)]
 pub(super) struct SeriesDisclosureRow {
     #[sqlx(flatten)]
@@ -263,95 +273,6 @@ impl From<ActiveRuleRow> for ActiveRuleRecord {
     fn from(row: ActiveRuleRow) -> Self {
         Self { release: row.release_id, body: row.body }
     }
-}
-
-#[derive(FromRow)]
-pub(super) struct PortableReleaseRow {
-    id: Uuid,
-    tenant: String,
-    series: String,
-    content_hash: Vec<u8>,
-    reuse_key: Vec<u8>,
-    method: String,
-    created_at: DateTime<Utc>,
-    status: String,
-    was_read: bool,
-    imported: bool,
-}
-
-#[derive(FromRow)]
-pub(super) struct PortableDisclosureRow {
-    id: Uuid,
-    release_id: Uuid,
-    table_name: String,
-    #[sqlx(json)]
-    body: Value,
-    recorded_at: DateTime<Utc>,
-}
-
-#[derive(FromRow)]
-pub(super) struct PortableRuleRow {
-    release_id: Uuid,
-    rule_no: i64,
-    #[sqlx(json)]
-    body: Value,
-}
-
-#[derive(FromRow)]
-pub(super) struct PortableVersionRow {
-    tenant: String,
-    series: String,
-    content_hash: Vec<u8>,
-    version: i64,
-}
-
-/// The rows of a whole ledger as one, without the pieces.
-pub(super) fn here(
-    releases: Vec<PortableReleaseRow>,
-    disclosures: Vec<PortableDisclosureRow>,
-    rules: Vec<PortableRuleRow>,
-    versions: Vec<PortableVersionRow>,
-    datasets: Vec<PortableDatasetRow>,
-    statements: Vec<PortableStatementRow>,
-) -> Result<DestinationLedger, StoreError> {
-    let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
-    let release = |row: PortableReleaseRow| {
-        Ok(PortableRelease {
-            id: row.id,
-            tenant: row.tenant,
-            series: row.series,
-            content_hash: hash(&row.content_hash)?,
-            reuse_key: hash(&row.reuse_key)?,
-            method: row.method,
-            created_at: row.created_at,
-            status: release_status(&row.status)?,
-            was_read: row.was_read,
-        })
-    };
-    let disclosure = |row: PortableDisclosureRow| PortableDisclosure {
-        id: row.id,
-        release: row.release_id,
-        table: row.table_name,
-        body: row.body,
-        recorded_at: row.recorded_at,
-    };
-    let rule = |row: PortableRuleRow| {
-        Ok(PortableRule { release: row.release_id, number: number(row.rule_no)?, body: row.body })
-    };
-    let version = |row: PortableVersionRow| {
-        let content_hash = hash(&row.content_hash)?;
-        Ok(PortableVersion { tenant: row.tenant, series: row.series, content_hash, version: row.version })
-    };
-    let copy = LedgerCopy {
-        releases: releases.into_iter().map(release).collect::<Result<_, StoreError>>()?,
-        disclosures: disclosures.into_iter().map(disclosure).collect(),
-        rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
-        versions: versions.into_iter().map(version).collect::<Result<_, StoreError>>()?,
-        datasets: datasets.into_iter().map(PortableDataset::try_from).collect::<Result<_, StoreError>>()?,
-        pieces: Vec::new(),
-        statements: statements.into_iter().map(PortableStatement::from).collect(),
-    };
-    Ok(DestinationLedger { copy, imported })
 }
 
 #[derive(FromRow)]
@@ -466,22 +387,36 @@ pub(super) fn settings(found: Option<Json<TenantSettings>>) -> TenantSettings {
     found.map(|Json(settings)| settings).unwrap_or_default()
 }
 
-/// Id, name, number and time of a version.
-pub(super) type DocumentVersionRow = (Uuid, String, i64, DateTime<Utc>);
-
-/// The columns of [`DocumentVersionRow`], then the content.
-pub(super) type DocumentRow = (Uuid, String, i64, DateTime<Utc>, Json<Value>);
-
-pub(super) fn document_version(
-    (id, name, version, created_at): DocumentVersionRow,
-) -> Result<DocumentVersion, StoreError> {
-    Ok(DocumentVersion { id, name, version: number(version)?, created_at })
+#[derive(FromRow)]
+pub(super) struct DocumentVersionRow {
+    id: Uuid,
+    name: String,
+    version: i64,
+    created_at: DateTime<Utc>,
 }
 
-pub(super) fn document(
-    (id, name, version, created_at, Json(content)): DocumentRow,
-) -> Result<NamedDocument, StoreError> {
-    Ok(NamedDocument { version: document_version((id, name, version, created_at))?, content })
+#[derive(FromRow)]
+pub(super) struct DocumentRow {
+    #[sqlx(flatten)]
+    version: DocumentVersionRow,
+    #[sqlx(json)]
+    content: Value,
+}
+
+impl TryFrom<DocumentVersionRow> for DocumentVersion {
+    type Error = StoreError;
+
+    fn try_from(row: DocumentVersionRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
+    }
+}
+
+impl TryFrom<DocumentRow> for NamedDocument {
+    type Error = StoreError;
+
+    fn try_from(row: DocumentRow) -> Result<Self, StoreError> {
+        Ok(Self { version: row.version.try_into()?, content: row.content })
+    }
 }
 
 #[derive(FromRow)]
@@ -490,6 +425,11 @@ pub(super) struct ExpiredRow {
     pub(super) attempt: i64,
     pub(super) lapses: i64,
     pub(super) cancel_requested: bool,
+}
+
+/// Rows as records; any row that does not fit its record is corrupt.
+pub(super) fn records<R, T: TryFrom<R, Error = StoreError>>(rows: Vec<R>) -> Result<Vec<T>, StoreError> {
+    rows.into_iter().map(T::try_from).collect()
 }
 
 /// Stored bytes as ciphertext.

@@ -6,7 +6,8 @@ use chacha20poly1305::aead::AeadInPlace;
 use chacha20poly1305::{KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use uuid::Uuid;
 
-use super::{Secret, VaultError};
+use super::error::VaultError;
+use super::secret::Secret;
 
 /// The version byte of the layout: version, nonce, ciphertext, tag.
 const CIPHERTEXT_LAYOUT: u8 = 1;

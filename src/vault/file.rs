@@ -7,7 +7,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::{Secret, Vault, VaultError};
+use super::error::VaultError;
+use super::secret::{self, Secret};
 
 /// Reads the key, or creates one if the file is absent.
 pub(super) fn read_or_create(path: &Path) -> Result<Secret, VaultError> {
@@ -15,7 +16,7 @@ pub(super) fn read_or_create(path: &Path) -> Result<Secret, VaultError> {
     match File::open(path) {
         Ok(file) => read(path, file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let secret = Vault::fresh_secret()?;
+            let secret = secret::draw()?;
             match create(path, &secret) {
                 // another process was faster: use its key
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

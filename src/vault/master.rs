@@ -4,7 +4,9 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use super::{Secret, Vault, VaultError, file};
+use super::error::VaultError;
+use super::file;
+use super::secret::{self, Secret};
 
 /// The master key, without `Debug`, wiped when dropped.
 pub struct MasterKey(pub(super) Secret);
@@ -41,7 +43,7 @@ impl MasterKey {
     /// # Errors
     /// If the system provides no randomness.
     pub fn fresh() -> Result<Self, VaultError> {
-        Vault::fresh_secret().map(Self)
+        secret::draw().map(Self)
     }
 }
 

@@ -21,7 +21,7 @@ use super::records::{
     PortableVersion,
 };
 
-/// The format that is written. One before is read too: it knew neither people nor statements.
+/// The format that is written. One before is read too: it knew neither data subjects nor statements.
 const LEDGER_FORMAT_VERSION: u32 = 2;
 
 /// No line of a ledger has more bytes.
@@ -83,7 +83,8 @@ enum LedgerLine {
     Rule(PortableRule),
     Version(PortableVersion),
     Dataset(Box<PortableDataset>),
-    People(PortablePiece),
+    #[serde(rename = "people")]
+    Piece(PortablePiece),
     Statement(PortableStatement),
     End(LedgerTrailer),
 }
@@ -129,7 +130,7 @@ impl From<io::Error> for LedgerFileError {
     }
 }
 
-/// Writes a ledger line by line: of what there is of people, a piece at a time is in memory.
+/// Writes a ledger line by line: of what there is of data subjects, a piece at a time is in memory.
 pub struct LedgerWriter<W> {
     out: W,
     lines: usize,
@@ -147,7 +148,7 @@ impl<W: Write> LedgerWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the ledger of a moment, with those pieces of people that are in it.
+    /// Writes the ledger of a moment, with those pieces of fingerprints that are in it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -157,16 +158,16 @@ impl<W: Write> LedgerWriter<W> {
         copy.rules.into_iter().map(LedgerLine::Rule).try_for_each(|line| self.put(&line))?;
         copy.versions.into_iter().map(LedgerLine::Version).try_for_each(|line| self.put(&line))?;
         copy.datasets.into_iter().map(Box::new).map(LedgerLine::Dataset).try_for_each(|line| self.put(&line))?;
-        copy.pieces.into_iter().try_for_each(|piece| self.people(piece))?;
+        copy.pieces.into_iter().try_for_each(|piece| self.piece(piece))?;
         copy.statements.into_iter().map(LedgerLine::Statement).try_for_each(|line| self.put(&line))
     }
 
-    /// Writes a piece of the people of a dataset.
+    /// Writes a piece of the data subjects of a dataset.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn people(&mut self, piece: PortablePiece) -> io::Result<()> {
-        self.put(&LedgerLine::People(piece))
+    pub fn piece(&mut self, piece: PortablePiece) -> io::Result<()> {
+        self.put(&LedgerLine::Piece(piece))
     }
 
     /// Writes the trailer, which a truncated file lacks.
@@ -188,7 +189,7 @@ impl<W: Write> LedgerWriter<W> {
     }
 }
 
-/// Reads a ledger from the beginning of a file: all of it, or nothing. Of people what stands in it is checked and left there.
+/// Reads a ledger from the beginning of a file: all of it, or nothing. Of data subjects what stands in it is checked and left there.
 ///
 /// # Errors
 /// [`LedgerFileError`]
@@ -278,7 +279,7 @@ impl LedgerReading {
             Ok(LedgerLine::Rule(rule)) => copy.rules.push(rule),
             Ok(LedgerLine::Version(version)) => copy.versions.push(version),
             Ok(LedgerLine::Dataset(dataset)) => copy.datasets.push(*dataset),
-            Ok(LedgerLine::People(PortablePiece { dataset, piece, hashes })) => {
+            Ok(LedgerLine::Piece(PortablePiece { dataset, piece, hashes })) => {
                 let hashes = FingerprintHashes::in_file(&self.file, begin, line, hashes.length());
                 copy.pieces.push(PortablePiece { dataset, piece, hashes });
             }
@@ -324,17 +325,20 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
             return contradictory(format!("the statement {} is of another tenant", statement.id));
         }
     }
-    whole_people(header, copy)
+    check_fingerprints(header, copy)
 }
 
 /// Checks that the fingerprint of every upload is complete: later composition checks depend on it.
-fn whole_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+fn check_fingerprints(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
     let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
     let mut pieces: BTreeMap<Uuid, BTreeMap<i64, u64>> = BTreeMap::new();
     for piece in &copy.pieces {
         let twice = pieces.entry(piece.dataset).or_default().insert(piece.piece, piece.hashes.length() as u64);
         if twice.is_some() || !piece.hashes.length().is_multiple_of(16) {
-            return contradictory(format!("people of the dataset {} stand in it twice, or in part", piece.dataset));
+            return contradictory(format!(
+                "the fingerprint of the dataset {} stands in it twice, or in part",
+                piece.dataset
+            ));
         }
     }
     let mut datasets = HashSet::new();
@@ -346,18 +350,21 @@ fn whole_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFi
             return contradictory(format!("the dataset {} is of another tenant", dataset.id));
         }
         let mut found = pieces.remove(&dataset.id).unwrap_or_default();
-        let is_whole = dataset.people.as_ref().map_or(found.is_empty(), |people| {
+        let is_whole = dataset.fingerprint.as_ref().map_or(found.is_empty(), |fingerprint| {
             let sampled = found.remove(&-1);
-            sampled == people.sampled.checked_mul(16)
-                && found.keys().copied().eq(0..i64::from(people.pieces))
-                && Some(found.values().sum()) == people.rows.checked_mul(16)
+            sampled == fingerprint.sampled.checked_mul(16)
+                && found.keys().copied().eq(0..i64::from(fingerprint.pieces))
+                && Some(found.values().sum()) == fingerprint.rows.checked_mul(16)
         });
         if !is_whole {
-            return contradictory(format!("people of the dataset {} are missing, or too many", dataset.id));
+            return contradictory(format!(
+                "pieces of the fingerprint of the dataset {} are missing, or too many",
+                dataset.id
+            ));
         }
     }
     match pieces.first_key_value() {
-        Some((dataset, _)) => contradictory(format!("people stand in it without their dataset {dataset}")),
+        Some((dataset, _)) => contradictory(format!("a fingerprint stands in it without its dataset {dataset}")),
         None => Ok(()),
     }
 }
@@ -428,7 +435,7 @@ mod tests {
                 format: "text/csv".into(),
                 content_hash: [4; 32],
                 overlaps: vec![],
-                people: Some(SubjectFingerprint {
+                fingerprint: Some(SubjectFingerprint {
                     by: RecordIdentity::Keys,
                     folded: true,
                     key: vec![KeyedHash(1)],
@@ -524,7 +531,7 @@ mod tests {
             more.push(lines[twice].clone());
             assert!(with_lines(&more).is_err(), "line {twice} twice");
         }
-        // without the release, the dataset, or a piece of its people
+        // without the release, the dataset, or a piece of its data subjects
         for without in [1, 4, 5, 6, 7] {
             let mut stray = lines.clone();
             stray.remove(without);

@@ -17,7 +17,7 @@ use crate::ports::fingerprints::{FingerprintPiece, SubjectFingerprint, SubjectOv
 use crate::ports::statements::Statement;
 use crate::publication::ReleaseStatus;
 
-/// The hashes of a piece of people: at hand, or where they stand in the file that they are carried in. A file has more of them than memory
+/// The hashes of a piece of a fingerprint: at hand, or where they stand in the file that they are carried in. A file has more of them than memory
 /// should hold.
 #[derive(Clone)]
 pub struct FingerprintHashes(HashLocation);
@@ -31,7 +31,8 @@ enum HashLocation {
 /// What is read again of the line of a piece.
 #[derive(Deserialize)]
 struct HashLine {
-    people: LineHashes,
+    #[serde(rename = "people")]
+    piece: LineHashes,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +89,7 @@ impl FingerprintHashes {
             return Err(changed());
         }
         match serde_json::from_slice(&line)? {
-            HashLine { people: LineHashes { hashes: Self(HashLocation::Here(hashes)) } } => Ok(Cow::Owned(hashes)),
+            HashLine { piece: LineHashes { hashes: Self(HashLocation::Here(hashes)) } } => Ok(Cow::Owned(hashes)),
             HashLine { .. } => Err(changed()),
         }
     }
@@ -234,7 +235,7 @@ pub struct PortableDataset {
     pub tenant: String,
     /// What the uploader called it.
     pub name: Option<String>,
-    /// The people it speaks of.
+    /// The data subjects it speaks of.
     pub series: String,
     /// Declaration whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
@@ -257,13 +258,14 @@ pub struct PortableDataset {
     /// Keyed hash of the content.
     #[serde(with = "super::hex")]
     pub content_hash: [u8; 32],
-    /// The people that other series spoke of when it was uploaded.
+    /// The data subjects that other series spoke of when it was uploaded.
     pub overlaps: Vec<SubjectOverlap>,
-    /// Whom it speaks of; none of an upload from before people were remembered.
-    pub people: Option<SubjectFingerprint>,
+    /// Whom it speaks of; none of an upload from before fingerprints were stored.
+    #[serde(rename = "people")]
+    pub fingerprint: Option<SubjectFingerprint>,
 }
 
-/// Keyed hashes of the people of an upload.
+/// Keyed hashes of the data subjects of an upload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortablePiece {
@@ -277,10 +279,12 @@ pub struct PortablePiece {
 }
 
 impl PortableDataset {
-    /// What is kept of its people, piece by piece.
+    /// What is kept of its data subjects, piece by piece.
     pub fn pieces(&self) -> impl Iterator<Item = FingerprintPiece> {
-        let sets = |people: &SubjectFingerprint| (0..people.pieces).map(FingerprintPiece::Set);
-        self.people.iter().flat_map(move |people| std::iter::once(FingerprintPiece::Sample).chain(sets(people)))
+        let sets = |fingerprint: &SubjectFingerprint| (0..fingerprint.pieces).map(FingerprintPiece::Set);
+        self.fingerprint
+            .iter()
+            .flat_map(move |fingerprint| std::iter::once(FingerprintPiece::Sample).chain(sets(fingerprint)))
     }
 }
 
@@ -305,6 +309,21 @@ impl PortableStatement {
     pub(in crate::ports) fn read(&self) -> Option<Statement> {
         let Self { id, body, recorded_at, .. } = self.clone();
         Statement::read(&StatementRecord { id, body, recorded_at }).ok()
+    }
+}
+
+/// A series of a tenant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SeriesName {
+    /// The tenant.
+    pub tenant: String,
+    /// The name of the series.
+    pub series: String,
+}
+
+impl SeriesName {
+    pub(super) fn new(tenant: &str, series: &str) -> Self {
+        Self { tenant: tenant.to_owned(), series: series.to_owned() }
     }
 }
 

@@ -2,9 +2,9 @@
 
 pub(crate) mod audit_entries;
 pub(crate) mod datasets;
+pub(crate) mod fingerprints;
 pub(crate) mod keys;
 pub(crate) mod life;
-pub(crate) mod people;
 pub(crate) mod pins;
 pub(crate) mod policies;
 pub(crate) mod portable;
@@ -270,7 +270,7 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
-            people:
+            fingerprints:
                 people_are_read_as_they_were_written
                 pieces_stand_where_they_were_asked_for
                 an_upload_that_was_given_up_leaves_no_people

@@ -3,9 +3,9 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::people::piece;
+use super::fingerprints::piece;
 use super::{
-    Bench, TENANT, at, audit_entry, begun, by, claim, commit_of, dataset_record, enqueue, job, people, release,
+    Bench, TENANT, at, audit_entry, begun, by, claim, commit_of, dataset_record, enqueue, fingerprints, job, release,
 };
 use crate::ports::{
     AuditAction, CommitOutcome, FingerprintPiece, ImportSummary, JobStatus, LedgerCopy, NewFingerprint,
@@ -34,8 +34,8 @@ fn uploaded_elsewhere() -> LedgerCopy {
             bytes: record.bytes,
             format: record.format,
             content_hash: record.content_hash,
-            overlaps: vec![people::overlap(dataset)],
-            people: Some(people::people(0).people),
+            overlaps: vec![fingerprints::overlap(dataset)],
+            fingerprint: Some(fingerprints::fingerprint(0).fingerprint),
         }],
         pieces: vec![
             PortablePiece { dataset, piece: -1, hashes: Vec::new().into() },
@@ -136,28 +136,28 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     let id = copy.datasets[0].id;
     // an upload that was compared with what was here before compares again
     let late = begun(&*store).await;
-    let (seen, _) = store.people(TENANT, None).await.unwrap();
+    let (seen, _) = store.fingerprints(TENANT, None).await.unwrap();
     let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
     assert_eq!(done, ImportSummary { datasets: 1, statements: 1, ..ImportSummary::default() });
     assert_eq!(whole(&*store, None).await, copy);
     assert_eq!(whole(&*store, Some(TENANT)).await, copy);
     assert_eq!(whole(&*store, Some("other")).await, LedgerCopy::default());
     let record = dataset_record(late, 0);
-    let NewFingerprint { people: whom, .. } = people::people(seen);
+    let NewFingerprint { fingerprint: whom, .. } = fingerprints::fingerprint(seen);
     let admit = async |uploads: i64| {
-        let new = NewFingerprint { people: whom.clone(), uploads };
+        let new = NewFingerprint { fingerprint: whom.clone(), uploads };
         store.admit_dataset(&record, Some(&new), &audit_entry()).await.unwrap()
     };
     assert!(!admit(seen).await);
-    assert!(admit(store.people(TENANT, None).await.unwrap().0).await);
+    assert!(admit(store.fingerprints(TENANT, None).await.unwrap().0).await);
 
     // it is there as one that was purged, and its people are known
     let there = store.dataset(TENANT, id).await.unwrap().unwrap();
     assert_eq!((there.purged_at, there.profiles, there.wrapped_key, there.chunks), (Some(at(5)), None, None, 0));
     assert_eq!((&there.subject, &there.overlaps), (&Some("s".into()), &copy.datasets[0].overlaps));
-    let (_, known) = store.people(TENANT, Some("people")).await.unwrap();
+    let (_, known) = store.fingerprints(TENANT, Some("people")).await.unwrap();
     let known = known.iter().find(|known| known.dataset == id).unwrap();
-    assert_eq!((known.content_hash, &known.people), ([7; 32], &copy.datasets[0].people));
+    assert_eq!((known.content_hash, &known.fingerprint), ([7; 32], &copy.datasets[0].fingerprint));
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![5; 96]));
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![]));
     assert_eq!(piece(&*store, "other", id, FingerprintPiece::Sample).await, None);
@@ -254,7 +254,7 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
     };
     let more = [
         importing(&|copy| copy.datasets[0].rows += 1),
-        importing(&|copy| copy.datasets[0].people = None),
+        importing(&|copy| copy.datasets[0].fingerprint = None),
         importing(&|copy| copy.statements[0].body = json!({"reason": "r", "aliases": {"a": "c"}})),
         // not the same statement, but the opposite
         unknown(json!({"reason": "r", "aliases": {"a": "c"}})),

@@ -10,10 +10,10 @@ use super::pool::run_transaction;
 use super::store_metadata::DATASET_KEYS;
 use super::{CHUNKS_PER_DELETE, PostgresStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, FingerprintPiece, StoreError};
-use crate::store::sql::{datasets as sql, people, releases};
+use crate::store::sql::{datasets as sql, fingerprints, releases};
 
 /// Takes arrays of dataset ids and of piece numbers, in equal order.
-const PEOPLE_PIECES: &str = "\
+const FINGERPRINT_PIECES: &str = "\
 -- people_pieces
 SELECT w.at - 1, p.hashes FROM UNNEST($2, $3) WITH ORDINALITY AS w (dataset_id, piece_no, at)
 JOIN people_pieces AS p ON p.dataset_id = w.dataset_id AND p.piece_no = w.piece_no
@@ -28,8 +28,7 @@ impl PostgresStore {
     ) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
         let (datasets, pieces): (Vec<Uuid>, Vec<i64>) =
             wanted.iter().map(|(dataset, piece)| (dataset, piece.number())).unzip();
-        let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(datasets).bind(pieces);
-        found.fetch_all(&self.pool).await.map_err(failed)
+        run_sql!(query_as.fetch_all, &self.pool, FINGERPRINT_PIECES, tenant, datasets, pieces).map_err(failed)
     }
 
     pub(in crate::store) async fn purge(
@@ -43,9 +42,9 @@ impl PostgresStore {
         let purge = || async {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, id).await?;
-            let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;
+            let marked = run_sql!(query.execute, &mut *tx, sql::MARK_PURGED, id, at, tenant)?;
             if marked.rows_affected() > 0 {
-                sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, id)?;
                 log(&mut tx, audit_entry).await?;
             }
             Ok(tx.commit().await?)
@@ -62,17 +61,16 @@ impl PostgresStore {
         let key = || async {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, dataset).await?;
-            sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await?;
-            sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset).execute(&mut *tx).await?;
-            sqlx::query(people::DELETE_PIECES).bind(dataset).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, dataset)?;
+            run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORTS_OF_DATASET, dataset)?;
+            run_sql!(query.execute, &mut *tx, fingerprints::DELETE_PIECES, dataset)?;
             Ok(tx.commit().await?)
         };
         run_transaction("delete_dataset_key", key).await?;
         let some = || async {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, dataset).await?;
-            let deleted =
-                sqlx::query(sql::DELETE_SOME_CHUNKS).bind(dataset).bind(CHUNKS_PER_DELETE).execute(&mut *tx).await?;
+            let deleted = run_sql!(query.execute, &mut *tx, sql::DELETE_SOME_CHUNKS, dataset, CHUNKS_PER_DELETE)?;
             tx.commit().await?;
             Ok(deleted.rows_affected())
         };

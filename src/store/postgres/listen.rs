@@ -35,7 +35,7 @@ impl Notification {
 
 /// Notifies every process, this one too, when the transaction commits.
 pub(in crate::store) async fn notify(connection: &mut PgConnection, word: Notification) -> Result<(), sqlx::Error> {
-    sqlx::query(NOTIFY).bind(CHANNEL).bind(word.payload()).execute(connection).await?;
+    run_sql!(query.execute, connection, NOTIFY, CHANNEL, word.payload())?;
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::ports::{LedgerContent, LedgerCopy, ReleaseRecord};
-use crate::store::sql::people;
+use crate::ports::{LedgerContent, LedgerCopy, ReleaseRecord, SeriesName};
+use crate::store::sql::fingerprints;
 
 /// The shared text, holding the row: versions of a policy are numbered one after the other.
 pub(in crate::store) const POLICY_ID: &str = "\
@@ -87,24 +87,24 @@ SELECT version FROM series_versions WHERE tenant = $1 AND series = $2 FOR UPDATE
 
 /// Keeps others from inserting a key.
 pub(in crate::store) async fn lock_keys(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    sqlx::query(LOCK_KEYS).execute(connection).await?;
+    run_sql!(query.execute, connection, LOCK_KEYS)?;
     Ok(())
 }
 
 pub(in crate::store) async fn lock_claims(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    sqlx::query(LOCK_CLAIMS).execute(connection).await?;
+    run_sql!(query.execute, connection, LOCK_CLAIMS)?;
     Ok(())
 }
 
 /// Locks by the first eight bytes of a key. Two keys that share them wait for each other, which is harmless.
 pub(in crate::store) async fn lock_reuse_key(connection: &mut PgConnection, key: &[u8; 32]) -> Result<(), sqlx::Error> {
     let (beginning, _) = key.split_first_chunk().unwrap_or((&[0; 8], &[]));
-    sqlx::query(LOCK_REUSE_KEY).bind(i64::from_be_bytes(*beginning)).execute(connection).await?;
+    run_sql!(query.execute, connection, LOCK_REUSE_KEY, i64::from_be_bytes(*beginning))?;
     Ok(())
 }
 
 pub(in crate::store) async fn lock_job(connection: &mut PgConnection, job: Uuid) -> Result<(), sqlx::Error> {
-    sqlx::query(LOCK_JOB).bind(job).fetch_optional(connection).await?;
+    run_sql!(query.fetch_optional, connection, LOCK_JOB, job)?;
     Ok(())
 }
 
@@ -121,7 +121,7 @@ pub(in crate::store) async fn share_dataset(connection: &mut PgConnection, datas
 /// Locks by the random half of a UUIDv7. Two datasets that share it wait for each other, which is harmless.
 async fn lock_half(connection: &mut PgConnection, lock: &'static str, dataset: Uuid) -> Result<(), sqlx::Error> {
     let (_, random) = dataset.as_u64_pair();
-    sqlx::query(lock).bind(random.cast_signed()).execute(connection).await?;
+    run_sql!(query.execute, connection, lock, random.cast_signed())?;
     Ok(())
 }
 
@@ -140,8 +140,8 @@ async fn lock_content(
     content_hash: &[u8; 32],
 ) -> Result<i64, sqlx::Error> {
     let hash = content_hash.as_slice();
-    sqlx::query(BEGIN_LEDGER).bind(tenant).bind(series).bind(hash).execute(&mut *connection).await?;
-    sqlx::query_scalar(LOCK_LEDGER).bind(tenant).bind(series).bind(hash).fetch_one(connection).await
+    run_sql!(query.execute, &mut *connection, BEGIN_LEDGER, tenant, series, hash)?;
+    run_sql!(query_scalar.fetch_one, connection, LOCK_LEDGER, tenant, series, hash)
 }
 
 /// Keeps others from recording anything in a series, and returns its version.
@@ -150,8 +150,8 @@ pub(in crate::store) async fn lock_series(
     tenant: &str,
     series: &str,
 ) -> Result<i64, sqlx::Error> {
-    sqlx::query(BEGIN_SERIES).bind(tenant).bind(series).execute(&mut *connection).await?;
-    sqlx::query_scalar(LOCK_SERIES).bind(tenant).bind(series).fetch_one(connection).await
+    run_sql!(query.execute, &mut *connection, BEGIN_SERIES, tenant, series)?;
+    run_sql!(query_scalar.fetch_one, connection, LOCK_SERIES, tenant, series)
 }
 
 /// Locks the ledgers of all contents of a copy, then the uploads of its tenants, then its series, each in their order. Until the
@@ -165,9 +165,9 @@ pub(in crate::store) async fn lock_for_import(
     }
     let tenants: BTreeSet<&str> = copy.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect();
     for tenant in tenants {
-        lock_series(connection, tenant, people::UPLOADS).await?;
+        lock_series(connection, tenant, fingerprints::UPLOADS).await?;
     }
-    for (tenant, series) in copy.series() {
+    for SeriesName { tenant, series } in copy.series() {
         lock_series(connection, &tenant, &series).await?;
     }
     Ok(())

@@ -46,22 +46,24 @@ impl PostgresStore {
     ) -> Result<Heartbeat, StoreError> {
         let mut connection = self.heart.acquire().await.map_err(failed)?;
         let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
-        let beat = sqlx::query_scalar(sql::HEARTBEAT)
-            .bind(id)
-            .bind(token.0)
-            .bind(now + lease)
-            .bind(progress.map(JsonText))
-            .bind(now)
-            .fetch_optional(&mut *connection)
-            .await
-            .map_err(failed)?;
+        let beat = run_sql!(
+            query_scalar.fetch_optional,
+            &mut *connection,
+            sql::HEARTBEAT,
+            id,
+            token.0,
+            now + lease,
+            progress.map(JsonText),
+            now
+        )
+        .map_err(failed)?;
         Ok(alive(beat))
     }
 
     pub(in crate::store) async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failed)?;
         let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
-        let expired = sqlx::query(sql::EXPIRE_ALL).bind(now).execute(&mut *connection).await.map_err(failed)?;
+        let expired = run_sql!(query.execute, &mut *connection, sql::EXPIRE_ALL, now).map_err(failed)?;
         Ok(expired.rows_affected())
     }
 }

@@ -23,16 +23,18 @@ impl PostgresStore {
         chunk: &PartChunkRecord,
     ) -> Result<(), StoreError> {
         let put = run_transaction("put_part_chunk", || async {
-            let put = sqlx::query(PUT_PART_CHUNK)
-                .bind(job)
-                .bind(i64::from(attempt))
-                .bind(&chunk.file)
-                .bind(i64::from(chunk.number))
-                .bind(stored(chunk.first_row)?)
-                .bind(i64::from(chunk.rows))
-                .bind(&chunk.payload)
-                .execute(&self.pool)
-                .await?;
+            let put = run_sql!(
+                query.execute,
+                &self.pool,
+                PUT_PART_CHUNK,
+                job,
+                i64::from(attempt),
+                &chunk.file,
+                i64::from(chunk.number),
+                stored(chunk.first_row)?,
+                i64::from(chunk.rows),
+                &chunk.payload
+            )?;
             Ok(put.rows_affected())
         });
         if put.await? == 0 { Err(StoreError::Conflict) } else { Ok(()) }

@@ -11,13 +11,12 @@ use async_trait::async_trait;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::{TransactionError, failed};
 use super::pool::run_transaction;
-use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
-use crate::store::rows::count_key;
+use crate::ports::{MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
+use crate::store::shared::store_metadata::postgres::rewrap_keys;
 use crate::store::sql::pins as sql;
 
 /// Locks of two numbers are others than those of one.
@@ -52,12 +51,12 @@ const PINS: &str = "pins";
 #[async_trait]
 impl MetadataStore for PostgresStore {
     async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
+        run_sql!(query.execute, &self.pool, sql::PIN, name, value).map_err(failed)?;
+        run_sql!(query_scalar.fetch_one, &self.pool, sql::PINNED, name).map_err(failed)
     }
 
     async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
+        run_sql!(query_scalar.fetch_optional, &self.pool, sql::PINNED, name).map_err(failed)
     }
 
     async fn rotate(&self, rotation: Rotation<'_>) -> Result<RotationCounts, StoreError> {
@@ -81,29 +80,7 @@ impl PostgresStore {
         if !sqlx::query_scalar::<_, bool>(TAKE_FOR_TRANSACTION).fetch_one(&mut *tx).await? {
             return Err(StoreError::InUse(self.name().to_owned()).into());
         }
-        let pinned: Option<Vec<u8>> =
-            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut *tx).await?;
-        if pinned.as_deref() != Some(&rotation.from) {
-            return Err(StoreError::Conflict.into());
-        }
-        let mut rotated = RotationCounts::default();
-        for (purpose, keys, set) in sql::KEYS {
-            let mut last = Uuid::nil();
-            loop {
-                let some: Vec<(Uuid, Vec<u8>)> =
-                    sqlx::query_as(keys).bind(last).bind(sql::KEYS_AT_ONCE).fetch_all(&mut *tx).await?;
-                let Some(&(id, _)) = some.last() else { break };
-                last = id;
-                for (id, wrapped) in some {
-                    let anew = (rotation.rewrap)(purpose, id, &wrapped)?;
-                    sqlx::query(set).bind(id).bind(anew).execute(&mut *tx).await?;
-                    count_key(&mut rotated, purpose);
-                }
-            }
-        }
-        for (name, value) in [(HASHING_KEY_PIN, rotation.hashing_key.as_slice()), (MASTER_KEY_PIN, &rotation.to)] {
-            sqlx::query(sql::SET_PIN).bind(name).bind(value).execute(&mut *tx).await?;
-        }
+        let rotated = rewrap_keys(&mut tx, rotation).await?;
         tx.commit().await?;
         Ok(rotated)
     }
@@ -115,9 +92,8 @@ impl PostgresStore {
         connection: &mut PgConnection,
     ) -> Result<(), TransactionError> {
         let Some(fingerprint) = self.master_key.get() else { return Ok(()) };
-        sqlx::query(SHARE_FOR_TRANSACTION).execute(&mut *connection).await?;
-        let pinned: Option<Vec<u8>> =
-            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(connection).await?;
+        run_sql!(query.execute, &mut *connection, SHARE_FOR_TRANSACTION)?;
+        let pinned: Option<Vec<u8>> = run_sql!(query_scalar.fetch_optional, connection, sql::PINNED, MASTER_KEY_PIN)?;
         if pinned.as_deref() == Some(fingerprint) {
             return Ok(());
         }
@@ -148,7 +124,7 @@ impl PostgresStore {
         let options = (*self.pool.connect_options()).clone().options([("lock_timeout", "2s")]);
         let mut connection = PgConnection::connect_with(&options).await?;
         for table in tables {
-            sqlx::query(AssertSqlSafe(format!("VACUUM (FULL) {table}"))).execute(&mut connection).await?;
+            run_sql!(query.execute, &mut connection, AssertSqlSafe(format!("VACUUM (FULL) {table}")))?;
         }
         connection.close().await
     }
@@ -176,7 +152,7 @@ impl SharedStoreLock {
             tracing::warn!("the connection that keeps rotations of the master key away was lost");
             let Ok(Ok(again)) = tokio::time::timeout(LOCK_CHECK_TIMEOUT, share(&options)).await else { continue };
             connection = again;
-            let pinned = sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut connection).await;
+            let pinned = run_sql!(query_scalar.fetch_optional, &mut connection, sql::PINNED, MASTER_KEY_PIN);
             let pinned: Option<Vec<u8>> = pinned.unwrap_or(None);
             if pinned.is_some_and(|pinned| pinned != fingerprint) {
                 tracing::error!("the master key was changed by another process: this one cannot go on");
@@ -185,13 +161,13 @@ impl SharedStoreLock {
             }
         }
         // a server lets go by itself, but only when it has noticed that the connection ended
-        let _ = sqlx::query(LET_GO).execute(&mut connection).await;
+        let _ = run_sql!(query.execute, &mut connection, LET_GO);
         let _ = connection.close().await;
     }
 }
 
 async fn share(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
     let mut connection = PgConnection::connect_with(options).await?;
-    sqlx::query(SHARE).execute(&mut connection).await?;
+    run_sql!(query.execute, &mut connection, SHARE)?;
     Ok(connection)
 }

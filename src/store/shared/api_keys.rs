@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::identity::ApiKey;
 use crate::ports::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter, Cursor, Page, StoreError};
-use crate::store::rows::{AuditRow, KeyRow, before};
+use crate::store::rows::{AuditRow, KeyRow, before, records};
 use crate::store::sql::keys as sql;
 
 both_stores! {
@@ -38,14 +38,14 @@ both_stores! {
 
         async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
             let row: Option<KeyRow> =
-                sqlx::query_as(sql::KEY).bind(id).fetch_optional(self.reader()).await.map_err(failed)?;
+                run_sql!(query_as.fetch_optional, self.reader(), sql::KEY, id).map_err(failed)?;
             row.map(ApiKey::try_from).transpose()
         }
 
         async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
             let rows: Vec<KeyRow> =
-                sqlx::query_as(sql::KEYS).bind(tenant).fetch_all(self.reader()).await.map_err(failed)?;
-            rows.into_iter().map(ApiKey::try_from).collect()
+                run_sql!(query_as.fetch_all, self.reader(), sql::KEYS, tenant).map_err(failed)?;
+            records(rows)
         }
 
         async fn revoke_key(
@@ -71,15 +71,10 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<AuditEntry>, StoreError> {
-            let rows: Vec<AuditRow> = sqlx::query_as(sql::AUDIT)
-                .bind(tenant)
-                .bind(before(cursor))
-                .bind(i64::from(limit) + 1)
-                .bind(filter.since)
-                .bind(filter.action.map(AuditAction::name))
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
+            let rows: Vec<AuditRow> = run_sql!(
+                query_as.fetch_all, self.reader(), sql::AUDIT, tenant, before(cursor), i64::from(limit) + 1,
+                filter.since, filter.action.map(AuditAction::as_str)
+            ).map_err(failed)?;
             Ok(Page::new(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
         }
     }
@@ -92,7 +87,7 @@ both_stores! {
             audit_entry: &AuditEntry,
         ) -> Result<Option<KeyRow>, TransactionError> {
             let mut tx = self.begin().await?;
-            let revoked = sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await?;
+            let revoked = run_sql!(query_as.fetch_optional, &mut *tx, sql::REVOKE_KEY, id, at)?;
             if revoked.is_some() {
                 log(&mut tx, audit_entry).await?;
             }
@@ -103,33 +98,19 @@ both_stores! {
 
     /// Inserts a key and returns the number of inserted rows.
     async fn insert(connection: &mut Connection, statement: &'static str, key: &ApiKey) -> Result<u64, sqlx::Error> {
-        let inserted = sqlx::query(statement)
-            .bind(key.id)
-            .bind(&key.tenant)
-            .bind(&key.name)
-            .bind(key.scopes.to_string())
-            .bind(key.hash.bytes().as_slice())
-            .bind(key.created_at)
-            .bind(key.expires_at)
-            .bind(key.revoked_at)
-            .execute(connection)
-            .await?;
+        let inserted = run_sql!(
+            query.execute, connection, statement, key.id, &key.tenant, &key.name, key.scopes.to_string(),
+            key.hash.bytes().as_slice(), key.created_at, key.expires_at, key.revoked_at
+        )?;
         Ok(inserted.rows_affected())
     }
 
     /// Appends an entry to the audit log, in the transaction of the act that it records.
     pub(in crate::store) async fn log(connection: &mut Connection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
-        sqlx::query(sql::APPEND_AUDIT)
-            .bind(entry.id)
-            .bind(entry.at)
-            .bind(&entry.tenant)
-            .bind(entry.key)
-            .bind(&entry.actor)
-            .bind(&entry.action)
-            .bind(&entry.object)
-            .bind(&entry.detail)
-            .execute(connection)
-            .await?;
+        run_sql!(
+            query.execute, connection, sql::APPEND_AUDIT, entry.id, entry.at, &entry.tenant, entry.key, &entry.actor,
+            &entry.action, &entry.object, &entry.detail
+        )?;
         Ok(())
     }
 }

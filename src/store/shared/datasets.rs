@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
-use crate::store::rows::{DatasetRow, before, place, stored};
-use crate::store::sql::{datasets as sql, people as by_people};
+use crate::store::rows::{DatasetRow, before, place, records, stored};
+use crate::store::sql::{datasets as sql, fingerprints};
 use crate::vault::{Ciphertext, CiphertextContext};
 
 both_stores! {
@@ -16,7 +16,7 @@ both_stores! {
             let begin = || async {
                 let mut tx = self.begin().await?;
                 self.check_master_key(&mut tx).await?;
-                sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, sql::INSERT_DATASET_KEY, dataset, wrapped_key)?;
                 Ok(tx.commit().await?)
             };
             run_transaction("begin_upload", begin).await
@@ -37,23 +37,20 @@ both_stores! {
             chunk_no: u32,
             column_no: u32,
         ) -> Result<Option<Ciphertext>, StoreError> {
-            let payload = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
-                .bind(dataset)
-                .bind(i64::from(column_no))
-                .bind(i64::from(chunk_no))
-                .fetch_optional(self.reader())
-                .await
-                .map_err(failed)?;
+            let payload = run_sql!(
+                query_scalar.fetch_optional, self.reader(), sql::GET_COLUMN_CHUNK, dataset, i64::from(column_no),
+                i64::from(chunk_no)
+            ).map_err(failed)?;
             Ok(payload.map(Ciphertext::from_stored))
         }
 
         async fn admit_dataset(
             &self,
             dataset: &DatasetRecord,
-            people: Option<&NewFingerprint>,
+            fingerprint: Option<&NewFingerprint>,
             audit_entry: &AuditEntry,
         ) -> Result<bool, StoreError> {
-            run_transaction("admit_dataset", || self.try_admit_dataset(dataset, people, audit_entry)).await
+            run_transaction("admit_dataset", || self.try_admit_dataset(dataset, fingerprint, audit_entry)).await
         }
 
         async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -61,12 +58,8 @@ both_stores! {
         }
 
         async fn dataset(&self, tenant: &str, id: Uuid) -> Result<Option<DatasetRecord>, StoreError> {
-            let row: Option<DatasetRow> = sqlx::query_as(sql::DATASET)
-                .bind(id)
-                .bind(tenant)
-                .fetch_optional(self.reader())
-                .await
-                .map_err(failed)?;
+            let row: Option<DatasetRow> =
+                run_sql!(query_as.fetch_optional, self.reader(), sql::DATASET, id, tenant).map_err(failed)?;
             row.map(DatasetRecord::try_from).transpose()
         }
 
@@ -76,15 +69,10 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<DatasetRecord>, StoreError> {
-            let rows: Vec<DatasetRow> = sqlx::query_as(sql::DATASETS)
-                .bind(before(cursor))
-                .bind(i64::from(limit) + 1)
-                .bind(tenant)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            let records = rows.into_iter().map(DatasetRecord::try_from).collect::<Result<_, _>>()?;
-            Ok(Page::new(records, limit, |record| record.id))
+            let rows: Vec<DatasetRow> = run_sql!(
+                query_as.fetch_all, self.reader(), sql::DATASETS, before(cursor), i64::from(limit) + 1, tenant
+            ).map_err(failed)?;
+            Ok(Page::new(records(rows)?, limit, |record: &DatasetRecord| record.id))
         }
 
         async fn purge_dataset(
@@ -98,7 +86,7 @@ both_stores! {
         }
 
         async fn unencrypted_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
-            sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(self.reader()).await.map_err(failed)
+            run_sql!(query_scalar.fetch_all, self.reader(), sql::UNSEALED_DATASETS).map_err(failed)
         }
 
         async fn encrypt_dataset(
@@ -122,13 +110,10 @@ both_stores! {
             let mut tx = self.begin().await?;
             share_dataset(&mut tx, dataset).await?;
             for (column_no, payload) in columns {
-                let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
-                    .bind(dataset)
-                    .bind(i64::from(*column_no))
-                    .bind(i64::from(chunk_no))
-                    .bind(payload.as_bytes())
-                    .execute(&mut *tx)
-                    .await?;
+                let put = run_sql!(
+                    query.execute, &mut *tx, sql::PUT_COLUMN_CHUNK, dataset, i64::from(*column_no),
+                    i64::from(chunk_no), payload.as_bytes()
+                )?;
                 if put.rows_affected() == 0 {
                     return Err(StoreError::Conflict.into());
                 }
@@ -139,53 +124,38 @@ both_stores! {
         async fn try_admit_dataset(
             &self,
             dataset: &DatasetRecord,
-            people: Option<&NewFingerprint>,
+            fingerprint: Option<&NewFingerprint>,
             audit_entry: &AuditEntry,
         ) -> Result<bool, TransactionError> {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, dataset.id).await?;
-            let chunks: i64 = sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await?;
+            let chunks: i64 = run_sql!(query_scalar.fetch_one, &mut *tx, sql::COUNT_CHUNKS, dataset.id)?;
             if chunks != i64::from(dataset.chunks) {
                 return Err(StoreError::Conflict.into());
             }
-            let inserted = sqlx::query(sql::INSERT_DATASET)
-                .bind(dataset.id)
-                .bind(&dataset.tenant)
-                .bind(&dataset.name)
-                .bind(&dataset.series)
-                .bind(dataset.same_people)
-                .bind(&dataset.same_people_reason)
-                .bind(dataset.record_key.as_ref().map(Json))
-                .bind(&dataset.subject)
-                .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
-                .bind(dataset.created_at)
-                .bind(stored(dataset.rows)?)
-                .bind(stored(dataset.bytes)?)
-                .bind(&dataset.format)
-                .bind(dataset.content_hash.as_slice())
-                .bind(i64::from(dataset.chunks))
-                .bind(dataset.profiles.as_ref().map(Ciphertext::as_bytes))
-                .bind(dataset.purged_at)
-                .execute(&mut *tx)
-                .await?;
+            let inserted = run_sql!(
+                query.execute, &mut *tx, sql::INSERT_DATASET, dataset.id, &dataset.tenant, &dataset.name,
+                &dataset.series, dataset.same_people, &dataset.same_people_reason,
+                dataset.record_key.as_ref().map(Json), &dataset.subject,
+                dataset.max_rows_per_subject.map(stored).transpose()?, dataset.created_at, stored(dataset.rows)?,
+                stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), i64::from(dataset.chunks),
+                dataset.profiles.as_ref().map(Ciphertext::as_bytes), dataset.purged_at
+            )?;
             if inserted.rows_affected() == 0 {
                 return Err(StoreError::Conflict.into());
             }
             // from here on no other upload of the tenant becomes visible before this one
-            let before = lock_series(&mut tx, &dataset.tenant, by_people::UPLOADS).await?;
-            if let Some(NewFingerprint { people, uploads }) = people {
+            let before = lock_series(&mut tx, &dataset.tenant, fingerprints::UPLOADS).await?;
+            if let Some(NewFingerprint { fingerprint, uploads }) = fingerprint {
                 if *uploads != before {
                     return Ok(false);
                 }
-                sqlx::query(by_people::INSERT_PEOPLE)
-                    .bind(dataset.id)
-                    .bind(Json(people))
-                    .bind(Json(&dataset.overlaps))
-                    .execute(&mut *tx)
-                    .await?;
+                run_sql!(
+                    query.execute, &mut *tx, fingerprints::INSERT_FINGERPRINT, dataset.id, Json(fingerprint),
+                    Json(&dataset.overlaps)
+                )?;
             }
-            let uploads = sqlx::query(by_people::BUMP_SERIES).bind(&dataset.tenant).bind(by_people::UPLOADS);
-            uploads.execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &dataset.tenant, fingerprints::UPLOADS)?;
             log(&mut tx, audit_entry).await?;
             tx.commit().await?;
             Ok(true)
@@ -202,29 +172,22 @@ both_stores! {
             // two processes that start together encrypt it once
             lock_dataset(&mut tx, dataset).await?;
             let profiles: Option<Vec<u8>> =
-                sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await?;
+                run_sql!(query_scalar.fetch_optional, &mut *tx, sql::PROFILES_TO_SEAL, dataset)?;
             let Some(profiles) = profiles else { return Ok(()) };
             let ciphertext = encrypt(CiphertextContext::Profiles, &profiles)?;
-            sqlx::query(sql::SET_PROFILES).bind(dataset).bind(ciphertext.as_bytes()).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::SET_PROFILES, dataset, ciphertext.as_bytes())?;
             let chunks: Vec<(i64, i64)> =
-                sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await?;
+                run_sql!(query_as.fetch_all, &mut *tx, sql::CHUNKS_OF_DATASET, dataset)?;
             for (column_no, chunk_no) in chunks {
-                let payload: Vec<u8> = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
-                    .bind(dataset)
-                    .bind(column_no)
-                    .bind(chunk_no)
-                    .fetch_one(&mut *tx)
-                    .await?;
+                let payload: Vec<u8> =
+                    run_sql!(query_scalar.fetch_one, &mut *tx, sql::GET_COLUMN_CHUNK, dataset, column_no, chunk_no)?;
                 let ciphertext = encrypt(place(column_no, chunk_no)?, &payload)?;
-                sqlx::query(sql::SET_COLUMN_CHUNK)
-                    .bind(dataset)
-                    .bind(column_no)
-                    .bind(chunk_no)
-                    .bind(ciphertext.as_bytes())
-                    .execute(&mut *tx)
-                    .await?;
+                run_sql!(
+                    query.execute, &mut *tx, sql::SET_COLUMN_CHUNK, dataset, column_no, chunk_no,
+                    ciphertext.as_bytes()
+                )?;
             }
-            sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::INSERT_DATASET_KEY, dataset, wrapped_key)?;
             Ok(tx.commit().await?)
         }
     }

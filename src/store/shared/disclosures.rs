@@ -7,7 +7,7 @@ use crate::ports::{
     StoreError,
 };
 use crate::store::rows::{self, ActiveRuleRow, DisclosureRow};
-use crate::store::sql::{disclosures as sql, people};
+use crate::store::sql::{disclosures as sql, fingerprints};
 
 both_stores! {
     #[async_trait]
@@ -20,27 +20,14 @@ both_stores! {
         ) -> Result<LedgerSnapshot, StoreError> {
             // one moment: else the entries of one version could be checked under the number of another
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            let version: Option<i64> = sqlx::query_scalar(sql::LEDGER_VERSION)
-                .bind(tenant)
-                .bind(series)
-                .bind(content_hash.as_slice())
-                .fetch_optional(&mut *tx)
-                .await
-                .map_err(failed)?;
-            let entries: Vec<DisclosureRow> = sqlx::query_as(sql::DISCLOSURES)
-                .bind(tenant)
-                .bind(series)
-                .bind(content_hash.as_slice())
-                .fetch_all(&mut *tx)
-                .await
-                .map_err(failed)?;
-            let rules: Vec<ActiveRuleRow> = sqlx::query_as(sql::STANDING_RULES)
-                .bind(tenant)
-                .bind(series)
-                .bind(content_hash.as_slice())
-                .fetch_all(&mut *tx)
-                .await
-                .map_err(failed)?;
+            let version: Option<i64> = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, sql::LEDGER_VERSION, tenant, series, content_hash.as_slice()
+            ).map_err(failed)?;
+            let content = content_hash.as_slice();
+            let entries: Vec<DisclosureRow> =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::DISCLOSURES, tenant, series, content).map_err(failed)?;
+            let rules: Vec<ActiveRuleRow> =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::STANDING_RULES, tenant, series, content).map_err(failed)?;
             Ok(LedgerSnapshot {
                 version: version.unwrap_or(0),
                 entries: entries.into_iter().map(DisclosureRecord::from).collect(),
@@ -50,16 +37,15 @@ both_stores! {
 
         async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            let datasets = sqlx::query_as(sql::SERIES_DATASETS).bind(tenant).bind(series);
-            let datasets = datasets.fetch_all(&mut *tx).await.map_err(failed)?;
-            let entries = sqlx::query_as(sql::SERIES_DISCLOSURES).bind(tenant).bind(series);
-            let entries = entries.fetch_all(&mut *tx).await.map_err(failed)?;
-            let rules = sqlx::query_as(sql::SERIES_RULES).bind(tenant).bind(series);
-            let rules = rules.fetch_all(&mut *tx).await.map_err(failed)?;
-            let statements = sqlx::query_as(sql::STATEMENTS).bind(tenant).bind(series);
-            let statements = statements.fetch_all(&mut *tx).await.map_err(failed)?;
-            let version = sqlx::query_scalar(people::SERIES_VERSION).bind(tenant).bind(series);
-            let version = version.fetch_optional(&mut *tx).await.map_err(failed)?;
+            let datasets =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::SERIES_DATASETS, tenant, series).map_err(failed)?;
+            let entries =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::SERIES_DISCLOSURES, tenant, series).map_err(failed)?;
+            let rules = run_sql!(query_as.fetch_all, &mut *tx, sql::SERIES_RULES, tenant, series).map_err(failed)?;
+            let statements = run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
+            let version = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, fingerprints::SERIES_VERSION, tenant, series
+            ).map_err(failed)?;
             rows::series(version, datasets, entries, rules, statements)
         }
 
@@ -72,15 +58,11 @@ both_stores! {
         ) -> Result<(), StoreError> {
             let enter = || async {
                 let mut tx = self.begin().await?;
-                sqlx::query(sql::INSERT_STATEMENT)
-                    .bind(statement.id)
-                    .bind(tenant)
-                    .bind(series)
-                    .bind(Json(&statement.body))
-                    .bind(statement.recorded_at)
-                    .execute(&mut *tx)
-                    .await?;
-                sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series).execute(&mut *tx).await?;
+                run_sql!(
+                    query.execute, &mut *tx, sql::INSERT_STATEMENT, statement.id, tenant, series,
+                    Json(&statement.body), statement.recorded_at
+                )?;
+                run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, tenant, series)?;
                 log(&mut tx, audit_entry).await?;
                 Ok(tx.commit().await?)
             };

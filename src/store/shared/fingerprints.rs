@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::ports::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
-use crate::store::rows::{PeopleRow, in_places};
-use crate::store::sql::people as sql;
+use crate::store::rows::{FingerprintRow, in_places, records};
+use crate::store::sql::fingerprints as sql;
 
 both_stores! {
     #[async_trait]
     impl FingerprintStore for Backend {
-        async fn put_people(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError> {
+        async fn put_fingerprint_piece(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError> {
             let put = || async {
                 let mut tx = self.begin().await?;
                 share_dataset(&mut tx, dataset).await?;
@@ -23,7 +23,7 @@ both_stores! {
             run_transaction("put_people", put).await
         }
 
-        async fn people_pieces(
+        async fn fingerprint_pieces(
             &self,
             tenant: &str,
             wanted: &[(Uuid, FingerprintPiece)],
@@ -31,18 +31,18 @@ both_stores! {
             in_places(wanted.len(), self.find_pieces(tenant, wanted).await?)
         }
 
-        async fn people(
+        async fn fingerprints(
             &self,
             tenant: &str,
             series: Option<&str>,
         ) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
             // the version is read first: an upload in between is seen twice rather than missed
-            let uploads = sqlx::query_scalar(sql::SERIES_VERSION).bind(tenant).bind(sql::UPLOADS);
-            let uploads: Option<i64> = uploads.fetch_optional(self.reader()).await.map_err(failed)?;
-            let people = sqlx::query_as(sql::PEOPLE).bind(tenant).bind(series);
-            let people: Vec<PeopleRow> = people.fetch_all(self.reader()).await.map_err(failed)?;
-            let people = people.into_iter().map(FingerprintRecord::try_from).collect::<Result<_, _>>()?;
-            Ok((uploads.unwrap_or(0), people))
+            let uploads: Option<i64> = run_sql!(
+                query_scalar.fetch_optional, self.reader(), sql::SERIES_VERSION, tenant, sql::UPLOADS
+            ).map_err(failed)?;
+            let rows: Vec<FingerprintRow> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::FINGERPRINTS, tenant, series).map_err(failed)?;
+            Ok((uploads.unwrap_or(0), records(rows)?))
         }
     }
 }

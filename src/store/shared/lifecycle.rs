@@ -8,9 +8,9 @@ use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };
-use crate::store::rows::{ReleaseEventRow, release_status};
+use crate::store::rows::{ReleaseEventRow, records, release_status};
 use crate::store::shared::Notification;
-use crate::store::sql::{disclosures, life as sql, people, releases};
+use crate::store::sql::{disclosures, fingerprints, life as sql, releases};
 
 both_stores! {
     #[async_trait]
@@ -28,12 +28,12 @@ both_stores! {
         ) -> Result<bool, StoreError> {
             let mark = || async {
                 let mut tx = self.begin().await?;
-                let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant).execute(&mut *tx).await?;
+                let marked = run_sql!(query.execute, &mut *tx, sql::MARK_READ, release, at, tenant)?;
                 if marked.rows_affected() > 0 {
                     log(&mut tx, audit_entry).await?;
                 }
                 let served: Option<bool> =
-                    sqlx::query_scalar(sql::IS_SERVED).bind(release).bind(tenant).fetch_optional(&mut *tx).await?;
+                    run_sql!(query_scalar.fetch_optional, &mut *tx, sql::IS_SERVED, release, tenant)?;
                 tx.commit().await?;
                 Ok(served == Some(true))
             };
@@ -45,22 +45,19 @@ both_stores! {
             tenant: &str,
             reuse_key: &[u8; 32],
         ) -> Result<Option<(Uuid, String)>, StoreError> {
-            let ended = sqlx::query_as(sql::ENDED_RELEASE).bind(tenant).bind(reuse_key.as_slice());
-            ended.fetch_optional(self.reader()).await.map_err(failed)
+            run_sql!(
+                query_as.fetch_optional, self.reader(), sql::ENDED_RELEASE, tenant, reuse_key.as_slice()
+            ).map_err(failed)
         }
 
         async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError> {
-            sqlx::query_as(sql::OLD_RELEASES).bind(before).fetch_all(self.reader()).await.map_err(failed)
+            run_sql!(query_as.fetch_all, self.reader(), sql::OLD_RELEASES, before).map_err(failed)
         }
 
         async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
-            let events: Vec<ReleaseEventRow> = sqlx::query_as(sql::RELEASE_EVENTS)
-                .bind(release)
-                .bind(tenant)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            events.into_iter().map(ReleaseEvent::try_from).collect()
+            let events: Vec<ReleaseEventRow> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::RELEASE_EVENTS, release, tenant).map_err(failed)?;
+            records(events)
         }
     }
 
@@ -77,39 +74,36 @@ both_stores! {
             lock_reuse_key(&mut tx, &record.reuse_key).await?;
             lock_ledger(&mut tx, &record).await?;
             let (status, was_read): (String, bool) =
-                sqlx::query_as(RELEASE_STATE).bind(release).fetch_one(&mut *tx).await?;
+                run_sql!(query_as.fetch_one, &mut *tx, RELEASE_STATE, release)?;
             let status = release_status(&status)?;
             if status != act.from() {
                 return Ok(TransitionOutcome::WrongState(status));
             }
             if *act == ReleaseAction::Approve && settings_of(&mut tx, &audit_entry.tenant).await?.approval_by_another {
                 // under the lock of the reuse key no equal job comes between
-                let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&audit_entry.tenant);
-                let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await?;
+                let submitters: Vec<Option<String>> =
+                    run_sql!(query_scalar.fetch_all, &mut *tx, sql::SUBMITTERS, release, &audit_entry.tenant)?;
                 if !approved_by_another(actor.as_deref(), &submitters) {
                     return Ok(TransitionOutcome::NotByAnother);
                 }
             }
-            sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to().as_str()).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::SET_RELEASE_STATUS, release, act.to().as_str())?;
             let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to().as_str()).bind(reason);
             let event = event.bind(audit_entry.at).bind(actor);
             event.execute(&mut *tx).await?;
             if *act != ReleaseAction::Approve {
-                sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release).execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORT, release)?;
             }
             if *act == ReleaseAction::Reject && !was_read {
                 for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
-                    sqlx::query(lift).bind(release).execute(&mut *tx).await?;
+                    run_sql!(query.execute, &mut *tx, lift, release)?;
                 }
             }
-            sqlx::query(disclosures::BUMP_LEDGER)
-                .bind(&record.tenant)
-                .bind(&record.series)
-                .bind(record.content_hash.as_slice())
-                .execute(&mut *tx)
-                .await?;
-            let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
-            series.execute(&mut *tx).await?;
+            run_sql!(
+                query.execute, &mut *tx, disclosures::BUMP_LEDGER, &record.tenant, &record.series,
+                record.content_hash.as_slice()
+            )?;
+            run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &record.tenant, &record.series)?;
             log(&mut tx, audit_entry).await?;
             notify(&mut tx, Notification::Changed).await?;
             tx.commit().await?;

@@ -34,6 +34,7 @@ mod portable;
 pub(super) mod queue;
 mod queue_stats;
 mod releases;
+pub(super) mod store_metadata;
 pub(super) mod tenants;
 
 /// What other processes that use the store should look at.

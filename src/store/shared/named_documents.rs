@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::ports::{
     AuditEntry, Cursor, DocumentKind, DocumentVersion, NamedDocument, NamedDocumentStore, NewDocument, Page, StoreError,
 };
-use crate::store::rows::{DocumentRow, DocumentVersionRow, before, document, document_version, number};
+use crate::store::rows::{DocumentRow, DocumentVersionRow, before, number, records};
 use crate::store::sql::{policies, taxonomies};
 
 /// The statements of one kind of document.
@@ -65,15 +65,12 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<DocumentVersion>, StoreError> {
-            let rows: Vec<DocumentVersionRow> = sqlx::query_as(statements(kind).list)
-                .bind(tenant)
-                .bind(before(cursor))
-                .bind(i64::from(limit) + 1)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            let versions = rows.into_iter().map(document_version).collect::<Result<_, _>>()?;
-            Ok(Page::new(versions, limit, |version| version.id))
+            let (cursor, rows) = (before(cursor), i64::from(limit) + 1);
+            let rows: Vec<DocumentVersionRow> =
+                run_sql!(
+                    query_as.fetch_all, self.reader(), statements(kind).list, tenant, cursor, rows
+                ).map_err(failed)?;
+            Ok(Page::new(records(rows)?, limit, |version: &DocumentVersion| version.id))
         }
 
         async fn policy_versions(
@@ -83,16 +80,12 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<DocumentVersion>, StoreError> {
-            let rows: Vec<DocumentVersionRow> = sqlx::query_as(policies::POLICY_VERSIONS)
-                .bind(tenant)
-                .bind(name)
-                .bind(before(cursor))
-                .bind(i64::from(limit) + 1)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            let versions = rows.into_iter().map(document_version).collect::<Result<_, _>>()?;
-            Ok(Page::new(versions, limit, |version| version.id))
+            let (cursor, rows) = (before(cursor), i64::from(limit) + 1);
+            let rows: Vec<DocumentVersionRow> =
+                run_sql!(
+                    query_as.fetch_all, self.reader(), policies::POLICY_VERSIONS, tenant, name, cursor, rows
+                ).map_err(failed)?;
+            Ok(Page::new(records(rows)?, limit, |version: &DocumentVersion| version.id))
         }
 
         async fn delete_taxonomy(
@@ -109,8 +102,7 @@ both_stores! {
             let (kind, tenant, name) = (new.kind, &new.audit_entry.tenant, &new.name);
             let statements = statements(kind);
             let mut tx = self.begin().await?;
-            let insert = sqlx::query(statements.insert).bind(Uuid::now_v7()).bind(tenant).bind(name);
-            insert.execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, statements.insert, Uuid::now_v7(), tenant, name)?;
             // from here on others wait for the row of the name; a number that is not used is given back by the rollback
             let (id, reserved) = reserve_version(&mut tx, kind, tenant, name).await?;
             let latest = read_document(&mut tx, kind, tenant, name, None).await?;
@@ -119,14 +111,10 @@ both_stores! {
                 (_, Some(reserved)) => reserved,
                 (latest, None) => latest.map_or(0, |latest| latest.version.version) + 1,
             };
-            sqlx::query(statements.insert_version)
-                .bind(new.id)
-                .bind(id)
-                .bind(i64::from(version))
-                .bind(new.audit_entry.at)
-                .bind(Json(&new.content))
-                .execute(&mut *tx)
-                .await?;
+            run_sql!(
+                query.execute, &mut *tx, statements.insert_version, new.id, id, i64::from(version),
+                new.audit_entry.at, Json(&new.content)
+            )?;
             log(&mut tx, &new.audit_entry_for(version)).await?;
             let made = read_document(&mut tx, kind, tenant, name, Some(version)).await?.ok_or(StoreError::NotFound)?;
             tx.commit().await?;
@@ -163,15 +151,12 @@ both_stores! {
     ) -> Result<(Uuid, Option<u32>), TransactionError> {
         match kind {
             DocumentKind::Policy => {
-                let id = sqlx::query_scalar(POLICY_ID).bind(tenant).bind(name).fetch_one(connection).await?;
+                let id = run_sql!(query_scalar.fetch_one, connection, POLICY_ID, tenant, name)?;
                 Ok((id, None))
             }
             DocumentKind::Taxonomy => {
-                let (id, version) = sqlx::query_as(taxonomies::NEXT_TAXONOMY_VERSION)
-                    .bind(tenant)
-                    .bind(name)
-                    .fetch_one(connection)
-                    .await?;
+                let (id, version) =
+                    run_sql!(query_as.fetch_one, connection, taxonomies::NEXT_TAXONOMY_VERSION, tenant, name)?;
                 Ok((id, Some(number(version)?)))
             }
         }
@@ -191,6 +176,6 @@ both_stores! {
         .fetch_optional(connection)
         .await
         .map_err(failed)?;
-        row.map(document).transpose()
+        row.map(NamedDocument::try_from).transpose()
     }
 }

@@ -5,14 +5,14 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{
-    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
-    PortableDataset, StoreError,
+    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, PortableDataset,
+    PortableDisclosure, PortableRelease, PortableStatement, PortableVersion, ReleaseEntry, StoreError,
 };
 use crate::store::rows::{
-    PortableDatasetRow, PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow,
-    PortableVersionRow, here, stored,
+    DisclosureRow, PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
+    records, stored,
 };
-use crate::store::sql::{datasets, disclosures, people, portable as sql};
+use crate::store::sql::{datasets, disclosures, fingerprints, portable as sql};
 
 both_stores! {
     #[async_trait]
@@ -32,12 +32,8 @@ both_stores! {
         }
 
         async fn is_imported(&self, tenant: &str, release: Uuid) -> Result<bool, StoreError> {
-            let found: i64 = sqlx::query_scalar(sql::IS_IMPORTED)
-                .bind(tenant)
-                .bind(release)
-                .fetch_one(self.reader())
-                .await
-                .map_err(failed)?;
+            let found: i64 =
+                run_sql!(query_scalar.fetch_one, self.reader(), sql::IS_IMPORTED, tenant, release).map_err(failed)?;
             Ok(found > 0)
         }
     }
@@ -56,7 +52,7 @@ both_stores! {
                 Ok(plan) => plan,
                 Err(conflict) => return Ok(Err(conflict)),
             };
-            enter(&mut tx, &plan, at).await?;
+            record(&mut tx, &plan, at).await?;
             tx.commit().await?;
             Ok(Ok(plan.counts()))
         }
@@ -64,137 +60,117 @@ both_stores! {
 
     async fn read(connection: &mut Connection, tenant: Option<&str>) -> Result<DestinationLedger, StoreError> {
         let releases: Vec<PortableReleaseRow> =
-            sqlx::query_as(sql::ALL_RELEASES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
-        let disclosures: Vec<PortableDisclosureRow> =
-            sqlx::query_as(sql::ALL_DISCLOSURES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_RELEASES, tenant).map_err(failed)?;
+        let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
+        let disclosures: Vec<DisclosureRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_DISCLOSURES, tenant).map_err(failed)?;
         let rules: Vec<PortableRuleRow> =
-            sqlx::query_as(sql::ALL_RULES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_RULES, tenant).map_err(failed)?;
         let versions: Vec<PortableVersionRow> =
-            sqlx::query_as(sql::ALL_VERSIONS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_VERSIONS, tenant).map_err(failed)?;
         let datasets: Vec<PortableDatasetRow> =
-            sqlx::query_as(datasets::ALL_DATASETS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+            run_sql!(query_as.fetch_all, &mut *connection, datasets::ALL_DATASETS, tenant).map_err(failed)?;
         let statements: Vec<PortableStatementRow> =
-            sqlx::query_as(sql::ALL_STATEMENTS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
-        here(releases, disclosures, rules, versions, datasets, statements)
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_STATEMENTS, tenant).map_err(failed)?;
+        let copy = LedgerCopy {
+            releases: records(releases)?,
+            disclosures: disclosures.into_iter().map(PortableDisclosure::from).collect(),
+            rules: records(rules)?,
+            versions: records(versions)?,
+            datasets: records(datasets)?,
+            pieces: Vec::new(),
+            statements: statements.into_iter().map(PortableStatement::from).collect(),
+        };
+        Ok(DestinationLedger { copy, imported })
     }
 
-    async fn enter(
+    async fn record(
+        connection: &mut Connection,
+        plan: &ImportPlan<'_>,
+        at: DateTime<Utc>,
+    ) -> Result<(), TransactionError> {
+        record_releases(connection, plan, at).await?;
+        record_entries(connection, plan).await?;
+        for dataset in &plan.datasets {
+            record_dataset(connection, dataset, at).await?;
+        }
+        for piece in &plan.pieces {
+            let hashes = piece.hashes.read().map_err(StoreError::Unread)?;
+            run_sql!(query.execute, &mut *connection, sql::IMPORT_PIECE, piece.dataset, piece.piece, &*hashes)?;
+        }
+        for statement in &plan.statements {
+            let PortableStatement { id, tenant, series, body, recorded_at } = statement;
+            run_sql!(
+                query.execute, &mut *connection, disclosures::INSERT_STATEMENT, id, tenant, series, Json(body),
+                recorded_at
+            )?;
+        }
+        // releases in progress are checked again, and uploads compared again
+        let uploads = plan.uploaders().into_iter().map(|tenant| (tenant, fingerprints::UPLOADS));
+        let series = plan.series.iter().map(|of| (of.tenant.as_str(), of.series.as_str()));
+        for (tenant, series) in uploads.chain(series) {
+            run_sql!(query.execute, &mut *connection, fingerprints::BUMP_SERIES, tenant, series)?;
+        }
+        Ok(())
+    }
+
+    async fn record_releases(
         connection: &mut Connection,
         plan: &ImportPlan<'_>,
         at: DateTime<Utc>,
     ) -> Result<(), TransactionError> {
         for release in &plan.releases {
-            sqlx::query(sql::IMPORT_RELEASE)
-                .bind(release.id)
-                .bind(&release.tenant)
-                .bind(&release.series)
-                .bind(release.content_hash.as_slice())
-                .bind(release.reuse_key.as_slice())
-                .bind(&release.method)
-                .bind(release.created_at)
-                .bind(release.status.as_str())
-                .bind(release.was_read)
-                .bind(at)
-                .execute(&mut *connection)
-                .await?;
+            run_sql!(
+                query.execute, &mut *connection, sql::IMPORT_RELEASE, release.id, &release.tenant, &release.series,
+                release.content_hash.as_slice(), release.reuse_key.as_slice(), &release.method, release.created_at,
+                release.status.as_str(), release.was_read, at
+            )?;
         }
-        for release in &plan.advanced {
-            sqlx::query(sql::ADVANCE_RELEASE)
-                .bind(release.id)
-                .bind(release.status.as_str())
-                .bind(release.was_read)
-                .execute(&mut *connection)
-                .await?;
+        for PortableRelease { id, status, was_read, .. } in &plan.advanced {
+            run_sql!(query.execute, &mut *connection, sql::ADVANCE_RELEASE, id, status.as_str(), was_read)?;
         }
-        for (release, disclosure) in &plan.disclosures {
-            sqlx::query(sql::IMPORT_DISCLOSURE)
-                .bind(disclosure.id)
-                .bind(release.id)
-                .bind(&release.tenant)
-                .bind(&release.series)
-                .bind(release.content_hash.as_slice())
-                .bind(&disclosure.table)
-                .bind(Json(&disclosure.body))
-                .bind(disclosure.recorded_at)
-                .execute(&mut *connection)
-                .await?;
+        Ok(())
+    }
+
+    /// Records disclosures and rules of releases, and the versions of their contents.
+    async fn record_entries(connection: &mut Connection, plan: &ImportPlan<'_>) -> Result<(), TransactionError> {
+        for ReleaseEntry { release, entry } in &plan.disclosures {
+            run_sql!(
+                query.execute, &mut *connection, sql::IMPORT_DISCLOSURE, entry.id, release.id, &release.tenant,
+                &release.series, release.content_hash.as_slice(), &entry.table, Json(&entry.body), entry.recorded_at
+            )?;
         }
-        for (release, rule) in &plan.rules {
-            sqlx::query(sql::IMPORT_RULE)
-                .bind(release.id)
-                .bind(i64::from(rule.number))
-                .bind(&release.tenant)
-                .bind(&release.series)
-                .bind(release.content_hash.as_slice())
-                .bind(Json(&rule.body))
-                .execute(&mut *connection)
-                .await?;
+        for ReleaseEntry { release, entry } in &plan.rules {
+            run_sql!(
+                query.execute, &mut *connection, sql::IMPORT_RULE, release.id, i64::from(entry.number),
+                &release.tenant, &release.series, release.content_hash.as_slice(), Json(&entry.body)
+            )?;
         }
-        for (LedgerContent { tenant, series, hash }, version) in &plan.versions {
-            sqlx::query(sql::SET_VERSION)
-                .bind(tenant)
-                .bind(series)
-                .bind(hash.as_slice())
-                .bind(version)
-                .execute(&mut *connection)
-                .await?;
-        }
-        for dataset in &plan.datasets {
-            enter_dataset(connection, dataset, at).await?;
-        }
-        for piece in &plan.pieces {
-            let hashes = piece.hashes.read().map_err(StoreError::Unread)?;
-            let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&*hashes);
-            insert.execute(&mut *connection).await?;
-        }
-        for statement in &plan.statements {
-            sqlx::query(disclosures::INSERT_STATEMENT)
-                .bind(statement.id)
-                .bind(&statement.tenant)
-                .bind(&statement.series)
-                .bind(Json(&statement.body))
-                .bind(statement.recorded_at)
-                .execute(&mut *connection)
-                .await?;
-        }
-        // releases in progress are checked again, and uploads compared again
-        let uploads = plan.uploaders().into_iter().map(|tenant| (tenant, people::UPLOADS));
-        let series = plan.series.iter().map(|(tenant, series)| (tenant.as_str(), series.as_str()));
-        for (tenant, series) in uploads.chain(series) {
-            let bump = sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series);
-            bump.execute(&mut *connection).await?;
+        for PortableVersion { tenant, series, content_hash, version } in &plan.versions {
+            run_sql!(
+                query.execute, &mut *connection, sql::SET_VERSION, tenant, series, content_hash.as_slice(), version
+            )?;
         }
         Ok(())
     }
 
     /// Records a dataset of another store as a purged one.
-    async fn enter_dataset(
+    async fn record_dataset(
         connection: &mut Connection,
         dataset: &PortableDataset,
         at: DateTime<Utc>,
     ) -> Result<(), TransactionError> {
-        sqlx::query(datasets::IMPORT_DATASET)
-            .bind(dataset.id)
-            .bind(&dataset.tenant)
-            .bind(&dataset.name)
-            .bind(&dataset.series)
-            .bind(dataset.same_people)
-            .bind(&dataset.same_people_reason)
-            .bind(dataset.record_key.as_ref().map(Json))
-            .bind(&dataset.subject)
-            .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
-            .bind(dataset.created_at)
-            .bind(stored(dataset.rows)?)
-            .bind(stored(dataset.bytes)?)
-            .bind(&dataset.format)
-            .bind(dataset.content_hash.as_slice())
-            .bind(at)
-            .execute(&mut *connection)
-            .await?;
-        if let Some(known) = &dataset.people {
-            let insert = sqlx::query(people::INSERT_PEOPLE).bind(dataset.id);
-            let insert = insert.bind(Json(known)).bind(Json(&dataset.overlaps));
-            insert.execute(&mut *connection).await?;
+        run_sql!(
+            query.execute, &mut *connection, datasets::IMPORT_DATASET, dataset.id, &dataset.tenant, &dataset.name,
+            &dataset.series, dataset.same_people, &dataset.same_people_reason, dataset.record_key.as_ref().map(Json),
+            &dataset.subject, dataset.max_rows_per_subject.map(stored).transpose()?, dataset.created_at,
+            stored(dataset.rows)?, stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), at
+        )?;
+        if let Some(known) = &dataset.fingerprint {
+            run_sql!(
+                query.execute, connection, fingerprints::INSERT_FINGERPRINT, dataset.id, Json(known),
+                Json(&dataset.overlaps)
+            )?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::ports::{
     instance,
 };
 use crate::problem::Problem;
-use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
+use crate::store::rows::{ExpiredRow, JobRow, alive, before, number, records};
 use crate::store::shared::Notification;
 use crate::store::sql::{queue as sql, releases};
 
@@ -47,13 +47,8 @@ both_stores! {
         async fn lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Heartbeat, StoreError> {
             let mut connection = self.heartbeat_pool().acquire().await.map_err(failed)?;
             let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
-            let found = sqlx::query_scalar(sql::LEASE)
-                .bind(id)
-                .bind(token.0)
-                .bind(now)
-                .fetch_optional(&mut *connection)
-                .await
-                .map_err(failed)?;
+            let found =
+                run_sql!(query_scalar.fetch_optional, &mut *connection, sql::LEASE, id, token.0, now).map_err(failed)?;
             Ok(alive(found))
         }
 
@@ -111,7 +106,7 @@ both_stores! {
 
         async fn queued_jobs(&self, tenant: &str) -> Result<u64, StoreError> {
             let queued: i64 =
-                sqlx::query_scalar(sql::QUEUED_JOBS).bind(tenant).fetch_one(self.reader()).await.map_err(failed)?;
+                run_sql!(query_scalar.fetch_one, self.reader(), sql::QUEUED_JOBS, tenant).map_err(failed)?;
             number(queued)
         }
 
@@ -127,19 +122,11 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<JobRecord>, StoreError> {
-            let rows: Vec<JobRow> = sqlx::query_as(sql::JOBS)
-                .bind(before(cursor))
-                .bind(filter.status.map(JobStatus::name))
-                .bind(filter.dataset)
-                .bind(&filter.series)
-                .bind(&filter.method)
-                .bind(i64::from(limit) + 1)
-                .bind(tenant)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            let records = rows.into_iter().map(JobRecord::try_from).collect::<Result<_, _>>()?;
-            Ok(Page::new(records, limit, |record| record.id))
+            let rows: Vec<JobRow> = run_sql!(
+                query_as.fetch_all, self.reader(), sql::JOBS, before(cursor), filter.status.map(JobStatus::name),
+                filter.dataset, &filter.series, &filter.method, i64::from(limit) + 1, tenant
+            ).map_err(failed)?;
+            Ok(Page::new(records(rows)?, limit, |record: &JobRecord| record.id))
         }
     }
 
@@ -149,40 +136,24 @@ both_stores! {
             self.check_master_key(&mut tx).await?;
             // a commit under this key either sees this job wait, or this query sees its release
             lock_reuse_key(&mut tx, &job.reuse_key).await?;
-            let existing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
-                .bind(&job.tenant)
-                .bind(job.reuse_key.as_slice())
-                .fetch_optional(&mut *tx)
-                .await?;
+            let existing: Option<Uuid> = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, sql::STANDING_RELEASE, &job.tenant, job.reuse_key.as_slice()
+            )?;
             let status = if existing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
-            let inserted = sqlx::query(sql::INSERT_JOB)
-                .bind(job.id)
-                .bind(&job.tenant)
-                .bind(job.dataset)
-                .bind(&job.series)
-                .bind(&job.method)
-                .bind(job.reuse_key.as_slice())
-                .bind(i64::from(job.priority))
-                .bind(status.name())
-                .bind(job.submitted_at)
-                .bind(existing.map(|_| job.submitted_at))
-                .bind(job.deadline_at)
-                .bind(existing)
-                .bind(existing.is_some())
-                .execute(&mut *tx)
-                .await?;
+            let inserted = run_sql!(
+                query.execute, &mut *tx, sql::INSERT_JOB, job.id, &job.tenant, job.dataset, &job.series, &job.method,
+                job.reuse_key.as_slice(), i64::from(job.priority), status.name(), job.submitted_at,
+                existing.map(|_| job.submitted_at), job.deadline_at, existing, existing.is_some()
+            )?;
             if inserted.rows_affected() == 0 {
                 return Err(StoreError::NotFound.into());
             }
-            sqlx::query(sql::INSERT_JOB_DETAILS)
-                .bind(job.id)
-                .bind(Json(&job.specification))
-                .bind(&job.reason)
-                .bind(&job.audit_entry.actor)
-                .execute(&mut *tx)
-                .await?;
+            run_sql!(
+                query.execute, &mut *tx, sql::INSERT_JOB_DETAILS, job.id, Json(&job.specification), &job.reason,
+                &job.audit_entry.actor
+            )?;
             if existing.is_none() {
-                sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, sql::INSERT_JOB_KEY, job.id, &job.wrapped_key)?;
                 notify(&mut tx, Notification::Queued).await?;
             }
             log(&mut tx, &job.audit_entry).await?;
@@ -200,18 +171,15 @@ both_stores! {
             let mut tx = self.begin().await?;
             lock_claims(&mut tx).await?;
             let now = self.lease_time(&mut tx, now).await?;
-            let claimed: Option<(Uuid, String)> = sqlx::query_as(CLAIM)
-                .bind(token.0)
-                .bind(now + terms.lease)
-                .bind(now)
-                .bind(terms.max_running_per_tenant.map_or(i64::MAX, i64::from))
-                .fetch_optional(&mut *tx)
-                .await?;
+            let claimed: Option<(Uuid, String)> = run_sql!(
+                query_as.fetch_optional, &mut *tx, CLAIM, token.0, now + terms.lease, now,
+                terms.max_running_per_tenant.map_or(i64::MAX, i64::from)
+            )?;
             let Some((id, tenant)) = claimed else { return Ok(None) };
             let job = read_job(&mut tx, &tenant, id).await?.ok_or(StoreError::NotFound)?;
             // a missing key is for the worker to fail the job on: failing the claim would block the queue
             let wrapped_key: Option<Vec<u8>> =
-                sqlx::query_scalar(sql::JOB_KEY).bind(id).fetch_optional(&mut *tx).await?;
+                run_sql!(query_scalar.fetch_optional, &mut *tx, sql::JOB_KEY, id)?;
             tx.commit().await?;
             Ok(Some(ClaimedJob { job, wrapped_key: wrapped_key.unwrap_or_default() }))
         }
@@ -246,7 +214,7 @@ both_stores! {
         ) -> Result<WriteOutcome, TransactionError> {
             let mut tx = self.begin().await?;
             let found: Option<Uuid> =
-                sqlx::query_scalar(releases::RELEASE_EXISTS).bind(release).fetch_optional(&mut *tx).await?;
+                run_sql!(query_scalar.fetch_optional, &mut *tx, releases::RELEASE_EXISTS, release)?;
             if found.is_none() {
                 return Err(StoreError::NotFound.into());
             }
@@ -266,12 +234,8 @@ both_stores! {
         ) -> Result<WriteOutcome, TransactionError> {
             let mut tx = self.begin().await?;
             let now = self.lease_time(&mut tx, now).await?;
-            let released: Option<bool> = sqlx::query_scalar(sql::RELEASE_LEASE)
-                .bind(id)
-                .bind(token.0)
-                .bind(now)
-                .fetch_optional(&mut *tx)
-                .await?;
+            let released: Option<bool> =
+                run_sql!(query_scalar.fetch_optional, &mut *tx, sql::RELEASE_LEASE, id, token.0, now)?;
             let Some(cancelled) = released else { return Ok(WriteOutcome::LeaseLost) };
             if cancelled {
                 erase_key(&mut tx, id).await?;
@@ -290,17 +254,17 @@ both_stores! {
         ) -> Result<CancelOutcome, TransactionError> {
             let mut tx = self.begin().await?;
             let status: Option<String> =
-                sqlx::query_scalar(STATUS).bind(id).bind(tenant).fetch_optional(&mut *tx).await?;
+                run_sql!(query_scalar.fetch_optional, &mut *tx, STATUS, id, tenant)?;
             let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
             let outcome = match status.parse().map_err(|error: UnknownStatusError| StoreError::corrupt(error))? {
                 JobStatus::Queued => {
-                    sqlx::query(sql::CANCEL_QUEUED).bind(id).bind(now).execute(&mut *tx).await?;
+                    run_sql!(query.execute, &mut *tx, sql::CANCEL_QUEUED, id, now)?;
                     erase_key(&mut tx, id).await?;
                     notify(&mut tx, Notification::Changed).await?;
                     CancelOutcome::CancelledAtOnce
                 }
                 JobStatus::Running => {
-                    sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await?;
+                    run_sql!(query.execute, &mut *tx, sql::CANCEL_RUNNING, id)?;
                     notify(&mut tx, Notification::Cancel).await?;
                     CancelOutcome::Requested
                 }
@@ -320,7 +284,7 @@ both_stores! {
             let mut tx = self.begin().await?;
             let now = self.lease_time(&mut tx, now).await?;
             let mut reaped = Reaped::default();
-            let expired: Vec<ExpiredRow> = sqlx::query_as(EXPIRED).bind(now).fetch_all(&mut *tx).await?;
+            let expired: Vec<ExpiredRow> = run_sql!(query_as.fetch_all, &mut *tx, EXPIRED, now)?;
             for row in expired {
                 reaped.lapsed.push((row.id, number(row.attempt)?));
                 let list = if row.cancel_requested {
@@ -336,7 +300,7 @@ both_stores! {
                 };
                 list.push(row.id);
             }
-            reaped.overdue = sqlx::query_scalar(OVERDUE).bind(now).fetch_all(&mut *tx).await?;
+            reaped.overdue = run_sql!(query_scalar.fetch_all, &mut *tx, OVERDUE, now)?;
             for &id in &reaped.overdue {
                 set_reaped(&mut tx, id, JobStatus::Failed, now, None).await?;
                 set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
@@ -351,7 +315,7 @@ both_stores! {
 
     async fn read_job(connection: &mut Connection, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
         let row: Option<JobRow> =
-            sqlx::query_as(sql::JOB).bind(id).bind(tenant).fetch_optional(connection).await.map_err(failed)?;
+            run_sql!(query_as.fetch_optional, connection, sql::JOB, id, tenant).map_err(failed)?;
         row.map(JobRecord::try_from).transpose()
     }
 
@@ -364,15 +328,10 @@ both_stores! {
         status: JobStatus,
         release: Option<(Uuid, bool)>,
     ) -> Result<WriteOutcome, sqlx::Error> {
-        let ended = sqlx::query(sql::FINISH)
-            .bind(id)
-            .bind(token.0)
-            .bind(now)
-            .bind(status.name())
-            .bind(release.map(|(release, _)| release))
-            .bind(release.is_some_and(|(_, reused)| reused))
-            .execute(&mut *connection)
-            .await?;
+        let ended = run_sql!(
+            query.execute, &mut *connection, sql::FINISH, id, token.0, now, status.name(),
+            release.map(|(release, _)| release), release.is_some_and(|(_, reused)| reused)
+        )?;
         if ended.rows_affected() == 0 {
             return Ok(WriteOutcome::LeaseLost);
         }
@@ -381,7 +340,7 @@ both_stores! {
     }
 
     pub(in crate::store) async fn erase_key(connection: &mut Connection, id: Uuid) -> Result<(), sqlx::Error> {
-        sqlx::query(sql::ERASE_JOB_KEY).bind(id).execute(connection).await?;
+        run_sql!(query.execute, connection, sql::ERASE_JOB_KEY, id)?;
         Ok(())
     }
 
@@ -397,14 +356,10 @@ both_stores! {
         let lapses =
             lapsed.filter(|_| !status.is_terminal()).map(|earlier| u32::try_from(earlier + 1).unwrap_or(u32::MAX));
         let not_before = lapses.map(|lapses| now + back_off(lapses));
-        sqlx::query(sql::REAP)
-            .bind(id)
-            .bind(status.name())
-            .bind(status.is_terminal().then_some(now))
-            .bind(i64::from(lapsed.is_some()))
-            .bind(not_before)
-            .execute(&mut *connection)
-            .await?;
+        run_sql!(
+            query.execute, &mut *connection, sql::REAP, id, status.name(), status.is_terminal().then_some(now),
+            i64::from(lapsed.is_some()), not_before
+        )?;
         if status.is_terminal() { erase_key(connection, id).await } else { Ok(()) }
     }
 
@@ -413,7 +368,7 @@ both_stores! {
         id: Uuid,
         problem: &serde_json::Value,
     ) -> Result<(), sqlx::Error> {
-        sqlx::query(sql::SET_PROBLEM).bind(id).bind(Json(problem)).execute(connection).await?;
+        run_sql!(query.execute, connection, sql::SET_PROBLEM, id, Json(problem))?;
         Ok(())
     }
 

@@ -10,12 +10,12 @@ both_stores! {
     #[async_trait]
     impl QueueStatsStore for Backend {
         async fn check(&self) -> Result<(), StoreError> {
-            let found = sqlx::query_scalar(sql::SCHEMA_VERSION).fetch_one(self.reader()).await.map_err(failed)?;
+            let found = run_sql!(query_scalar.fetch_one, self.reader(), sql::SCHEMA_VERSION).map_err(failed)?;
             pulse::check_version(found, self.schema_version())
         }
 
         async fn backlog(&self) -> Result<Backlog, StoreError> {
-            let found: BacklogRow = sqlx::query_as(sql::BACKLOG).fetch_one(self.reader()).await.map_err(failed)?;
+            let found: BacklogRow = run_sql!(query_as.fetch_one, self.reader(), sql::BACKLOG).map_err(failed)?;
             pulse::backlog(found)
         }
     }

@@ -10,9 +10,9 @@ use crate::ports::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored};
 use crate::store::shared::Notification;
-use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
+use crate::store::sql::{datasets, disclosures, fingerprints, queue, releases as sql};
 use crate::vault::Ciphertext;
 
 both_stores! {
@@ -30,7 +30,11 @@ both_stores! {
             file: &str,
             number: u32,
         ) -> Result<Option<PartChunkRecord>, StoreError> {
-            self.chunk(sql::PART_CHUNK, tenant, job, attempt, file, i64::from(number)).await
+            let (attempt, number) = (i64::from(attempt), i64::from(number));
+            let row: Option<PartChunkRow> = run_sql!(
+                query_as.fetch_optional, self.reader(), sql::PART_CHUNK, job, attempt, file, number, tenant
+            ).map_err(failed)?;
+            row.map(PartChunkRecord::try_from).transpose()
         }
 
         async fn part_chunk_at_row(
@@ -41,7 +45,11 @@ both_stores! {
             file: &str,
             row: u64,
         ) -> Result<Option<PartChunkRecord>, StoreError> {
-            let chunk = self.chunk(sql::PART_CHUNK_AT_ROW, tenant, job, attempt, file, stored(row)?).await?;
+            let (attempt, at) = (i64::from(attempt), stored(row)?);
+            let found: Option<PartChunkRow> = run_sql!(
+                query_as.fetch_optional, self.reader(), sql::PART_CHUNK_AT_ROW, job, attempt, file, at, tenant
+            ).map_err(failed)?;
+            let chunk = found.map(PartChunkRecord::try_from).transpose()?;
             Ok(chunk.filter(|chunk| row - chunk.first_row < u64::from(chunk.rows)))
         }
 
@@ -50,12 +58,9 @@ both_stores! {
                 let mut tx = self.begin().await?;
                 // a commit whose worker lost its connection may still run: it holds the job's row until it ends
                 lock_job(&mut tx, job).await?;
-                let deleted = sqlx::query(sql::DELETE_SOME_PART_CHUNKS)
-                    .bind(job)
-                    .bind(i64::from(attempt))
-                    .bind(CHUNKS_PER_DELETE)
-                    .execute(&mut *tx)
-                    .await?;
+                let deleted = run_sql!(
+                    query.execute, &mut *tx, sql::DELETE_SOME_PART_CHUNKS, job, i64::from(attempt), CHUNKS_PER_DELETE
+                )?;
                 tx.commit().await?;
                 Ok(deleted.rows_affected())
             };
@@ -68,12 +73,8 @@ both_stores! {
         }
 
         async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
-            let row: Option<ReleaseRow> = sqlx::query_as(sql::RELEASE)
-                .bind(id)
-                .bind(tenant)
-                .fetch_optional(self.reader())
-                .await
-                .map_err(failed)?;
+            let row: Option<ReleaseRow> =
+                run_sql!(query_as.fetch_optional, self.reader(), sql::RELEASE, id, tenant).map_err(failed)?;
             row.map(ReleaseRecord::try_from).transpose()
         }
 
@@ -89,34 +90,24 @@ both_stores! {
             cursor: Option<Cursor>,
             limit: u32,
         ) -> Result<Page<ReleaseRecord>, StoreError> {
-            let rows: Vec<ReleaseRow> = sqlx::query_as(sql::RELEASES)
-                .bind(before(cursor))
-                .bind(&filter.series)
-                .bind(filter.dataset)
-                .bind(&filter.method)
-                .bind(&filter.status)
-                .bind(i64::from(limit) + 1)
-                .bind(tenant)
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
-            let records = rows.into_iter().map(ReleaseRecord::try_from).collect::<Result<_, _>>()?;
-            Ok(Page::new(records, limit, |record| record.id))
+            let rows: Vec<ReleaseRow> = run_sql!(
+                query_as.fetch_all, self.reader(), sql::RELEASES, before(cursor), &filter.series, filter.dataset,
+                &filter.method, &filter.status, i64::from(limit) + 1, tenant
+            ).map_err(failed)?;
+            Ok(Page::new(records(rows)?, limit, |record: &ReleaseRecord| record.id))
         }
 
         async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {
             let mut swept = SweepCounts::default();
             let attempts: Vec<(Uuid, i64)> =
-                sqlx::query_as(sql::UNREACHABLE_ATTEMPTS).fetch_all(self.reader()).await.map_err(failed)?;
+                run_sql!(query_as.fetch_all, self.reader(), sql::UNREACHABLE_ATTEMPTS).map_err(failed)?;
             for (job, attempt) in attempts {
                 self.drop_attempt(job, number(attempt)?).await?;
                 swept.attempts += 1;
             }
-            let uploads: Vec<Uuid> = sqlx::query_scalar(datasets::UNREACHABLE_UPLOADS)
-                .bind(first_id_at(now - grace))
-                .fetch_all(self.reader())
-                .await
-                .map_err(failed)?;
+            let uploads: Vec<Uuid> = run_sql!(
+                query_scalar.fetch_all, self.reader(), datasets::UNREACHABLE_UPLOADS, first_id_at(now - grace)
+            ).map_err(failed)?;
             for upload in uploads {
                 self.delete_chunks(upload).await?;
                 swept.uploads += 1;
@@ -127,27 +118,6 @@ both_stores! {
     }
 
     impl Backend {
-        async fn chunk(
-            &self,
-            sql: &'static str,
-            tenant: &str,
-            job: Uuid,
-            attempt: u32,
-            file: &str,
-            at: i64,
-        ) -> Result<Option<PartChunkRecord>, StoreError> {
-            let row: Option<PartChunkRow> = sqlx::query_as(sql)
-                .bind(job)
-                .bind(i64::from(attempt))
-                .bind(file)
-                .bind(at)
-                .bind(tenant)
-                .fetch_optional(self.reader())
-                .await
-                .map_err(failed)?;
-            row.map(PartChunkRecord::try_from).transpose()
-        }
-
         /// Commits a release in three steps:
         /// 1. Lock the reuse key, the ledgers of content and series, and the job, in this order. Until the end no other commit
         ///    of this series, no new job of this key and no other end of this job can happen.
@@ -171,11 +141,10 @@ both_stores! {
             if !holds_lease(&mut tx, commit, now).await? {
                 return Ok(CommitOutcome::LeaseLost);
             }
-            let existing: Option<Uuid> = sqlx::query_scalar(queue::STANDING_RELEASE)
-                .bind(&release.tenant)
-                .bind(release.reuse_key.as_slice())
-                .fetch_optional(&mut *tx)
-                .await?;
+            let existing: Option<Uuid> = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, queue::STANDING_RELEASE, &release.tenant,
+                release.reuse_key.as_slice()
+            )?;
             if let Some(existing) = existing {
                 return Ok(CommitOutcome::AlreadyReleased(existing));
             }
@@ -189,8 +158,7 @@ both_stores! {
 
             insert_release(&mut tx, release).await?;
             if let Some(report) = &commit.internal_report {
-                let insert = sqlx::query(sql::INSERT_INTERNAL_REPORT).bind(release.id).bind(report.as_bytes());
-                insert.execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, sql::INSERT_INTERNAL_REPORT, release.id, report.as_bytes())?;
             }
             disclose(&mut tx, commit).await?;
             let end = Some((release.id, false));
@@ -210,37 +178,23 @@ both_stores! {
         commit: &ReleaseCommit,
         now: DateTime<Utc>,
     ) -> Result<bool, sqlx::Error> {
-        let found: Option<i64> = sqlx::query_scalar(sql::LEASE_OF_ATTEMPT)
-            .bind(commit.job)
-            .bind(commit.token.0)
-            .bind(now)
-            .bind(i64::from(commit.release.attempt))
-            .fetch_optional(connection)
-            .await?;
+        let found: Option<i64> = run_sql!(
+            query_scalar.fetch_optional, connection, sql::LEASE_OF_ATTEMPT, commit.job, commit.token.0, now,
+            i64::from(commit.release.attempt)
+        )?;
         Ok(found.is_some())
     }
 
     async fn insert_release(connection: &mut Connection, release: &ReleaseRecord) -> Result<(), sqlx::Error> {
-        sqlx::query(sql::INSERT_RELEASE)
-            .bind(release.id)
-            .bind(release.job)
-            .bind(i64::from(release.attempt))
-            .bind(&release.tenant)
-            .bind(&release.series)
-            .bind(release.dataset)
-            .bind(release.content_hash.as_slice())
-            .bind(release.reuse_key.as_slice())
-            .bind(&release.method)
-            .bind(release.created_at)
-            .bind(release.status.as_str())
-            .execute(&mut *connection)
-            .await?;
-        sqlx::query(sql::INSERT_RELEASE_DOCUMENTS)
-            .bind(release.id)
-            .bind(Json(&release.manifest))
-            .bind(Json(&release.report))
-            .execute(connection)
-            .await?;
+        run_sql!(
+            query.execute, &mut *connection, sql::INSERT_RELEASE, release.id, release.job, i64::from(release.attempt),
+            &release.tenant, &release.series, release.dataset, release.content_hash.as_slice(),
+            release.reuse_key.as_slice(), &release.method, release.created_at, release.status.as_str()
+        )?;
+        run_sql!(
+            query.execute, connection, sql::INSERT_RELEASE_DOCUMENTS, release.id, Json(&release.manifest),
+            Json(&release.report)
+        )?;
         Ok(())
     }
 
@@ -248,54 +202,34 @@ both_stores! {
     async fn disclose(connection: &mut Connection, commit: &ReleaseCommit) -> Result<(), sqlx::Error> {
         let release = &commit.release;
         for disclosure in &commit.disclosures {
-            sqlx::query(disclosures::INSERT_DISCLOSURE)
-                .bind(disclosure.id)
-                .bind(release.id)
-                .bind(&release.tenant)
-                .bind(&release.series)
-                .bind(release.content_hash.as_slice())
-                .bind(&disclosure.table)
-                .bind(Json(&disclosure.body))
-                .bind(commit.now)
-                .execute(&mut *connection)
-                .await?;
+            run_sql!(
+                query.execute, &mut *connection, disclosures::INSERT_DISCLOSURE, disclosure.id, release.id,
+                &release.tenant, &release.series, release.content_hash.as_slice(), &disclosure.table,
+                Json(&disclosure.body), commit.now
+            )?;
         }
         for (number, body) in (0_i64..).zip(&commit.rules) {
-            sqlx::query(disclosures::INSERT_STANDING_RULE)
-                .bind(release.id)
-                .bind(number)
-                .bind(&release.tenant)
-                .bind(&release.series)
-                .bind(release.content_hash.as_slice())
-                .bind(Json(body))
-                .execute(&mut *connection)
-                .await?;
+            run_sql!(
+                query.execute, &mut *connection, disclosures::INSERT_STANDING_RULE, release.id, number,
+                &release.tenant, &release.series, release.content_hash.as_slice(), Json(body)
+            )?;
         }
-        sqlx::query(disclosures::BUMP_LEDGER)
-            .bind(&release.tenant)
-            .bind(&release.series)
-            .bind(release.content_hash.as_slice())
-            .execute(&mut *connection)
-            .await?;
-        let series = sqlx::query(people::BUMP_SERIES).bind(&release.tenant).bind(&release.series);
-        series.execute(connection).await?;
+        run_sql!(
+            query.execute, &mut *connection, disclosures::BUMP_LEDGER, &release.tenant, &release.series,
+            release.content_hash.as_slice()
+        )?;
+        run_sql!(query.execute, connection, fingerprints::BUMP_SERIES, &release.tenant, &release.series)?;
         Ok(())
     }
 
     /// Ends the queued jobs of the same reuse key with this release.
     async fn answer_waiting(connection: &mut Connection, commit: &ReleaseCommit) -> Result<(), sqlx::Error> {
-        let waiting: Vec<Uuid> = sqlx::query_scalar(WAITING_ALIKE)
-            .bind(&commit.release.tenant)
-            .bind(commit.release.reuse_key.as_slice())
-            .fetch_all(&mut *connection)
-            .await?;
+        let waiting: Vec<Uuid> = run_sql!(
+            query_scalar.fetch_all, &mut *connection, WAITING_ALIKE, &commit.release.tenant,
+            commit.release.reuse_key.as_slice()
+        )?;
         for job in waiting {
-            sqlx::query(queue::ANSWER_WAITING)
-                .bind(job)
-                .bind(commit.now)
-                .bind(commit.release.id)
-                .execute(&mut *connection)
-                .await?;
+            run_sql!(query.execute, &mut *connection, queue::ANSWER_WAITING, job, commit.now, commit.release.id)?;
             erase_key(connection, job).await?;
         }
         Ok(())

@@ -15,7 +15,7 @@ both_stores! {
         }
 
         async fn tenants(&self) -> Result<Vec<(String, TenantSettings)>, StoreError> {
-            let rows: Vec<TenantRow> = sqlx::query_as(sql::TENANTS).fetch_all(self.reader()).await.map_err(failed)?;
+            let rows: Vec<TenantRow> = run_sql!(query_as.fetch_all, self.reader(), sql::TENANTS).map_err(failed)?;
             Ok(rows.into_iter().map(TenantRow::into).collect())
         }
 
@@ -27,7 +27,7 @@ both_stores! {
         ) -> Result<(), StoreError> {
             let set = || async {
                 let mut tx = self.begin().await?;
-                sqlx::query(sql::SET_TENANT).bind(tenant).bind(Json(settings)).execute(&mut *tx).await?;
+                run_sql!(query.execute, &mut *tx, sql::SET_TENANT, tenant, Json(settings))?;
                 log(&mut tx, audit_entry).await?;
                 Ok(tx.commit().await?)
             };
@@ -40,6 +40,6 @@ both_stores! {
         connection: &mut Connection,
         tenant: &str,
     ) -> Result<TenantSettings, sqlx::Error> {
-        Ok(settings(sqlx::query_scalar(sql::TENANT_SETTINGS).bind(tenant).fetch_optional(connection).await?))
+        Ok(settings(run_sql!(query_scalar.fetch_optional, connection, sql::TENANT_SETTINGS, tenant)?))
     }
 }

@@ -59,7 +59,7 @@ pub(crate) const IMPORT_DATASET: &str = concat!(
 pub(crate) const ALL_DATASETS: &str = concat!(
     "-- all_datasets\nSELECT ",
     dataset_and_key!(),
-    ", (SELECT p.people FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS people\n",
+    ", (SELECT p.people FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS fingerprint\n",
     "FROM datasets WHERE $1 IS NULL OR tenant = $1 ORDER BY id"
 );
 

@@ -34,7 +34,7 @@ INSERT INTO policy_versions (id, policy_id, version, created_at, specification) 
 pub(crate) const LATEST_POLICY: &str = concat!(
     "-- latest_policy\nSELECT v.id, ",
     version_columns!(),
-    ", v.specification",
+    ", v.specification AS content",
     versions!(),
     "AND p.name = $2 AND ",
     latest!()
@@ -43,7 +43,7 @@ pub(crate) const LATEST_POLICY: &str = concat!(
 pub(crate) const POLICY: &str = concat!(
     "-- policy\nSELECT v.id, ",
     version_columns!(),
-    ", v.specification",
+    ", v.specification AS content",
     versions!(),
     "AND p.name = $2 AND v.version = $3"
 );

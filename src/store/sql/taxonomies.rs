@@ -35,7 +35,7 @@ INSERT INTO taxonomy_versions (id, taxonomy_id, version, created_at, tree) VALUE
 pub(crate) const LATEST_TAXONOMY: &str = concat!(
     "-- latest_taxonomy\nSELECT v.id, ",
     version_columns!(),
-    ", v.tree",
+    ", v.tree AS content",
     versions!(),
     "AND t.name = $2 AND ",
     latest!()
@@ -44,7 +44,7 @@ pub(crate) const LATEST_TAXONOMY: &str = concat!(
 pub(crate) const TAXONOMY: &str = concat!(
     "-- taxonomy\nSELECT v.id, ",
     version_columns!(),
-    ", v.tree",
+    ", v.tree AS content",
     versions!(),
     "AND t.name = $2 AND v.version = $3"
 );

@@ -21,7 +21,7 @@ pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;
 pub(in crate::store) use crate::store::sql::life::RELEASE_STATE;
 pub(in crate::store) use crate::store::sql::policies::POLICY_ID;
 pub(in crate::store) use crate::store::sql::queue::{EXPIRED, OVERDUE, STATUS, WAITING_ALIKE};
-use crate::store::sql::{disclosures, people};
+use crate::store::sql::{disclosures, fingerprints};
 
 impl Backend {
     pub(in crate::store) const fn reader(&self) -> &SqlitePool {
@@ -49,36 +49,24 @@ impl Backend {
     }
 }
 
-pub(in crate::store) async fn notify(_: &mut Connection, _: Notification) -> Result<(), sqlx::Error> {
-    Ok(())
+/// Declares functions that do nothing.
+macro_rules! nothing_to_do {
+    ($($name:ident($($argument:ty),*);)*) => {
+        $(pub(in crate::store) async fn $name(_: &mut Connection $(, _: $argument)*) -> Result<(), sqlx::Error> {
+            Ok(())
+        })*
+    };
 }
 
-pub(in crate::store) async fn lock_keys(_: &mut Connection) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn lock_claims(_: &mut Connection) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn lock_reuse_key(_: &mut Connection, _: &[u8; 32]) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn lock_job(_: &mut Connection, _: Uuid) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn lock_dataset(_: &mut Connection, _: Uuid) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn share_dataset(_: &mut Connection, _: Uuid) -> Result<(), sqlx::Error> {
-    Ok(())
-}
-
-pub(in crate::store) async fn lock_for_import(_: &mut Connection, _: &LedgerCopy) -> Result<(), sqlx::Error> {
-    Ok(())
+nothing_to_do! {
+    notify(Notification);
+    lock_keys();
+    lock_claims();
+    lock_reuse_key(&[u8; 32]);
+    lock_job(Uuid);
+    lock_dataset(Uuid);
+    share_dataset(Uuid);
+    lock_for_import(&LedgerCopy);
 }
 
 /// The version of the ledger of a release's content.
@@ -86,12 +74,14 @@ pub(in crate::store) async fn lock_ledger(
     connection: &mut Connection,
     release: &ReleaseRecord,
 ) -> Result<i64, sqlx::Error> {
-    let version: Option<i64> = sqlx::query_scalar(disclosures::LEDGER_VERSION)
-        .bind(&release.tenant)
-        .bind(&release.series)
-        .bind(release.content_hash.as_slice())
-        .fetch_optional(connection)
-        .await?;
+    let version: Option<i64> = run_sql!(
+        query_scalar.fetch_optional,
+        connection,
+        disclosures::LEDGER_VERSION,
+        &release.tenant,
+        &release.series,
+        release.content_hash.as_slice()
+    )?;
     Ok(version.unwrap_or(0))
 }
 
@@ -102,6 +92,6 @@ pub(in crate::store) async fn lock_series(
     series: &str,
 ) -> Result<i64, sqlx::Error> {
     let version: Option<i64> =
-        sqlx::query_scalar(people::SERIES_VERSION).bind(tenant).bind(series).fetch_optional(connection).await?;
+        run_sql!(query_scalar.fetch_optional, connection, fingerprints::SERIES_VERSION, tenant, series)?;
     Ok(version.unwrap_or(0))
 }

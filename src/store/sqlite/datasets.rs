@@ -9,10 +9,10 @@ use super::error::failed;
 use super::pool::run_transaction;
 use super::{CHUNKS_PER_DELETE, SqliteStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, FingerprintPiece, StoreError};
-use crate::store::sql::{datasets as sql, people, releases};
+use crate::store::sql::{datasets as sql, fingerprints, releases};
 
 /// Takes a JSON list of hexadecimal dataset ids and piece numbers.
-const PEOPLE_PIECES: &str = "\
+const FINGERPRINT_PIECES: &str = "\
 -- people_pieces
 SELECT w.key, p.hashes FROM json_each($2) AS w
 CROSS JOIN people_pieces AS p ON p.dataset_id = unhex(w.value ->> 0) AND p.piece_no = w.value ->> 1
@@ -26,8 +26,7 @@ impl SqliteStore {
         wanted: &[(Uuid, FingerprintPiece)],
     ) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
         let list: Vec<_> = wanted.iter().map(|(dataset, piece)| (dataset.simple(), piece.number())).collect();
-        let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(Json(list));
-        found.fetch_all(&self.reader).await.map_err(failed)
+        run_sql!(query_as.fetch_all, &self.reader, FINGERPRINT_PIECES, tenant, Json(list)).map_err(failed)
     }
 
     pub(in crate::store) async fn purge(
@@ -40,11 +39,11 @@ impl SqliteStore {
         // the key first: after an interruption the rows are unreadable, and the sweep removes them
         run_transaction("purge_dataset", || async {
             let mut tx = self.begin().await?;
-            let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;
+            let marked = run_sql!(query.execute, &mut *tx, sql::MARK_PURGED, id, at, tenant)?;
             if marked.rows_affected() > 0 {
                 log(&mut tx, audit_entry).await?;
             }
-            sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, id)?;
             Ok(tx.commit().await?)
         })
         .await?;
@@ -58,16 +57,15 @@ impl SqliteStore {
     pub(in crate::store) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
         run_transaction("delete_chunks", || async {
             let mut tx = self.begin().await?;
-            sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await?;
-            sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset).execute(&mut *tx).await?;
-            sqlx::query(people::DELETE_PIECES).bind(dataset).execute(&mut *tx).await?;
+            run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, dataset)?;
+            run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORTS_OF_DATASET, dataset)?;
+            run_sql!(query.execute, &mut *tx, fingerprints::DELETE_PIECES, dataset)?;
             Ok(tx.commit().await?)
         })
         .await?;
         let delete_some = || async {
             let mut tx = self.begin().await?;
-            let delete = sqlx::query(sql::DELETE_SOME_CHUNKS).bind(dataset).bind(CHUNKS_PER_DELETE);
-            let deleted = delete.execute(&mut *tx).await?;
+            let deleted = run_sql!(query.execute, &mut *tx, sql::DELETE_SOME_CHUNKS, dataset, CHUNKS_PER_DELETE)?;
             tx.commit().await?;
             Ok(deleted.rows_affected())
         };

@@ -41,14 +41,16 @@ impl SqliteStore {
     ) -> Result<Heartbeat, StoreError> {
         run_transaction("heartbeat", || async {
             let mut tx = self.begin().await?;
-            let beat: Option<bool> = sqlx::query_scalar(sql::HEARTBEAT)
-                .bind(id)
-                .bind(token.0)
-                .bind(now + lease)
-                .bind(progress.map(Json))
-                .bind(now)
-                .fetch_optional(&mut *tx)
-                .await?;
+            let beat: Option<bool> = run_sql!(
+                query_scalar.fetch_optional,
+                &mut *tx,
+                sql::HEARTBEAT,
+                id,
+                token.0,
+                now + lease,
+                progress.map(Json),
+                now
+            )?;
             tx.commit().await?;
             Ok(alive(beat))
         })
@@ -58,7 +60,7 @@ impl SqliteStore {
     pub(in crate::store) async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         run_transaction("expire_all_leases", || async {
             let mut tx = self.begin().await?;
-            let expired = sqlx::query(sql::EXPIRE_ALL).bind(now).execute(&mut *tx).await?;
+            let expired = run_sql!(query.execute, &mut *tx, sql::EXPIRE_ALL, now)?;
             tx.commit().await?;
             Ok(expired.rows_affected())
         })

@@ -18,16 +18,18 @@ impl SqliteStore {
     ) -> Result<(), StoreError> {
         run_transaction("put_part_chunk", || async {
             let mut tx = self.begin().await?;
-            let put = sqlx::query(sql::PUT_PART_CHUNK)
-                .bind(job)
-                .bind(i64::from(attempt))
-                .bind(&chunk.file)
-                .bind(i64::from(chunk.number))
-                .bind(stored(chunk.first_row)?)
-                .bind(i64::from(chunk.rows))
-                .bind(&chunk.payload)
-                .execute(&mut *tx)
-                .await?;
+            let put = run_sql!(
+                query.execute,
+                &mut *tx,
+                sql::PUT_PART_CHUNK,
+                job,
+                i64::from(attempt),
+                &chunk.file,
+                i64::from(chunk.number),
+                stored(chunk.first_row)?,
+                i64::from(chunk.rows),
+                &chunk.payload
+            )?;
             if put.rows_affected() == 0 {
                 return Err(StoreError::Conflict.into());
             }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SqliteStore;
-use crate::app;
-use crate::app::{AppService, UploadRequest};
+use crate::app::{AppService, Upload, UploadRequest};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::EngineError;
@@ -162,7 +161,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         let csv: String = (0..rows).map(|row| format!("{},{}\n", row, row.wrapping_mul(2_654_435_761))).collect();
         let body = std::io::Cursor::new(format!("a,b\n{csv}"));
         let (id, request) = (Uuid::now_v7(), UploadRequest::default());
-        app::upload(&service, &Caller::local(), &handle, id, request, body, &|| Ok(1))
+        Upload { service: &service, caller: &Caller::local(), handle: &handle, id }.store(request, body, &|| Ok(1))
     };
     let uploads = tokio::task::spawn_blocking(move || (upload(200_000), upload(10)));
     let (refused, taken) = uploads.await.unwrap();

@@ -15,8 +15,8 @@ fn mark(digit: char) -> KeyedHash {
 }
 
 /// Six people of one piece.
-pub(super) fn people(uploads: i64) -> NewFingerprint {
-    let people = SubjectFingerprint {
+pub(super) fn fingerprint(uploads: i64) -> NewFingerprint {
+    let fingerprint = SubjectFingerprint {
         by: RecordIdentity::Keys,
         folded: true,
         key: vec![mark('1')],
@@ -28,7 +28,7 @@ pub(super) fn people(uploads: i64) -> NewFingerprint {
         sampled: 0,
         below: Some(mark('3')),
     };
-    NewFingerprint { people, uploads }
+    NewFingerprint { fingerprint, uploads }
 }
 
 /// Some people of another series.
@@ -44,11 +44,11 @@ pub(super) fn overlap(dataset: Uuid) -> SubjectOverlap {
 
 /// One piece.
 pub(super) async fn piece(store: &dyn Store, tenant: &str, id: Uuid, piece: FingerprintPiece) -> Option<Vec<u8>> {
-    store.people_pieces(tenant, &[(id, piece)]).await.unwrap().pop().unwrap()
+    store.fingerprint_pieces(tenant, &[(id, piece)]).await.unwrap().pop().unwrap()
 }
 
 async fn uploads(store: &dyn Store) -> i64 {
-    store.people(TENANT, None).await.unwrap().0
+    store.fingerprints(TENANT, None).await.unwrap().0
 }
 
 async fn version(store: &dyn Store) -> i64 {
@@ -59,14 +59,14 @@ pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     let store = bench.store();
     let id = begun(&*store).await;
     let record = DatasetRecord { overlaps: vec![overlap(id)], ..dataset_record(id, 0) };
-    store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
-    store.put_people(id, FingerprintPiece::Sample, &[2; 16]).await.unwrap();
-    assert!(is_conflict(&store.put_people(id, FingerprintPiece::Sample, &[3; 16]).await), "twice");
+    store.put_fingerprint_piece(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
+    store.put_fingerprint_piece(id, FingerprintPiece::Sample, &[2; 16]).await.unwrap();
+    assert!(is_conflict(&store.put_fingerprint_piece(id, FingerprintPiece::Sample, &[3; 16]).await), "twice");
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, None, "not visible yet");
-    let new = people(uploads(&*store).await);
+    let new = fingerprint(uploads(&*store).await);
     assert!(store.admit_dataset(&record, Some(&new), &audit_entry()).await.unwrap());
     assert!(
-        is_conflict(&store.put_people(id, FingerprintPiece::Set(1), &[3; 16]).await),
+        is_conflict(&store.put_fingerprint_piece(id, FingerprintPiece::Set(1), &[3; 16]).await),
         "a visible dataset does not change"
     );
     assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), record);
@@ -74,17 +74,17 @@ pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     store.purge_dataset(TENANT, id, at(9), &audit_entry()).await.unwrap();
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![1; 32]));
     assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![2; 16]));
-    let (_, found) = store.people(TENANT, Some("people")).await.unwrap();
+    let (_, found) = store.fingerprints(TENANT, Some("people")).await.unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].dataset, found[0].content_hash, &found[0].people), (id, [7; 32], &Some(new.people)));
+    assert_eq!((found[0].dataset, found[0].content_hash, &found[0].fingerprint), (id, [7; 32], &Some(new.fingerprint)));
     // another tenant, another series
     assert_eq!(piece(&*store, "x", id, FingerprintPiece::Sample).await, None);
-    assert!(store.people("x", None).await.unwrap().1.is_empty());
-    assert!(store.people(TENANT, Some("x")).await.unwrap().1.is_empty());
+    assert!(store.fingerprints("x", None).await.unwrap().1.is_empty());
+    assert!(store.fingerprints(TENANT, Some("x")).await.unwrap().1.is_empty());
     // one that says nothing of its people is there all the same
     let other = dataset(&*store).await;
-    let (_, found) = store.people(TENANT, None).await.unwrap();
-    assert_eq!((found[1].dataset, &found[1].people), (other, &None));
+    let (_, found) = store.fingerprints(TENANT, None).await.unwrap();
+    assert_eq!((found[1].dataset, &found[1].fingerprint), (other, &None));
 }
 
 pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
@@ -94,10 +94,10 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
         for (number, last) in
             [(FingerprintPiece::Sample, 0), (FingerprintPiece::Set(0), 1), (FingerprintPiece::Set(1), 2)]
         {
-            store.put_people(id, number, &[byte + last; 16]).await.unwrap();
+            store.put_fingerprint_piece(id, number, &[byte + last; 16]).await.unwrap();
         }
     }
-    let new = people(uploads(&*store).await);
+    let new = fingerprint(uploads(&*store).await);
     assert!(store.admit_dataset(&dataset_record(first, 0), Some(&new), &audit_entry()).await.unwrap());
     // `second` is not visible, and a piece may be asked for twice
     let wanted = [
@@ -108,21 +108,21 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
         (first, FingerprintPiece::Set(1)),
         (Uuid::now_v7(), FingerprintPiece::Sample),
     ];
-    let found = store.people_pieces(TENANT, &wanted).await.unwrap();
+    let found = store.fingerprint_pieces(TENANT, &wanted).await.unwrap();
     let expected = [Some(0x12), None, None, Some(0x10), Some(0x12), None].map(|byte| byte.map(|byte| vec![byte; 16]));
     assert_eq!(found, expected);
-    assert_eq!(store.people_pieces("x", &wanted).await.unwrap(), vec![None; wanted.len()]);
-    assert!(store.people_pieces(TENANT, &[]).await.unwrap().is_empty());
+    assert_eq!(store.fingerprint_pieces("x", &wanted).await.unwrap(), vec![None; wanted.len()]);
+    assert!(store.fingerprint_pieces(TENANT, &[]).await.unwrap().is_empty());
 }
 
 pub(crate) async fn an_upload_that_was_given_up_leaves_no_people(bench: &impl Bench) {
     let store = bench.store();
     let id = begun(&*store).await;
-    store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
+    store.put_fingerprint_piece(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
     store.discard_upload(id).await.unwrap();
     assert_eq!(bench.count("people_pieces").await, 0);
-    assert!(is_conflict(&store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await));
-    assert!(is_conflict(&store.put_people(Uuid::now_v7(), FingerprintPiece::Set(0), &[1; 32]).await));
+    assert!(is_conflict(&store.put_fingerprint_piece(id, FingerprintPiece::Set(0), &[1; 32]).await));
+    assert!(is_conflict(&store.put_fingerprint_piece(Uuid::now_v7(), FingerprintPiece::Set(0), &[1; 32]).await));
 }
 
 pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench) {
@@ -131,13 +131,13 @@ pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench)
     let (first, second) = (begun(&*store).await, begun(&*store).await);
     let admit = |id| {
         let store = store.clone();
-        async move { store.admit_dataset(&dataset_record(id, 0), Some(&people(seen)), &audit_entry()).await.unwrap() }
+        async move { store.admit_dataset(&dataset_record(id, 0), Some(&fingerprint(seen)), &audit_entry()).await.unwrap() }
     };
     let admitted = tokio::join!(admit(first), admit(second));
     assert!(admitted.0 != admitted.1, "{admitted:?}");
     assert_eq!((bench.count("datasets").await, bench.count("dataset_people").await), (1, 1));
     let late = if admitted.0 { second } else { first };
-    let now = people(uploads(&*store).await);
+    let now = fingerprint(uploads(&*store).await);
     assert!(store.admit_dataset(&dataset_record(late, 0), Some(&now), &audit_entry()).await.unwrap());
     assert_eq!(bench.count("dataset_people").await, 2);
 }

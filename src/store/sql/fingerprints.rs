@@ -12,13 +12,13 @@ pub(crate) const DELETE_PIECES: &str = "\
 DELETE FROM people_pieces WHERE dataset_id = $1 AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = $1)";
 
 /// In quotes what Postgres takes for an operator.
-pub(crate) const INSERT_PEOPLE: &str = "\
+pub(crate) const INSERT_FINGERPRINT: &str = "\
 -- insert_people
 INSERT INTO dataset_people (dataset_id, people, \"overlaps\") VALUES ($1, $2, $3)";
 
-pub(crate) const PEOPLE: &str = "\
+pub(crate) const FINGERPRINTS: &str = "\
 -- people
-SELECT d.id, d.series, d.content_hash, p.people FROM datasets AS d LEFT JOIN dataset_people AS p ON p.dataset_id = d.id
+SELECT d.id, d.series, d.content_hash, p.people AS fingerprint FROM datasets AS d LEFT JOIN dataset_people AS p ON p.dataset_id = d.id
 WHERE d.tenant = $1 AND ($2 IS NULL OR d.series = $2) ORDER BY d.id";
 
 pub(crate) const SERIES_VERSION: &str = "\

@@ -1,0 +1,78 @@
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::import::{ImportConflict, ImportSummary};
+use super::records::{
+    LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
+    PortableStatement, PortableVersion, SeriesName,
+};
+use crate::ports::error::StoreError;
+
+/// The ledger of one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LedgerCopy {
+    /// Every release.
+    pub releases: Vec<PortableRelease>,
+    /// Every disclosure.
+    pub disclosures: Vec<PortableDisclosure>,
+    /// Every rule that stands.
+    pub rules: Vec<PortableRule>,
+    /// The versions of the contents.
+    pub versions: Vec<PortableVersion>,
+    /// Every upload.
+    pub datasets: Vec<PortableDataset>,
+    /// Whom the uploads speak of.
+    pub pieces: Vec<PortablePiece>,
+    /// Every statement.
+    pub statements: Vec<PortableStatement>,
+}
+
+/// The ledger of the store that something is carried to.
+#[derive(Clone, Debug, Default)]
+pub struct DestinationLedger {
+    /// All that stands in it, but for the pieces.
+    pub copy: LedgerCopy,
+    /// The releases that were carried here before; the others were made here.
+    pub imported: BTreeSet<Uuid>,
+}
+
+impl LedgerCopy {
+    /// The contents that it speaks of, in order.
+    #[must_use]
+    pub fn contents(&self) -> BTreeSet<LedgerContent> {
+        let of_releases = self.releases.iter().map(PortableRelease::content);
+        of_releases.chain(self.versions.iter().map(PortableVersion::content)).collect()
+    }
+
+    /// The series that it speaks of, each with its tenant, in order.
+    #[must_use]
+    pub fn series(&self) -> BTreeSet<SeriesName> {
+        let of_contents =
+            self.contents().into_iter().map(|LedgerContent { tenant, series, .. }| SeriesName { tenant, series });
+        let of_datasets = self.datasets.iter().map(|dataset| SeriesName::new(&dataset.tenant, &dataset.series));
+        let of_statements = self.statements.iter().map(|of| SeriesName::new(&of.tenant, &of.series));
+        of_contents.chain(of_datasets).chain(of_statements).collect()
+    }
+}
+
+/// Reads the ledger whole, and enters one that was read elsewhere.
+#[async_trait]
+pub trait LedgerTransferStore: Send + Sync {
+    /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the pieces of fingerprints: these are more than
+    /// memory should hold, never change, and are read one after the other (`fingerprint_pieces`).
+    async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
+
+    /// Enters what stands in the ledger of another store, in one transaction: all of it, or nothing. What is there already is
+    /// passed over, so that a second time changes nothing.
+    async fn import_ledger(
+        &self,
+        copy: &LedgerCopy,
+        at: DateTime<Utc>,
+    ) -> Result<Result<ImportSummary, ImportConflict>, StoreError>;
+
+    /// Whether a release was made elsewhere, and carried here as one of a tenant's.
+    async fn is_imported(&self, tenant: &str, release: Uuid) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,326 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use uuid::Uuid;
+
+use super::copy::{DestinationLedger, LedgerCopy};
+use super::records::{
+    LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
+    PortableStatement, PortableVersion, SeriesName,
+};
+use crate::ledger::{AttributeIdentities, IdentityError};
+
+/// The records that an import writes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ImportPlan<'a> {
+    /// Releases to record.
+    pub releases: Vec<&'a PortableRelease>,
+    /// Releases that were carried here before, as they are now.
+    pub advanced: Vec<PortableRelease>,
+    /// Disclosures to record.
+    pub disclosures: Vec<ReleaseEntry<'a, PortableDisclosure>>,
+    /// Rules to record.
+    pub rules: Vec<ReleaseEntry<'a, PortableRule>>,
+    /// The versions that ledgers get.
+    pub versions: Vec<PortableVersion>,
+    /// Uploads to record, as purged ones.
+    pub datasets: Vec<&'a PortableDataset>,
+    /// Fingerprint pieces of these uploads.
+    pub pieces: Vec<&'a PortablePiece>,
+    /// Statements to record.
+    pub statements: Vec<&'a PortableStatement>,
+    /// Series that change.
+    pub series: BTreeSet<SeriesName>,
+}
+
+/// An entry of the ledger with its release.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReleaseEntry<'a, T> {
+    /// The release.
+    pub release: &'a PortableRelease,
+    /// The entry.
+    pub entry: &'a T,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ImportSummary {
+    /// Number of recorded releases.
+    pub releases: usize,
+    /// Releases that were known and have another status now.
+    pub advanced: usize,
+    /// Number of recorded disclosures.
+    pub disclosures: usize,
+    /// Number of recorded rules.
+    pub rules: usize,
+    /// Uploads whose data subjects are known now.
+    pub datasets: usize,
+    /// Number of recorded statements.
+    pub statements: usize,
+}
+
+impl ImportPlan<'_> {
+    /// The tenants that get uploads.
+    #[must_use]
+    pub fn uploaders(&self) -> BTreeSet<&str> {
+        self.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect()
+    }
+
+    /// The numbers of records.
+    #[must_use]
+    pub fn counts(&self) -> ImportSummary {
+        ImportSummary {
+            releases: self.releases.len(),
+            advanced: self.advanced.len(),
+            disclosures: self.disclosures.len(),
+            rules: self.rules.len(),
+            datasets: self.datasets.len(),
+            statements: self.statements.len(),
+        }
+    }
+}
+
+/// Why nothing was imported: what is carried here speaks against what is here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct ImportConflict {
+    what: String,
+}
+
+impl ImportConflict {
+    fn new(what: String) -> Self {
+        Self { what }
+    }
+
+    /// A record of one id that differs in the two stores.
+    fn differs(what: &str, id: Uuid) -> Self {
+        Self::new(format!("the {what} {id} is here with another content"))
+    }
+
+    fn stray(what: &str, release: Uuid) -> Self {
+        Self::new(format!("a {what} speaks of the release {release}, which is not there"))
+    }
+}
+
+impl LedgerCopy {
+    /// The records that a store lacks.
+    ///
+    /// # Errors
+    /// Where the two contradict each other.
+    pub fn plan_for<'a>(&'a self, here: &'a DestinationLedger) -> Result<ImportPlan<'a>, ImportConflict> {
+        let mut planner = ImportPlanner {
+            copy: self,
+            here,
+            known: here.copy.releases.iter().map(|release| (release.id, release)).collect(),
+            carried: self.releases.iter().map(|release| (release.id, release)).collect(),
+            moved: BTreeSet::new(),
+            plan: ImportPlan::default(),
+        };
+        planner.add_releases()?;
+        planner.add_disclosures()?;
+        planner.add_rules()?;
+        planner.add_versions();
+        planner.add_datasets()?;
+        planner.add_statements()?;
+        Ok(planner.plan)
+    }
+}
+
+/// An import while it is planned.
+struct ImportPlanner<'a> {
+    copy: &'a LedgerCopy,
+    here: &'a DestinationLedger,
+    /// The releases of the store.
+    known: HashMap<Uuid, &'a PortableRelease>,
+    /// The releases of the copy.
+    carried: HashMap<Uuid, &'a PortableRelease>,
+    /// Contents with new entries.
+    moved: BTreeSet<LedgerContent>,
+    plan: ImportPlan<'a>,
+}
+
+impl<'a> ImportPlanner<'a> {
+    fn add_releases(&mut self) -> Result<(), ImportConflict> {
+        for release in &self.copy.releases {
+            match self.known.get(&release.id) {
+                None => self.plan.releases.push(release),
+                Some(known) => {
+                    let imported = self.here.imported.contains(&release.id);
+                    let Some(advanced) = check_known_release(known, release, imported)? else { continue };
+                    self.plan.advanced.push(advanced);
+                }
+            }
+            self.moved.insert(release.content());
+        }
+        Ok(())
+    }
+
+    fn add_disclosures(&mut self) -> Result<(), ImportConflict> {
+        let known: HashMap<Uuid, &PortableDisclosure> =
+            self.here.copy.disclosures.iter().map(|disclosure| (disclosure.id, disclosure)).collect();
+        for disclosure in &self.copy.disclosures {
+            let carried = self.carried.get(&disclosure.release).copied();
+            let release = carried.ok_or_else(|| ImportConflict::stray("disclosure", disclosure.release))?;
+            match known.get(&disclosure.id) {
+                Some(known) if *known == disclosure => {}
+                Some(_) => return Err(ImportConflict::differs("disclosure", disclosure.id)),
+                None if self.lacks_entries_of(release)? => {
+                    self.plan.disclosures.push(ReleaseEntry { release, entry: disclosure });
+                    self.moved.insert(release.content());
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rules(&mut self) -> Result<(), ImportConflict> {
+        let known: HashMap<(Uuid, u32), &PortableRule> =
+            self.here.copy.rules.iter().map(|rule| ((rule.release, rule.number), rule)).collect();
+        for rule in &self.copy.rules {
+            let carried = self.carried.get(&rule.release).copied();
+            let release = carried.ok_or_else(|| ImportConflict::stray("rule", rule.release))?;
+            match known.get(&(rule.release, rule.number)) {
+                Some(known) if *known == rule => {}
+                Some(_) => {
+                    let PortableRule { number, release, .. } = rule;
+                    let what = format!("rule {number} of the release {release} is here with another content");
+                    return Err(ImportConflict::new(what));
+                }
+                None if self.lacks_entries_of(release)? => {
+                    self.plan.rules.push(ReleaseEntry { release, entry: rule });
+                    self.moved.insert(release.content());
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises the version of each content with new entries, so that releases in progress are checked again.
+    fn add_versions(&mut self) {
+        let versions: BTreeMap<LedgerContent, i64> =
+            self.here.copy.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
+        let mut targets: BTreeMap<LedgerContent, i64> =
+            self.copy.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
+        for content in std::mem::take(&mut self.moved) {
+            let next = versions.get(&content).copied().unwrap_or(0) + 1;
+            let target = targets.entry(content).or_insert(next);
+            *target = next.max(*target);
+        }
+        targets.retain(|content, target| versions.get(content).copied().unwrap_or(0) < *target);
+        for (LedgerContent { tenant, series, hash }, version) in targets {
+            self.plan.series.insert(SeriesName::new(&tenant, &series));
+            self.plan.versions.push(PortableVersion { tenant, series, content_hash: hash, version });
+        }
+    }
+
+    /// An upload never changes: both stores have it alike, or this one records it.
+    fn add_datasets(&mut self) -> Result<(), ImportConflict> {
+        let known: HashMap<Uuid, &PortableDataset> =
+            self.here.copy.datasets.iter().map(|dataset| (dataset.id, dataset)).collect();
+        let mut recorded = BTreeSet::new();
+        for dataset in &self.copy.datasets {
+            match known.get(&dataset.id) {
+                Some(known) if *known == dataset => {}
+                Some(_) => return Err(ImportConflict::differs("dataset", dataset.id)),
+                None => {
+                    recorded.insert(dataset.id);
+                    self.plan.datasets.push(dataset);
+                    self.plan.series.insert(SeriesName::new(&dataset.tenant, &dataset.series));
+                }
+            }
+        }
+        self.plan.pieces.extend(self.copy.pieces.iter().filter(|piece| recorded.contains(&piece.dataset)));
+        Ok(())
+    }
+
+    /// Statements of one store must not contradict those of the other.
+    fn add_statements(&mut self) -> Result<(), ImportConflict> {
+        let of_store = &self.here.copy.statements;
+        let known: HashMap<Uuid, &PortableStatement> =
+            of_store.iter().map(|statement| (statement.id, statement)).collect();
+        for statement in &self.copy.statements {
+            match known.get(&statement.id) {
+                Some(known) if *known == statement => {}
+                Some(_) => return Err(ImportConflict::differs("statement", statement.id)),
+                None => {
+                    self.plan.statements.push(statement);
+                    self.plan.series.insert(SeriesName::new(&statement.tenant, &statement.series));
+                }
+            }
+        }
+        // of two at once the first one counts, so that each side may have some that contradict what came before
+        let mut excused = statement_contradiction(of_store.iter())?;
+        excused.extend(statement_contradiction(self.copy.statements.iter())?);
+        let together = of_store.iter().chain(self.plan.statements.iter().copied());
+        match statement_contradiction(together)?.difference(&excused).next() {
+            Some((id, _)) => {
+                Err(ImportConflict::new(format!("the statement {id} is contradicted by one of the other store")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the store lacks entries of a release that the copy has.
+    fn lacks_entries_of(&self, release: &PortableRelease) -> Result<bool, ImportConflict> {
+        match self.known.get(&release.id) {
+            None => Ok(true),
+            // lifted here since it was exported there
+            Some(known) if known.is_lifted() => Ok(false),
+            Some(_) if self.here.imported.contains(&release.id) => Ok(true),
+            Some(_) => {
+                let what = format!("the release {} was made here, and disclosed something else", release.id);
+                Err(ImportConflict::new(what))
+            }
+        }
+    }
+}
+
+/// Statements that contradict earlier ones of their series, with the contradiction.
+fn statement_contradiction<'a>(
+    statements: impl Iterator<Item = &'a PortableStatement>,
+) -> Result<BTreeSet<(Uuid, IdentityError)>, ImportConflict> {
+    let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|statement| (statement.id, statement)).collect();
+    let mut series: HashMap<SeriesName, AttributeIdentities> = HashMap::new();
+    let mut contradicted = BTreeSet::new();
+    for (id, portable) in in_order {
+        let statement =
+            portable.read().ok_or_else(|| ImportConflict::new(format!("the statement {id} cannot be read")))?;
+        let identities = series.entry(SeriesName::new(&portable.tenant, &portable.series)).or_default();
+        contradicted.extend(statement.identify(identities).into_iter().map(|contradiction| (id, contradiction)));
+    }
+    Ok(contradicted)
+}
+
+/// Two accounts of one release; `Some` when the one that is here has to go on.
+fn check_known_release(
+    here: &PortableRelease,
+    there: &PortableRelease,
+    imported: bool,
+) -> Result<Option<PortableRelease>, ImportConflict> {
+    let id = here.id;
+    if here.identity() != there.identity() {
+        return Err(ImportConflict::differs("release", id));
+    }
+    let goes_on = here.status.may_become(there.status);
+    if !goes_on && here.status != there.status && !there.status.may_become(here.status) {
+        return Err(ImportConflict::new(format!(
+            "the release {id} is {} here and {} there",
+            here.status, there.status
+        )));
+    }
+    if !imported {
+        return if goes_on {
+            let what = format!(
+                "the release {id} was made here and is {}, but {} there: bring it to that status here first",
+                here.status, there.status
+            );
+            Err(ImportConflict::new(what))
+        } else {
+            Ok(None)
+        };
+    }
+    let status = if goes_on { there.status } else { here.status };
+    let next = PortableRelease { status, was_read: here.was_read || there.was_read, ..here.clone() };
+    Ok((next != *here).then_some(next))
+}

@@ -1,0 +1,128 @@
+//! Rows of the ledger as it is exported.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{DatasetRow, hash, number, release_status};
+use crate::ports::{
+    DatasetRecord, PortableDataset, PortableRelease, PortableRule, PortableStatement, PortableVersion, StoreError,
+    SubjectFingerprint,
+};
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableReleaseRow {
+    pub(in crate::store) id: Uuid,
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    reuse_key: Vec<u8>,
+    method: String,
+    created_at: DateTime<Utc>,
+    status: String,
+    was_read: bool,
+    pub(in crate::store) imported: bool,
+}
+
+impl TryFrom<PortableReleaseRow> for PortableRelease {
+    type Error = StoreError;
+
+    fn try_from(row: PortableReleaseRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.id,
+            tenant: row.tenant,
+            series: row.series,
+            content_hash: hash(&row.content_hash)?,
+            reuse_key: hash(&row.reuse_key)?,
+            method: row.method,
+            created_at: row.created_at,
+            status: release_status(&row.status)?,
+            was_read: row.was_read,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableRuleRow {
+    release_id: Uuid,
+    rule_no: i64,
+    #[sqlx(json)]
+    body: Value,
+}
+
+impl TryFrom<PortableRuleRow> for PortableRule {
+    type Error = StoreError;
+
+    fn try_from(row: PortableRuleRow) -> Result<Self, StoreError> {
+        Ok(Self { release: row.release_id, number: number(row.rule_no)?, body: row.body })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableVersionRow {
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    version: i64,
+}
+
+impl TryFrom<PortableVersionRow> for PortableVersion {
+    type Error = StoreError;
+
+    fn try_from(row: PortableVersionRow) -> Result<Self, StoreError> {
+        let PortableVersionRow { tenant, series, content_hash, version } = row;
+        Ok(Self { tenant, series, content_hash: hash(&content_hash)?, version })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableDatasetRow {
+    #[sqlx(flatten)]
+    dataset: DatasetRow,
+    #[sqlx(json(nullable))]
+    fingerprint: Option<SubjectFingerprint>,
+}
+
+impl TryFrom<PortableDatasetRow> for PortableDataset {
+    type Error = StoreError;
+
+    fn try_from(row: PortableDatasetRow) -> Result<Self, StoreError> {
+        let dataset = DatasetRecord::try_from(row.dataset)?;
+        Ok(Self {
+            id: dataset.id,
+            tenant: dataset.tenant,
+            name: dataset.name,
+            series: dataset.series,
+            same_people: dataset.same_people,
+            same_people_reason: dataset.same_people_reason,
+            record_key: dataset.record_key,
+            subject: dataset.subject,
+            max_rows_per_subject: dataset.max_rows_per_subject,
+            created_at: dataset.created_at,
+            rows: dataset.rows,
+            bytes: dataset.bytes,
+            format: dataset.format,
+            content_hash: dataset.content_hash,
+            overlaps: dataset.overlaps,
+            fingerprint: row.fingerprint,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableStatementRow {
+    id: Uuid,
+    tenant: String,
+    series: String,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<PortableStatementRow> for PortableStatement {
+    fn from(row: PortableStatementRow) -> Self {
+        let PortableStatementRow { id, tenant, series, body, recorded_at } = row;
+        Self { id, tenant, series, body, recorded_at }
+    }
+}
