@@ -4,41 +4,55 @@ use serde_json::{Map, Value};
 
 use super::check::resolve::{DraftDocument, resolve};
 use super::check::specification::ParsedDocument;
-use super::grammar::attributes::DatasetColumns;
-use super::grammar::document::Member;
-use super::grammar::general::read_general;
+use super::grammar::attributes::{AttributeMap, DatasetColumns};
+use super::grammar::document::{Document, Member, Reason, document};
+use super::grammar::general::GeneralMembers;
+use super::grammar::proposed_tables::ProposedTables;
 use super::grammar::reader::{FaultList, ObjectReader};
 use super::grammar::schema::{DatasetSchema, DocumentSource};
-use super::grammar::{attributes, proposed_tables};
-use super::methods::anatomy::AnatomyMembers;
-use super::methods::bucketize::BucketizeMembers;
-use super::methods::decompose::DecomposeMembers;
-use super::methods::draft;
-use super::methods::generalize::GeneralizeMembers;
-use super::methods::sequential::SequentialMembers;
-use super::methods::slicing::SlicingMembers;
-use super::methods::versatile::VersatileMembers;
+use super::grammar::taxonomy::TaxonomyMembers;
+use super::methods::draft::{self, MethodMembers};
 use super::requests::attacks::AttackRequestMembers;
+
+document! {
+    /// What to publish and what must stay protected. A member that is null counts as absent; unknown members are refused.
+    JobMembers as "JobDocument" {
+        include general: GeneralMembers,
+        optional attributes: AttributeMap,
+        /// Why the release has no rules; only for `versatile` without rules.
+        optional no_rules_reason: Reason,
+        /// How the release is made. Needed here or in the policy.
+        optional method: MethodMembers,
+    }
+}
+
+document! {
+    /// A job document, and tables to be judged if they are proposed. A job takes no such tables.
+    PlanMembers as "PlanDocument" {
+        include job: JobMembers,
+        /// Tables to be judged in place of those that a job would make: whether the rules hold in them, and why not.
+        optional schema: ProposedTables,
+    }
+}
 
 /// Reads a document against the columns of its dataset, and reports every fault.
 #[must_use]
 pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource) -> ParsedDocument {
     let mut faults = FaultList::new();
-    let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let columns = DatasetColumns::from_schema(schema);
-        let general = read_general(&mut members, origin, &mut faults);
-        let attributes = attributes::read(&mut members, &columns, origin, &mut faults);
-        let method = draft::read(&mut members, &columns, &attributes, origin, &mut faults);
-        let proposed = match origin {
-            DocumentSource::Plan => proposed_tables::read(&mut members, &columns, &mut faults),
-            _ => Ok(None),
-        };
-        members.finish(&mut faults);
-        let tables = proposed.as_ref().ok().and_then(Option::as_deref);
-        let document = DraftDocument { columns: &columns, schema, general, attributes: &attributes, method, tables };
+    let columns = DatasetColumns { origin, ..DatasetColumns::from_schema(schema) };
+    let specification = ObjectReader::open(document, "", &mut faults).and_then(|members| {
+        let PlanMembers { job, schema: tables, .. } = PlanMembers::read_members(members, &columns, &mut faults);
+        let JobMembers { mut general, attributes, no_rules_reason, method, .. } = job;
+        general.check(origin, &mut faults);
+        let attributes = attributes.value.unwrap_or_else(|| AttributeMap::absent(&columns)).0;
+        let reason = no_rules_reason.value.map(|reason| reason.0);
+        let method = draft::read(method, reason, &columns, &attributes, &mut faults);
+        let drafts = tables.value.as_ref().map(|tables| tables.drafts.as_slice());
+        let document =
+            DraftDocument { columns: &columns, schema, general, attributes: &attributes, method, tables: drafts };
         let resolved = resolve(document, &mut faults);
         // faulty proposed tables are not replaced by others
-        resolved.filter(|_| proposed.is_ok())
+        resolved.filter(|_| !tables.is_faulty || origin != DocumentSource::Plan)
     });
     ParsedDocument { specification, faults: faults.into_sorted() }
 }
@@ -47,13 +61,9 @@ pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource
 #[must_use]
 pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
-    AnatomyMembers::define(&mut schemas);
-    BucketizeMembers::define(&mut schemas);
-    DecomposeMembers::define(&mut schemas);
-    GeneralizeMembers::define(&mut schemas);
-    SequentialMembers::define(&mut schemas);
-    SlicingMembers::define(&mut schemas);
-    VersatileMembers::define(&mut schemas);
+    PlanMembers::define(&mut schemas);
+    JobMembers::define(&mut schemas);
+    TaxonomyMembers::define(&mut schemas);
     AttackRequestMembers::define(&mut schemas);
     schemas
 }

@@ -29,13 +29,13 @@ pub use grammar::taxonomy::{TaxonomyName, expand_taxonomies, read_levels, read_t
 pub use grammar::utility::{CountWorkload, InternalUtility, PredicateWidthChoice};
 pub use grammar::versioned_name::{POLICY_NAME, VersionedName, is_policy_name};
 pub use methods::bucketize::{BucketSizeChoice, BucketizeSpec};
-pub use methods::decompose::DecomposeSpec;
+pub use methods::decompose::{BreachPolicy, DecomposeSpec};
 pub use methods::method::{METHOD_NAMES, MethodSpec};
 pub use methods::sequential::{SequentialSpec, StepGain, StepScore};
 pub use methods::slicing::{SlicedColumns, SlicingSpec};
 pub use methods::types::{
-    Algorithm, AnatomySpec, CellKind, ClassSplit, CorrelatedPolicy, DeclaredDependency, DecompositionScore,
-    GeneralizeSpec, VersatileSpec,
+    Algorithm, AnatomySpec, AssumedKnowledge, AssumedUnknown, CellKind, ClassSplit, CorrelatedPolicy,
+    DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, VersatileSpec,
 };
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, read_audit};

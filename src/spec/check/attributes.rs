@@ -53,7 +53,7 @@ pub(super) fn check_attribute(
     }
     let is_subject = matches!(schema.unit, Unit::Subject { attribute, .. } if attribute == name);
     let is_key = schema.record_key.contains(name);
-    let is_identifier = options.identifier == Some(true) || facts.identifier || is_key || is_subject;
+    let is_identifier = options.identifier.value == Some(true) || facts.identifier || is_key || is_subject;
     if is_identifier && !options.overrides_identifier() {
         let why = match (is_key, facts.identifier) {
             _ if is_subject => "tells persons apart",
@@ -81,7 +81,7 @@ pub(super) fn published_names(
     used: &[usize],
     faults: &mut FaultList,
 ) -> Vec<String> {
-    let published = |column: usize| attributes[column].rename.as_deref().unwrap_or(columns.name(column));
+    let published = |column: usize| attributes[column].rename().unwrap_or(columns.name(column));
     let mut takers: HashMap<&str, usize> = HashMap::new();
     for &column in used {
         *takers.entry(published(column)).or_default() += 1;

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::publication::Unit;
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
-use crate::spec::grammar::document::Member;
-use crate::spec::grammar::duration;
-use crate::spec::grammar::general::GeneralMembers;
+use crate::spec::grammar::document::{Document, Member};
+use crate::spec::grammar::general::{GeneralMembers, Unlisted};
+use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::draft::DraftMethod;
 use crate::spec::methods::versatile::DraftVersatile;
 
@@ -23,10 +23,11 @@ pub(in crate::spec) struct DocumentParts<'a> {
 /// The normalized document, and the part of it that enters the reuse key.
 pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value) {
     let mut reuse = Map::new();
-    let unproven = parts.general.unproven.as_deref();
+    let general = parts.general;
+    let unproven = general.unproven();
     let mode = if unproven.is_some() { "report" } else { "enforce" };
     reuse.insert("composition".into(), json!({"mode": mode}));
-    let entropy = parts.general.entropy.unwrap_or_else(|| parts.method.states_entropy());
+    let entropy = general.entropy().unwrap_or_else(|| parts.method.states_entropy());
     reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));
     if let DraftMethod::Versatile(DraftVersatile { no_rules_reason: Some(reason), .. }) = parts.method {
@@ -57,27 +58,19 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     }
     reuse.insert("attributes".into(), sorted.into());
 
-    let general = parts.general;
-    if !general.drop_unlisted {
+    if general.unlisted == Unlisted::Refuse {
         let dropped = (0..parts.attributes.len()).filter(|column| parts.attributes[*column].drop);
         for column in dropped.filter(|column| parts.used.binary_search(column).is_err()) {
             attributes.insert(parts.columns.name(column).to_owned(), json!({"drop": true}));
         }
     }
     full.insert("attributes".into(), attributes.into());
-    full.insert("unlisted".into(), if general.drop_unlisted { "drop" } else { "refuse" }.into());
-    full.insert("hold".into(), general.hold.into());
-    full.insert("priority".into(), general.priority.into());
-    full.insert("internal".into(), general.internal.normal());
-    if let Some(dataset) = general.dataset {
-        full.insert("dataset".into(), dataset.to_string().into());
-    }
-    if let Some(deadline) = general.deadline {
-        full.insert("deadline".into(), duration::write(deadline).into());
-    }
-    if let Some(reason) = &general.reason {
-        full.insert("reason".into(), reason.as_str().into());
-    }
+    full.insert("internal".into(), InternalUtility::from(&general.internal).normal());
+    let mut members = Map::new();
+    general.write_into(&mut members, parts.columns);
+    // members that are absent, and those that are written above
+    members.retain(|name, value| !value.is_null() && !full.contains_key(name));
+    full.append(&mut members);
     (full.into(), reuse.into())
 }
 
@@ -91,16 +84,16 @@ fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<S
     if options.overrides_identifier() || (options.publish && !mentioned) {
         members.insert("publish".into(), true.into());
     }
-    if let Some(rename) = options.rename.as_deref().filter(|rename| *rename != parts.columns.name(column)) {
+    if let Some(rename) = options.rename().filter(|rename| *rename != parts.columns.name(column)) {
         members.insert("rename".into(), rename.into());
     }
-    if let Some(width) = options.equal_width.and_then(|width| u64::try_from(width).ok()) {
+    if let Some(width) = options.equal_width() {
         members.insert("discretize".into(), json!({"equal_width": width}));
     }
-    if !options.excludable.is_empty() {
-        members.insert("excludable".into(), json!(options.excludable));
+    if !options.excludable.0.is_empty() {
+        members.insert("excludable".into(), json!(options.excludable.0));
     }
-    if let Some(TaxonomyChoice::Tree(tree)) = &options.taxonomy {
+    if let Some(TaxonomyChoice::Tree(tree)) = &options.taxonomy.value {
         members.insert("taxonomy".into(), tree.written());
     }
     members

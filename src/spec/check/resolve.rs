@@ -13,15 +13,16 @@ use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, Protected, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
-use crate::spec::grammar::general::GeneralMembers;
+use crate::spec::grammar::general::{GeneralMembers, Unlisted};
 use crate::spec::grammar::guarantee::ThresholdsByDigest;
 use crate::spec::grammar::proposed_tables::DraftProposedTable;
 use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::schema::DatasetSchema;
+use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::decompose::DraftDecompose;
 use crate::spec::methods::draft::DraftMethod;
 use crate::spec::methods::method::MethodSpec;
-use crate::spec::methods::slicing;
+use crate::spec::methods::slicing::{DraftSlicing, SlicingSpec};
 
 /// A document as it was read.
 pub(in crate::spec) struct DraftDocument<'a, 'c> {
@@ -56,19 +57,20 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
     let method = method?;
     let mut scope = Scope { columns, attributes, general: &general, used: &used, attrs: HashMap::new() };
     check_measures(&method, &scope, faults);
-    let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
+    let entropy = general.entropy().unwrap_or_else(|| method.states_entropy());
     let parts =
         DocumentParts { unit: schema.unit, columns, general: &general, attributes, used: &used, method: &method };
     let (normalized, reuse_form) = normal_form::normal_forms(&parts);
     let dropped = dropped_columns(&method, &used, faults)?;
     scope.attrs = used.iter().chain(&dropped).enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
+    let knowledge = method.common().resolve(&scope.attrs);
     let (mut method, mut named) = resolve_method(method, &scope, faults)?;
     UnitEnforcer { unit: schema.unit, faults }.on(&mut method, &mut named);
     let excludable = scope.excluded_values();
     check_excludable(columns, &used, &excludable, &method, faults);
     check_distances(columns, &used, scope.with_taxonomy(), &method, faults);
     let taxonomies = scope.taxonomies();
-    check_leaves(columns, &used, &taxonomies, general.dataset, faults);
+    check_leaves(columns, &used, &taxonomies, general.dataset.value.map(|id| id.0), faults);
     let names = |of: &[usize]| of.iter().map(|&column| columns.name(column).to_owned()).collect();
     Some(Specification {
         names: names(&used),
@@ -78,16 +80,17 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         overridden_identifiers: scope.overridden_identifiers(),
         thresholds: declared_thresholds(method.rules(), &named),
         method,
+        knowledge,
         excludable,
         taxonomies,
         unit: schema.unit.clone(),
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&scope.attrs, table)).collect()),
-        priority: general.priority,
-        deadline: general.deadline,
-        reason: general.reason.clone(),
-        unproven: general.unproven.clone(),
+        priority: general.priority.0,
+        deadline: general.deadline.value.map(|deadline| deadline.0),
+        reason: general.reason.value.as_ref().map(|reason| reason.0.clone()),
+        unproven: general.unproven().map(str::to_owned),
         entropy,
-        internal: general.internal.clone(),
+        internal: InternalUtility::from(&general.internal),
         warnings,
         normalized,
         reuse_form,
@@ -100,7 +103,7 @@ fn used_columns(document: &DraftDocument<'_, '_>, faults: &mut FaultList) -> Vec
     let DraftDocument { columns, general, attributes, method, tables, .. } = document;
     let mut mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
     mentioned.extend(tables.iter().copied().flatten().flat_map(|table| &table.attributes));
-    if let Some(method) = method.as_ref().filter(|_| !general.drop_unlisted) {
+    if let Some(method) = method.as_ref().filter(|_| general.unlisted == Unlisted::Refuse) {
         check_accounted(columns, attributes, &mentioned, method.guessed(), faults);
     }
     let is_used =
@@ -134,7 +137,7 @@ fn resolve_names(
 
 /// Random queries have at most as many dimensions as there are published attributes.
 fn check_workload(general: &GeneralMembers, used: &[usize], faults: &mut FaultList) {
-    let Some(workload) = general.internal.count_queries else { return };
+    let Some(workload) = InternalUtility::from(&general.internal).count_queries else { return };
     if workload.dimensions as usize > used.len() {
         let detail = format!("queries of {} attributes over {} published ones", workload.dimensions, used.len());
         let fault = Fault::new("/internal/utility", Kind::ParameterRange, detail);
@@ -155,8 +158,7 @@ fn check_measures(method: &DraftMethod, scope: &Scope<'_, '_>, faults: &mut Faul
 
 /// The columns that dependencies name and that are not published; `None` when there are too many.
 fn dropped_columns(method: &DraftMethod, used: &[usize], faults: &mut FaultList) -> Option<Vec<usize>> {
-    let DraftMethod::Versatile(draft) = method else { return Some(Vec::new()) };
-    let dropped = draft.unpublished(used);
+    let dropped = method.common().unpublished(used);
     let found = used.len() + dropped.len();
     if found > MAX_ATTRIBUTES {
         let detail = format!("a job uses at most {MAX_ATTRIBUTES} attributes, with those that dependencies name");
@@ -192,25 +194,22 @@ fn resolve_method(
 }
 
 /// Slicing over attributes, and the measures that are not defined for its columns.
-fn resolve_slicing(
-    draft: &slicing::DraftSlicing,
-    scope: &Scope<'_, '_>,
-    faults: &mut FaultList,
-) -> Option<slicing::SlicingSpec> {
+fn resolve_slicing(draft: &DraftSlicing, scope: &Scope<'_, '_>, faults: &mut FaultList) -> Option<SlicingSpec> {
     let Scope { columns, attributes, general, used, attrs } = scope;
-    if general.entropy == Some(true) && !draft.has_entropy() {
+    let measures = InternalUtility::from(&general.internal);
+    if general.entropy() == Some(true) && !draft.has_entropy() {
         faults.unsupported(
             "/utility/0",
             "of sliced tables the entropy of the model is stated where they have two columns at most, which share no attribute \
              and are not generalized; leave utility out",
         );
     }
-    if general.internal.kl && draft.generalizes_columns() {
+    if measures.kl && draft.generalizes_columns() {
         let detail = "kl is not measured of columns that are generalized; ask for count_queries";
         faults.unsupported("/internal/utility", detail);
     }
-    let spec = slicing::resolve(columns, attrs, attributes, used, draft, faults)?;
-    if general.internal.kl && !spec.forms_tree() {
+    let spec = draft.resolve(columns, attrs, attributes, used, faults)?;
+    if measures.kl && !spec.forms_tree() {
         let detail = "kl is not measured of columns that share attributes in a circle; ask for count_queries";
         faults.unsupported("/internal/utility", detail);
     }
@@ -227,19 +226,19 @@ impl Scope<'_, '_> {
     fn excluded_values(&self) -> Vec<ExcludedValues> {
         let values = |column: &usize| ExcludedValues {
             attribute: self.attrs[column],
-            values: self.attributes[*column].excludable.clone(),
+            values: self.attributes[*column].excludable.0.clone(),
         };
         self.used.iter().map(values).filter(|excluded| !excluded.values.is_empty()).collect()
     }
 
     /// The attributes that have a taxonomy, also one that is not written out yet.
     fn with_taxonomy(&self) -> AttrSet {
-        let columns = self.used.iter().filter(|column| self.attributes[**column].taxonomy.is_some());
+        let columns = self.used.iter().filter(|column| self.attributes[**column].taxonomy.value.is_some());
         columns.map(|column| self.attrs[column]).collect()
     }
 
     fn taxonomies(&self) -> Vec<DeclaredTaxonomy> {
-        let tree = |column: &usize| match &self.attributes[*column].taxonomy {
+        let tree = |column: &usize| match &self.attributes[*column].taxonomy.value {
             Some(TaxonomyChoice::Tree(tree)) => {
                 Some(DeclaredTaxonomy { attribute: self.attrs[column], tree: Arc::clone(tree) })
             }
@@ -256,8 +255,7 @@ pub(in crate::spec) fn declared_thresholds(
 ) -> Vec<DeclaredThresholds> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for rule in rules {
-        let (Guarantee::Thresholds { stated: digest, .. }, Protected::Attribute(attribute)) =
-            (rule.guarantee, rule.protects)
+        let (Guarantee::Thresholds { digest, .. }, Protected::Attribute(attribute)) = (rule.guarantee, rule.protects)
         else {
             continue;
         };

@@ -9,6 +9,7 @@ use crate::problem::Fault;
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::method::MethodSpec;
+use crate::spec::methods::types::{AssumedKnowledge, AssumedUnknown, DeclaredDependency};
 
 /// A document as it was read, with every fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,6 +36,8 @@ pub struct Specification {
     pub attributes: AttrSet,
     /// The method, over the attributes.
     pub method: MethodSpec,
+    /// What the adversary is assumed to know of the data.
+    pub knowledge: AssumedKnowledge,
     /// The tables to be judged in place of those that the method would find.
     pub schema: Option<Vec<ProposedTable>>,
     /// The job's place in the queue, -100 to 100.
@@ -67,6 +70,20 @@ pub struct Specification {
     /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
     /// are not named in it, however they were dropped. Serialize it with sorted members.
     pub reuse_form: Value,
+}
+
+impl Specification {
+    /// The dependencies that the adversary knows, as declared.
+    #[must_use]
+    pub fn declared(&self) -> &[DeclaredDependency] {
+        &self.knowledge.declared
+    }
+
+    /// The dependencies that the adversary is assumed not to know.
+    #[must_use]
+    pub fn assumed_unknown(&self) -> &[AssumedUnknown] {
+        &self.knowledge.assumed_unknown
+    }
 }
 
 /// A proposed table that a plan checks.

@@ -31,7 +31,7 @@ impl UnitEnforcer<'_> {
                 let mut own = ThresholdsByDigest::from([(declared.name(), declared)]);
                 self.rules(std::slice::from_mut(&mut spec.rule), &mut own);
                 if let Some(enforced) = own.into_values().next() {
-                    spec.thresholds = enforced.stated().clone();
+                    spec.thresholds = enforced.declared().clone();
                 }
                 if spec.counterfeits.is_some() {
                     let detail = "counterfeits hide rows one by one, and a person has several";
@@ -62,13 +62,13 @@ impl UnitEnforcer<'_> {
         let of = self.unit.rows();
         let declared = std::mem::take(named);
         let divided = |(name, declared): (&ThresholdsDigest, &DigestedThresholds)| {
-            Some((*name, DigestedThresholds::from(declared.stated().divided(of)?)))
+            Some((*name, DigestedThresholds::from(declared.declared().divided(of)?)))
         };
         let divided: BTreeMap<ThresholdsDigest, DigestedThresholds> = declared.iter().filter_map(divided).collect();
         let mut reported: Vec<String> = Vec::new();
         for rule in rules {
             let enforced = match rule.guarantee {
-                Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(DigestedThresholds::guarantee),
+                Guarantee::Thresholds { digest, .. } => divided.get(&digest).map(DigestedThresholds::guarantee),
                 other => self.unit.enforced(other),
             };
             let Some(enforced) = enforced else {

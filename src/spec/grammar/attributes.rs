@@ -1,72 +1,99 @@
 //! The member `attributes`: options of single attributes.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::reader::{FaultList, ObjectReader, child, integer};
-use super::schema::{ColumnFacts, DatasetSchema, DocumentSource};
-use super::taxonomy;
+pub(in crate::spec) use super::columns::DatasetColumns;
+use super::document::{Document, Int, Member, MemberContext, SchemaMap, document, reference, scalar};
+use super::reader::{child, column_value};
+use super::schema::{ColumnFacts, DocumentSource};
 use super::taxonomy::TaxonomyName;
 use crate::microdata::Taxonomy;
-use crate::problem::{Fault, Kind};
+use crate::problem::Kind;
 
 /// The most excludable values of an attribute.
 const MAX_VALUES: usize = 1_000;
 
-/// The columns of the dataset, by name; the default has none, for documents without a dataset.
-#[derive(Default)]
-pub(in crate::spec) struct DatasetColumns<'a> {
-    pub(in crate::spec) facts: &'a [ColumnFacts],
-    by_name: HashMap<&'a str, usize>,
-    /// The most rows of one unit of protection.
-    pub(in crate::spec) per_unit: u64,
-}
-
-impl<'a> DatasetColumns<'a> {
-    pub(in crate::spec) fn from_schema(schema: &DatasetSchema<'a>) -> Self {
-        let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
-        Self { facts: schema.columns, by_name, per_unit: schema.unit.rows() }
-    }
-
-    pub(in crate::spec) fn find(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
-    }
-
-    pub(in crate::spec) fn name(&self, column: usize) -> &'a str {
-        &self.facts[column].name
-    }
-
-    /// Every column.
-    pub(in crate::spec) fn all(&self) -> BTreeSet<usize> {
-        (0..self.facts.len()).collect()
-    }
-
-    /// The column called `name`; a fault when there is none.
-    pub(in crate::spec) fn resolve(&self, name: &str, pointer: &str, faults: &mut FaultList) -> Option<usize> {
-        let found = self.find(name);
-        if found.is_none() {
-            let detail = format!("the dataset has no attribute {name}");
-            faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
-        }
-        found
+document! {
+    /// What becomes of an attribute.
+    AttributeOptions as "AttributeChoice" {
+        /// Not published. Not together with `publish`, and not for an attribute of a rule.
+        optional drop: bool = false,
+        /// Published, though no rule names it.
+        optional publish: bool = false,
+        /// True declares an identifier. False, beside `publish: true`, lets an attribute be published that looks like one.
+        optional identifier: bool,
+        /// The published name. `bucket` is reserved.
+        optional rename: PublishedName,
+        optional discretize: DiscretizeMembers,
+        /// A tree of which all values of the attribute are leaves. It is written out in the job.
+        optional taxonomy: TaxonomyChoice,
+        /// Values that an insider can rule out, such as `none`; null is the missing value. What is protected is then protected from
+        /// an insider who rules them out, too. Each must occur. For `l_diversity`, its distinct, entropy and recursive forms, and `alpha_k`; not
+        /// for combinations.
+        optional excludable: ExcludableValues = ExcludableValues::default(),
     }
 }
 
-/// The options of one attribute.
+document! {
+    /// How numbers of many values are taken together to see what they go with, where columns of a sliced table are chosen by that. What
+    /// is published stays as it is.
+    DiscretizeMembers as "Discretize" {
+        /// Into how many bins of equal width; 10 when nothing is said.
+        required equal_width: Int<1, { u64::MAX }> => "an integer of at least 1",
+    }
+}
+
+/// The name under which an attribute is published.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct PublishedName(String);
+
+scalar! {
+    PublishedName: "a name that is not empty",
+    |value| value.as_str().filter(|name| !name.is_empty()).map(|name| Self(name.to_owned())),
+    |name| name.0.as_str().into(),
+    {"type": "string", "minLength": 1}
+}
+
+/// Values that an insider can rule out, `None` being the missing one; each once.
 #[derive(Clone, Default, Debug)]
-pub(in crate::spec) struct AttributeOptions {
-    pub(in crate::spec) drop: bool,
-    pub(in crate::spec) publish: bool,
-    pub(in crate::spec) identifier: Option<bool>,
-    pub(in crate::spec) rename: Option<String>,
-    pub(in crate::spec) equal_width: Option<i128>,
-    /// Values that an insider can rule out, `None` being the missing one; each once.
-    pub(in crate::spec) excludable: Vec<Option<String>>,
-    pub(in crate::spec) taxonomy: Option<TaxonomyChoice>,
-    /// Whether there is a taxonomy that cannot be read.
-    pub(in crate::spec) is_misread: bool,
+pub(in crate::spec) struct ExcludableValues(pub(in crate::spec) Vec<Option<String>>);
+
+impl Member for ExcludableValues {
+    fn allowed() -> String {
+        "an array of values".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(values) = value.as_array() else { return context.refuse() };
+        if values.len() > MAX_VALUES {
+            context.allowed = format!("an array of at most {MAX_VALUES} values");
+            return context.refuse();
+        }
+        let mut read: Vec<Option<String>> = Vec::new();
+        for (index, value) in values.iter().enumerate() {
+            let allowed = match column_value(value) {
+                Some(text) if !read.contains(&text) => {
+                    read.push(text);
+                    continue;
+                }
+                Some(_) => "a value that is not in the array already",
+                None => "a value as text, an integer, true, false or null",
+            };
+            context.faults.range(child(&context.pointer, &index.to_string()), allowed);
+        }
+        Some(Self(read))
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        json!(self.0)
+    }
+
+    fn schema() -> Value {
+        let items = json!({"type": ["string", "integer", "boolean", "null"]});
+        json!({"type": "array", "items": items, "maxItems": MAX_VALUES, "uniqueItems": true})
+    }
 }
 
 /// The taxonomy of an attribute.
@@ -78,10 +105,59 @@ pub(in crate::spec) enum TaxonomyChoice {
     Named,
 }
 
+impl Member for TaxonomyChoice {
+    fn allowed() -> String {
+        "a tree, or the name of a stored taxonomy, such as \"job\" or \"job-v3\"".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Value::String(text) = value else { return Arc::<Taxonomy>::read(value, context).map(Self::Tree) };
+        match context.columns.origin {
+            DocumentSource::CommandLine | DocumentSource::Reproduction => {
+                let detail = "stored taxonomies are those of a service; state the tree itself";
+                context.faults.unsupported(context.pointer.as_str(), detail);
+                None
+            }
+            DocumentSource::Policy if TaxonomyName::parse(text).is_some() => Some(Self::Named),
+            _ => context.refuse(),
+        }
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        match self {
+            Self::Tree(tree) => tree.write(columns),
+            Self::Named => Value::Null,
+        }
+    }
+
+    fn schema() -> Value {
+        let name = json!({
+            "type": "string",
+            "pattern": "^[a-z0-9][a-z0-9._-]*$",
+            "description": "A stored one: `job`, or a version of it, `job-v3`.",
+        });
+        json!({"oneOf": [name, Arc::<Taxonomy>::schema()]})
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        Arc::<Taxonomy>::define(schemas);
+    }
+}
+
 impl AttributeOptions {
+    /// The name under which it is published, where it is not that of the dataset.
+    pub(in crate::spec) fn rename(&self) -> Option<&str> {
+        self.rename.value.as_ref().map(|name| name.0.as_str())
+    }
+
+    /// The number of bins of equal width for its association with others.
+    pub(in crate::spec) fn equal_width(&self) -> Option<u64> {
+        Some(self.discretize.value.as_ref()?.equal_width.value?.0)
+    }
+
     /// Whether the caller takes responsibility for publishing an identifier.
     pub(in crate::spec) fn overrides_identifier(&self) -> bool {
-        self.publish && self.identifier == Some(false)
+        self.publish && self.identifier.value == Some(false)
     }
 }
 
@@ -90,115 +166,62 @@ pub(in crate::spec) fn published_columns(attributes: &[AttributeOptions]) -> imp
     attributes.iter().enumerate().filter(|(_, options)| options.publish && !options.drop).map(|(column, _)| column)
 }
 
-/// Reads `attributes`: the options of each column.
-pub(in crate::spec) fn read(
-    document: &mut ObjectReader<'_>,
-    columns: &DatasetColumns<'_>,
-    origin: DocumentSource,
-    faults: &mut FaultList,
-) -> Vec<AttributeOptions> {
-    let mut options = vec![AttributeOptions::default(); columns.facts.len()];
-    let Some(attributes) = document.object("attributes", faults) else { return options };
-    for (name, pointer, value) in attributes.entries() {
-        let column = columns.resolve(name, &pointer, faults);
-        if value.is_null() {
-            continue;
-        }
-        let Some(members) = ObjectReader::open(value, pointer, faults) else { continue };
-        let read = read_one(members, name, origin, faults);
-        if let Some(column) = column {
-            options[column] = read;
-        }
+/// The member `attributes`: the options of each column.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct AttributeMap(pub(in crate::spec) Vec<AttributeOptions>);
+
+impl AttributeMap {
+    /// No options for any column.
+    pub(in crate::spec) fn absent(columns: &DatasetColumns<'_>) -> Self {
+        let options = |column: &ColumnFacts| AttributeOptions::absent(&child("/attributes", &column.name));
+        Self(columns.facts.iter().map(options).collect())
     }
-    options
 }
 
-fn read_one(
-    mut members: ObjectReader<'_>,
-    name: &str,
-    origin: DocumentSource,
-    faults: &mut FaultList,
-) -> AttributeOptions {
-    let drop = members.flag("drop", faults).unwrap_or(false);
-    let publish = members.flag("publish", faults).unwrap_or(false);
-    let identifier = members.flag("identifier", faults);
-    if drop && publish {
-        faults.range(members.at("drop"), "either publish or drop, not both");
+impl Member for AttributeMap {
+    fn allowed() -> String {
+        "an object".to_owned()
     }
-    let rename = members.text("rename", "a name that is not empty", faults, |name| !name.is_empty());
-    let equal_width = members.object("discretize", faults).and_then(|mut discretize| {
-        let allowed = "an integer of at least 1";
-        let width = discretize.take("equal_width").and_then(integer).filter(|width| *width >= 1);
-        if width.is_none() {
-            faults.range(discretize.at("equal_width"), allowed);
-        }
-        discretize.finish(faults);
-        width
-    });
-    let tree = members.take("taxonomy");
-    let taxonomy = tree.and_then(|tree| read_taxonomy(tree, &members.at("taxonomy"), name, origin, faults));
-    let is_misread = tree.is_some() && taxonomy.is_none();
-    let excludable = read_values(&mut members, faults);
-    members.finish(faults);
-    let rename = rename.map(str::to_owned);
-    AttributeOptions { drop, publish, identifier, rename, equal_width, excludable, taxonomy, is_misread }
-}
 
-/// Reads a tree, or in a policy the name of a stored one.
-fn read_taxonomy(
-    tree: &Value,
-    pointer: &str,
-    name: &str,
-    origin: DocumentSource,
-    faults: &mut FaultList,
-) -> Option<TaxonomyChoice> {
-    match tree {
-        Value::String(_) if matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) => {
-            faults.unsupported(pointer, "stored taxonomies are those of a service; state the tree itself");
-            None
-        }
-        Value::String(text) if origin == DocumentSource::Policy && TaxonomyName::parse(text).is_some() => {
-            Some(TaxonomyChoice::Named)
-        }
-        Value::String(_) => {
-            faults.range(pointer, "a tree, or the name of a stored taxonomy, such as \"job\" or \"job-v3\"");
-            None
-        }
-        tree => {
-            let mut of_tree = FaultList::new();
-            let read = taxonomy::taxonomy(tree, pointer, &mut of_tree);
-            for fault in of_tree.into_sorted() {
-                let conflicts = fault.kind == Kind::TaxonomyConflict;
-                faults.push(if conflicts { fault.with("attribute", name) } else { fault });
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(attributes) = value.as_object() else { return context.refuse() };
+        let mut options = Self::absent(context.columns);
+        for (name, value) in attributes {
+            let mut member = context.member(name, AttributeOptions::allowed());
+            let column = member.columns.resolve(name, &member.pointer, member.faults);
+            let before = member.faults.len();
+            let read = if value.is_null() { None } else { AttributeOptions::read(value, &mut member) };
+            for fault in member.faults.after(before).filter(|fault| fault.kind == Kind::TaxonomyConflict) {
+                fault.members.insert("attribute".to_owned(), name.as_str().into());
             }
-            read.map(TaxonomyChoice::Tree)
-        }
-    }
-}
-
-/// The values of `excludable`.
-fn read_values(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Option<String>> {
-    let values = members.list("excludable", "an array of values", faults).unwrap_or_default();
-    let pointer = members.at("excludable");
-    if values.len() > MAX_VALUES {
-        faults.range(pointer, "an array of at most 1000 values");
-        return Vec::new();
-    }
-    let mut read: Vec<Option<String>> = Vec::new();
-    for (index, value) in values.iter().enumerate() {
-        let text = match value {
-            Value::Null => Some(None),
-            Value::String(text) => Some(Some(text.clone())),
-            Value::Bool(truth) => Some(Some(truth.to_string())),
-            _ => integer(value).map(|number| Some(number.to_string())),
-        };
-        match text {
-            Some(text) if !read.contains(&text) => read.push(text),
-            Some(_) => faults.range(child(&pointer, &index.to_string()), "a value that is not in the array already"),
-            None => {
-                faults.range(child(&pointer, &index.to_string()), "a value as text, an integer, true, false or null")
+            let Some(read) = read else { continue };
+            if read.drop && read.publish {
+                member.faults.range(read.at("drop"), "either publish or drop, not both");
+            }
+            if let Some(column) = column {
+                options.0[column] = read;
             }
         }
+        Some(options)
     }
-    read
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let written =
+            columns.facts.iter().zip(&self.0).map(|(column, options)| (column.name.clone(), options.write(columns)));
+        written.collect::<Map<_, _>>().into()
+    }
+
+    fn schema() -> Value {
+        reference("AttributeChoices")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        AttributeOptions::define(schemas);
+        let schema = json!({
+            "type": "object",
+            "description": "Choices for attributes, by their names in the dataset.",
+            "additionalProperties": {"oneOf": [{"type": "null"}, AttributeOptions::schema()]},
+        });
+        schemas.insert("AttributeChoices".to_owned(), schema);
+    }
 }

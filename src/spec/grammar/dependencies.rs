@@ -21,10 +21,10 @@ document! {
 }
 
 document! {
-    /// A dependency that the adversary is assumed not to know, and why.
+    /// A dependency that the adversary is assumed not to know, and why. With two empty lists: why the data is not searched.
     AssumedUnknownMembers as "AssumedUnknown" {
-        needed determinant: Names<1>,
-        needed dependent: Names<1>,
+        needed determinant: Names,
+        needed dependent: Names,
         required reason: Reason,
     }
 }
@@ -36,6 +36,8 @@ pub(in crate::spec) struct DraftDependency {
     pub(in crate::spec) dependent: BTreeSet<usize>,
     /// Why it is assumed unknown, where it is.
     pub(in crate::spec) reason: Option<String>,
+    /// Where it stands.
+    pub(in crate::spec) pointer: String,
 }
 
 /// A list of dependencies, each with a reason where `REASONED`. Sorted, each once.
@@ -78,14 +80,33 @@ impl<const REASONED: bool> Member for Dependencies<REASONED> {
 
 /// A document with two sides.
 trait DependencyDocument: Document {
-    fn sides(&self) -> [&Given<Names<1>>; 2];
+    /// Whether both sides may be empty.
+    const MAY_BE_EMPTY: bool;
+
+    fn sides(&self) -> [NamedSide<'_>; 2];
 
     fn reason(&self) -> Option<String>;
 }
 
+/// The names on one side of a dependency.
+struct NamedSide<'a> {
+    columns: &'a BTreeSet<usize>,
+    /// Whether there is no name, and no fault that says so already.
+    is_empty: bool,
+}
+
+impl<'a, const MIN: usize> From<&'a Given<Names<MIN>>> for NamedSide<'a> {
+    fn from(side: &'a Given<Names<MIN>>) -> Self {
+        let is_empty = side.value.as_ref().is_none_or(|names| names.is_empty) && !side.is_faulty;
+        Self { columns: side.columns(), is_empty }
+    }
+}
+
 impl DependencyDocument for DependencyMembers {
-    fn sides(&self) -> [&Given<Names<1>>; 2] {
-        [&self.determinant, &self.dependent]
+    const MAY_BE_EMPTY: bool = false;
+
+    fn sides(&self) -> [NamedSide<'_>; 2] {
+        [NamedSide::from(&self.determinant), NamedSide::from(&self.dependent)]
     }
 
     fn reason(&self) -> Option<String> {
@@ -94,8 +115,10 @@ impl DependencyDocument for DependencyMembers {
 }
 
 impl DependencyDocument for AssumedUnknownMembers {
-    fn sides(&self) -> [&Given<Names<1>>; 2] {
-        [&self.determinant, &self.dependent]
+    const MAY_BE_EMPTY: bool = true;
+
+    fn sides(&self) -> [NamedSide<'_>; 2] {
+        [NamedSide::from(&self.determinant), NamedSide::from(&self.dependent)]
     }
 
     fn reason(&self) -> Option<String> {
@@ -115,27 +138,33 @@ fn read_list<D: DependencyDocument>(
     Some(list.items.iter().filter_map(|item| checked(item, context.faults)).collect())
 }
 
-/// A dependency without faults: both sides have attributes, and none in common.
+/// A dependency without faults: both sides have attributes, and none in common; or neither has any, where that means all.
 fn checked<D: DependencyDocument>(item: &Given<D>, faults: &mut FaultList) -> Option<DraftDependency> {
     let document = item.value.as_ref()?;
     let before = faults.len();
     let sides = document.sides();
-    for (name, side) in ["determinant", "dependent"].into_iter().zip(sides) {
-        let is_empty = side.value.as_ref().is_none_or(|names| names.is_empty);
-        if is_empty && !side.is_faulty {
+    let means_all = D::MAY_BE_EMPTY && sides.iter().all(|side| side.is_empty);
+    for (name, side) in ["determinant", "dependent"].into_iter().zip(&sides) {
+        if side.is_empty && !means_all {
             faults.range(document.at(name), "an array of at least one name");
         }
     }
-    let [determinant, dependent] = sides.map(|side| side.columns().clone());
+    let [determinant, dependent] = sides.map(|side| side.columns.clone());
     if !determinant.is_disjoint(&dependent) {
         let detail = "an attribute stands on both sides of the dependency";
         faults.push(Fault::new(document.at("dependent"), Kind::BadColumns, detail));
     }
     let is_sound = !item.is_faulty && faults.len() == before;
-    is_sound.then(|| DraftDependency { determinant, dependent, reason: document.reason() })
+    let pointer = document.pointer().to_owned();
+    is_sound.then(|| DraftDependency { determinant, dependent, reason: document.reason(), pointer })
 }
 
 impl DraftDependency {
+    /// Whether it names no attribute, and so stands for all dependencies of the data.
+    pub(in crate::spec) fn means_all(&self) -> bool {
+        self.determinant.is_empty() && self.dependent.is_empty()
+    }
+
     fn write(&self, columns: &DatasetColumns<'_>) -> Value {
         let names = |side: &BTreeSet<usize>| Names::<1>::from(side.clone()).write(columns);
         let mut written = json!({"determinant": names(&self.determinant), "dependent": names(&self.dependent)});

@@ -1,31 +1,149 @@
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::reader::{FaultList, ObjectReader, is_reason};
+use super::attributes::DatasetColumns;
+use super::document::{
+    Document, Given, List, Member, MemberContext, Presence, Reason, choice, document, read_member, scalar,
+};
+use super::duration;
+use super::reader::{FaultList, ObjectReader, integer};
 use super::schema::DocumentSource;
-use super::utility::InternalUtility;
-use super::{duration, utility};
+use super::utility::{InternalMembers, PublicMeasure};
 use crate::problem::Fault;
 
-const DATASET: &str = "the id of a dataset";
+document! {
+    /// The members of a job document outside of its attributes and its method.
+    GeneralMembers as "GeneralMembers" {
+        /// The dataset to publish.
+        needed dataset: DatasetId,
+        /// Whether the release waits for an approval before it is published.
+        optional hold: bool = false,
+        /// -100 to 100; the higher, the earlier among the tenant's own jobs. Between tenants, turns are taken. 0 when not given.
+        optional priority: Priority = Priority(0),
+        /// How long the job may take, waiting included: an ISO 8601 duration of whole weeks, days, hours, minutes and seconds, from PT1S
+        /// to P365D.
+        optional deadline: Deadline,
+        /// Why the job is submitted; kept in the audit log.
+        optional reason: Reason,
+        optional unlisted: Unlisted = Unlisted::Refuse,
+        optional composition: CompositionMembers = CompositionMembers::absent("/composition"),
+        optional internal: InternalMembers = InternalMembers::absent("/internal"),
+        /// `entropy`: the manifest states the entropy of the readers' model. Of `gd` and `auto` it does unless this is empty.
+        optional utility: List<PublicMeasure> => "an array of measures",
+        /// A version of a policy, such as `hospital-v3`: its members hold where the document has none of the same name.
+        optional policy: UnresolvedPolicy,
+    }
+}
 
-const REASON: &str = "a reason of 1 to 500 characters";
+choice! {
+    /// What becomes of attributes that the document does not name: they are a fault (`refuse`, when not given), or dropped.
+    pub(in crate::spec) enum Unlisted as "Unlisted" {
+        /// They are a fault.
+        Refuse = "refuse",
+        /// They are dropped.
+        Drop = "drop",
+    }
+}
 
-/// The members of a job document outside of its attributes and its method.
-pub(in crate::spec) struct GeneralMembers {
-    pub(in crate::spec) dataset: Option<Uuid>,
-    pub(in crate::spec) hold: bool,
-    pub(in crate::spec) priority: i32,
-    pub(in crate::spec) deadline: Option<Duration>,
-    pub(in crate::spec) reason: Option<String>,
-    pub(in crate::spec) drop_unlisted: bool,
-    /// Why the release is published without proof that it is safe with earlier ones, where it is.
-    pub(in crate::spec) unproven: Option<String>,
-    /// Whether the manifest states the entropy of the model; `None` for the default.
-    pub(in crate::spec) entropy: Option<bool>,
-    pub(in crate::spec) internal: InternalUtility,
+document! {
+    /// How the release is judged beside earlier ones.
+    CompositionMembers as "CompositionChoice" {
+        optional mode: CompositionMode = CompositionMode::Enforce,
+        /// Why the release is made without proof; with `report`, and only with it.
+        optional reason: Reason,
+    }
+}
+
+choice! {
+    /// A release that would break a rule together with an earlier one is refused (`enforce`, when not given), or is made all the same,
+    /// needs the scope `ledger:override` and a reason, and is marked as unproven for ever.
+    pub(in crate::spec) enum CompositionMode as "CompositionChoiceMode" {
+        /// It is refused.
+        Enforce = "enforce",
+        /// It is made without proof.
+        Report = "report",
+    }
+}
+
+/// The id of a dataset.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct DatasetId(pub(in crate::spec) Uuid);
+
+impl Member for DatasetId {
+    fn allowed() -> String {
+        "the id of a dataset".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        if context.columns.origin == DocumentSource::Policy {
+            context.faults.unsupported(context.pointer.as_str(), "a policy is for any dataset; name it in the job");
+            return None;
+        }
+        // other spellings of an id, such as braces, are not ids of this service
+        let id = value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok());
+        id.map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.to_string().into()
+    }
+
+    fn schema() -> Value {
+        let pattern = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
+        json!({"type": "string", "format": "uuid", "pattern": pattern})
+    }
+}
+
+/// The place of a job in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct Priority(pub(in crate::spec) i32);
+
+scalar! {
+    Priority: "an integer from -100 to 100",
+    |value| i32::try_from(integer(value)?).ok().filter(|number| (-100..=100).contains(number)).map(Self),
+    |priority| priority.0.into(),
+    {"type": "integer", "minimum": -100, "maximum": 100}
+}
+
+/// How long a job may take.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct Deadline(pub(in crate::spec) Duration);
+
+scalar! {
+    Deadline: duration::DURATION_FORM,
+    |value| duration::parse(value.as_str()?).map(Self),
+    |deadline| duration::write(deadline.0).into(),
+    {
+        "type": "string",
+        "pattern": "^P(?=[0-9T])([0-9]+W)?([0-9]+D)?(T(?=[0-9])([0-9]+H)?([0-9]+M)?([0-9]+S)?)?$",
+    }
+}
+
+/// The name of a policy that the caller did not put in its place, which is a fault.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) enum UnresolvedPolicy {}
+
+impl Member for UnresolvedPolicy {
+    fn allowed() -> String {
+        super::versioned_name::PINNED.to_owned()
+    }
+
+    fn read(_value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let detail =
+            "a policy is named in a job or a plan of a service and nowhere else; state the specification itself";
+        context.faults.unsupported(context.pointer.as_str(), detail);
+        None
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        match *self {}
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,99}-v[1-9][0-9]*$"})
+    }
 }
 
 /// The dataset that a document names; the rest is checked against its columns.
@@ -34,85 +152,45 @@ pub(in crate::spec) struct GeneralMembers {
 /// When the document is not an object, or names no dataset, or with a malformed id.
 pub fn dataset_of(document: &Value) -> Result<Uuid, Vec<Fault>> {
     let mut faults = FaultList::new();
-    let dataset = ObjectReader::open(document, "", &mut faults)
-        .and_then(|mut members| read_dataset(&mut members, DocumentSource::Http, &mut faults));
-    dataset.ok_or_else(|| faults.into_sorted())
+    let declared = ("dataset", Presence::required, None);
+    let dataset = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
+        let given: Given<DatasetId> = read_member(&mut members, declared, &DatasetColumns::default(), &mut faults);
+        given.value
+    });
+    dataset.map(|id| id.0).ok_or_else(|| faults.into_sorted())
 }
 
-fn read_dataset(members: &mut ObjectReader<'_>, origin: DocumentSource, faults: &mut FaultList) -> Option<Uuid> {
-    // other spellings of an id, such as braces, are not ids of this service
-    let parse = |text: &str| Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
-    match members.take("dataset") {
-        Some(_) if origin == DocumentSource::Policy => {
-            faults.unsupported(members.at("dataset"), "a policy is for any dataset; name it in the job");
-            None
+impl GeneralMembers {
+    /// Reports what does not go together, or not with the source of the document.
+    pub(in crate::spec) fn check(&mut self, origin: DocumentSource, faults: &mut FaultList) {
+        if !matches!(origin, DocumentSource::Http | DocumentSource::Plan) {
+            self.dataset = Given::absent();
+        } else if self.dataset.value.is_none() && !self.dataset.is_faulty {
+            faults.range(self.at("dataset"), &DatasetId::allowed());
         }
-        Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
-        None => {
-            if matches!(origin, DocumentSource::Http | DocumentSource::Plan) {
-                faults.range(members.at("dataset"), DATASET);
+        if self.hold && matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) {
+            faults.unsupported(self.at("hold"), "on the command line nobody could approve it; leave out hold");
+        }
+        let CompositionMembers { mode, reason, .. } = &self.composition;
+        let pointer = self.composition.at("reason");
+        match (mode, &reason.value) {
+            (CompositionMode::Report, None) => faults.range(pointer, &Reason::allowed()),
+            (CompositionMode::Enforce, Some(_)) => {
+                faults.unsupported(pointer, "a release that is held to the earlier ones needs no reason");
             }
-            None
+            (CompositionMode::Report, Some(_)) | (CompositionMode::Enforce, None) => {}
         }
     }
-}
 
-pub(in crate::spec) fn read_general(
-    members: &mut ObjectReader<'_>,
-    origin: DocumentSource,
-    faults: &mut FaultList,
-) -> GeneralMembers {
-    let dataset = read_dataset(members, origin, faults);
-    let hold = members.flag("hold", faults) == Some(true);
-    if hold && matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) {
-        faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
+    /// Why the release is published without proof that it is safe with earlier ones, where it is.
+    pub(in crate::spec) fn unproven(&self) -> Option<&str> {
+        let CompositionMembers { mode, reason, .. } = &self.composition;
+        let reason = reason.value.as_ref().filter(|_| *mode == CompositionMode::Report);
+        reason.map(|reason| reason.0.as_str())
     }
-    let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
-    let deadline = members.text("deadline", duration::DURATION_FORM, faults, |text| duration::parse(text).is_some());
-    let reason = members.text("reason", REASON, faults, is_reason);
-    let unlisted = members.choice("unlisted", &["refuse", "drop"], faults);
-    let unproven = read_composition(members, faults);
-    let internal = utility::read_internal(members, faults);
-    let entropy = utility::read_public(members, faults);
-    let elsewhere = [
-        (
-            "policy",
-            "a policy is named in a job or a plan of a service and nowhere else; state the specification itself",
-        ),
-        ("schema", "a proposed schema is judged by a plan, and nothing else; leave it out"),
-    ];
-    for (name, detail) in elsewhere.into_iter().filter(|(name, _)| origin != DocumentSource::Plan || *name != "schema")
-    {
-        if members.take(name).is_some() {
-            faults.unsupported(members.at(name), detail);
-        }
-    }
-    GeneralMembers {
-        dataset: dataset.filter(|_| matches!(origin, DocumentSource::Http | DocumentSource::Plan)),
-        hold,
-        priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
-        deadline: deadline.and_then(duration::parse),
-        reason: reason.map(str::to_owned),
-        drop_unlisted: unlisted == Some("drop"),
-        unproven,
-        entropy,
-        internal,
-    }
-}
 
-/// Reads `composition`: the reason for a release without proof; `None` when composition is enforced.
-fn read_composition(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<String> {
-    let mut composition = members.object("composition", faults)?;
-    let mode = composition.choice("mode", &["enforce", "report"], faults);
-    let reported = mode == Some("report");
-    let reason = composition.text("reason", REASON, faults, is_reason).map(str::to_owned);
-    let at = composition.at("reason");
-    composition.finish(faults);
-    match (reported, reason) {
-        (true, None) => faults.range(at, REASON),
-        (false, Some(_)) => faults.unsupported(at, "a release that is held to the earlier ones needs no reason"),
-        (true, reason) => return reason,
-        (false, None) => {}
+    /// Whether the manifest states the entropy of the model; `None` for the default.
+    pub(in crate::spec) fn entropy(&self) -> Option<bool> {
+        self.utility.value.as_ref().map(|measures| measures.length > 0)
     }
-    None
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Member, MemberContext, reference};
-use super::reader::{FaultList, ObjectReader, integer};
-use super::thresholds::read_thresholds;
+use super::document::{Document, Member, MemberContext, SchemaMap, reference};
+use super::reader::{FaultList, ObjectReader, ratio};
+use super::thresholds::ThresholdsGuarantee;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     DigestedThresholds, Divergence, Guarantee, PriorDistribution, Ratio, RhoMode, ThresholdsDigest, ValueDistance,
@@ -55,9 +55,11 @@ pub(in crate::spec) fn guarantee_of_rule(
     }
     let mut members = ObjectReader::open(value, pointer, faults)?;
     members.take("type");
-    let thresholds = DigestedThresholds::from(read_thresholds(members, faults)?);
+    let before = faults.len();
+    let members = ThresholdsGuarantee::read_members(members, &DatasetColumns::default(), faults).thresholds;
+    let thresholds = DigestedThresholds::from(members.checked(faults, before)?);
     let guarantee = thresholds.guarantee();
-    if let Guarantee::Thresholds { stated: digest, .. } = guarantee {
+    if let Guarantee::Thresholds { digest, .. } = guarantee {
         named.insert(digest, thresholds);
     }
     Some(guarantee)
@@ -66,11 +68,11 @@ pub(in crate::spec) fn guarantee_of_rule(
 /// A guarantee in normal form; thresholds that it names are in `named`.
 pub(in crate::spec) fn guarantee_to_json(guarantee: &Guarantee, named: &ThresholdsByDigest) -> Value {
     let found = match guarantee {
-        Guarantee::Thresholds { stated: digest, .. } => named.get(digest),
+        Guarantee::Thresholds { digest, .. } => named.get(digest),
         _ => None,
     };
     let Some(thresholds) = found else { return json!(guarantee) };
-    let mut written = json!(thresholds.stated());
+    let mut written = json!(thresholds.declared());
     written["type"] = THRESHOLDS.into();
     written
 }
@@ -99,6 +101,15 @@ impl Member for RuleGuarantee {
 
     fn schema() -> Value {
         reference("RuleGuarantee")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        ThresholdsGuarantee::define(schemas);
+        let schema = json!({
+            "anyOf": [reference("Guarantee"), ThresholdsGuarantee::schema()],
+            "description": "How much may be learned of a sensitive value; thresholds are stated whole.",
+        });
+        schemas.insert("RuleGuarantee".to_owned(), schema);
     }
 }
 
@@ -158,11 +169,7 @@ impl GuaranteeReader<'_, '_> {
 
     /// A required fraction in a range.
     fn ratio(&mut self, member: &'static str, allowed: &str, accept: impl Fn(Ratio) -> bool) -> Option<Ratio> {
-        let read = self.members.take(member).and_then(|value| match value {
-            Value::String(text) => text.parse().ok(),
-            other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
-        });
-        let read = read.filter(|ratio| accept(*ratio));
+        let read = self.members.take(member).and_then(ratio).filter(|ratio| accept(*ratio));
         if read.is_none() {
             self.faults.range(self.members.at(member), allowed);
         }

@@ -2,17 +2,52 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::reader::{FaultList, ObjectReader, child};
-use super::rules::{NAMES, columns_named};
+use super::document::{Document, List, Member, MemberContext, Names, SchemaMap, document};
+use super::schema::DocumentSource;
 use crate::problem::{Fault, Kind};
 
 /// The most tables of a schema.
 const MAX_TABLES: usize = 128;
 
-const SENSITIVE: &str = "the name of an attribute of the table, or null for whole tuples";
+document! {
+    /// A table to be judged.
+    ProposedTableMembers as "ProposedTable" {
+        /// All its attributes, by their names in the dataset.
+        needed attributes: Names<1>,
+        /// The one of them on which it is bucketized, under the strongest guarantees of the rules into it. Null: whole tuples.
+        optional sensitive: ProposedSensitive,
+    }
+}
+
+/// The column on which a table would be bucketized: its name, or an array of it as plans list it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct ProposedSensitive(usize);
+
+impl Member for ProposedSensitive {
+    fn allowed() -> String {
+        "the name of an attribute of the table, or null for whole tuples".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let name = match value {
+            Value::Array(names) if names.len() == 1 => names[0].as_str(),
+            other => other.as_str(),
+        };
+        let Some(name) = name else { return context.refuse() };
+        context.columns.resolve(name, &context.pointer, context.faults).map(Self)
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        columns.name(self.0).into()
+    }
+
+    fn schema() -> Value {
+        json!({"oneOf": [{"type": "string"}, List::<String, 1, 1>::schema()]})
+    }
+}
 
 /// A proposed table over columns of the dataset.
 #[derive(Clone, Debug)]
@@ -22,59 +57,59 @@ pub(in crate::spec) struct DraftProposedTable {
     pub(in crate::spec) sensitive: Option<usize>,
 }
 
-/// The member `schema` has faults.
-pub(in crate::spec) struct ProposedTablesError;
-
-/// Reads `schema`; `None` when it is absent.
-pub(in crate::spec) fn read(
-    document: &mut ObjectReader<'_>,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Result<Option<Vec<DraftProposedTable>>, ProposedTablesError> {
-    let before = faults.len();
-    let pointer = document.at("schema");
-    let Some(tables) = document.list("schema", "an array of tables", faults) else {
-        return if faults.len() > before { Err(ProposedTablesError) } else { Ok(None) };
-    };
-    if !(1..=MAX_TABLES).contains(&tables.len()) {
-        faults.range(pointer, "an array of 1 to 128 tables");
-        return Err(ProposedTablesError);
-    }
-    let read = |(index, table): (usize, &Value)| one(table, child(&pointer, &index.to_string()), columns, faults);
-    let tables: Vec<DraftProposedTable> = tables.iter().enumerate().filter_map(read).collect();
-    if faults.len() > before { Err(ProposedTablesError) } else { Ok(Some(tables)) }
+/// The member `schema`, which plans have alone.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct ProposedTables {
+    tables: List<ProposedTableMembers, 1, MAX_TABLES>,
+    pub(in crate::spec) drafts: Vec<DraftProposedTable>,
 }
 
-fn one(
-    table: &Value,
-    pointer: String,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Option<DraftProposedTable> {
-    let mut members = ObjectReader::open(table, pointer, faults)?;
-    let at = members.at("attributes");
-    let before = faults.len();
-    let names = members.list("attributes", NAMES, faults);
-    if names.is_none_or(<[Value]>::is_empty) && faults.len() == before {
-        faults.range(at.as_str(), "an array of at least one attribute");
+impl Member for ProposedTables {
+    fn allowed() -> String {
+        "an array of tables".to_owned()
     }
-    let attributes = columns_named(names.unwrap_or_default(), &at, columns, faults);
-    let at = members.at("sensitive");
-    let named = match members.take("sensitive") {
-        // as plans list it
-        Some(Value::Array(names)) if names.len() == 1 => names.first(),
-        other => other,
-    };
-    let name = named.map(|name| name.as_str().ok_or_else(|| faults.range(at.as_str(), SENSITIVE)));
-    members.finish(faults);
-    let name = name.transpose().ok()?;
-    let sensitive = match name {
-        Some(name) => Some(columns.resolve(name, &at, faults)?),
-        None => None,
-    };
-    if let Some(column) = sensitive.filter(|column| !attributes.contains(column)) {
-        let detail = format!("{} is not among the attributes of the table", columns.name(column));
-        faults.push(Fault::new(at, Kind::BadColumns, detail));
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        if context.columns.origin != DocumentSource::Plan {
+            let detail = "a proposed schema is judged by a plan, and nothing else; leave it out";
+            context.faults.unsupported(context.pointer.as_str(), detail);
+            return None;
+        }
+        let tables = List::<ProposedTableMembers, 1, MAX_TABLES>::read(value, context)?;
+        if !(1..=MAX_TABLES).contains(&tables.length) {
+            context.allowed = format!("an array of 1 to {MAX_TABLES} tables");
+            return context.refuse();
+        }
+        let drafts = tables.values().map(|table| table.checked(context)).collect();
+        Some(Self { tables, drafts })
     }
-    Some(DraftProposedTable { attributes, sensitive })
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.tables.write(columns)
+    }
+
+    fn schema() -> Value {
+        List::<ProposedTableMembers, 1, MAX_TABLES>::schema()
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        ProposedTableMembers::define(schemas);
+    }
+}
+
+impl ProposedTableMembers {
+    /// The table; it has attributes, and the sensitive one is among them.
+    fn checked(&self, context: &mut MemberContext<'_, '_>) -> DraftProposedTable {
+        let is_empty = self.attributes.value.as_ref().is_none_or(|names| names.is_empty);
+        if is_empty && !self.attributes.is_faulty {
+            context.faults.range(self.at("attributes"), "an array of at least one attribute");
+        }
+        let attributes = self.attributes.columns().clone();
+        let sensitive = self.sensitive.value.map(|sensitive| sensitive.0);
+        if let Some(column) = sensitive.filter(|column| !attributes.contains(column)) {
+            let detail = format!("{} is not among the attributes of the table", context.columns.name(column));
+            context.faults.push(Fault::new(self.at("sensitive"), Kind::BadColumns, detail));
+        }
+        DraftProposedTable { attributes, sensitive }
+    }
 }

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use crate::problem::{Fault, Kind};
+use crate::publication::Ratio;
 
 /// Whether a text can be a reason.
 pub(in crate::spec) fn is_reason(text: &str) -> bool {
@@ -37,6 +38,11 @@ impl FaultList {
     /// Reports a request that this version does not support.
     pub fn unsupported(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
         self.push(Fault::new(pointer, Kind::GuaranteeUnsupported, detail));
+    }
+
+    /// The faults after the first `count` ones.
+    pub(in crate::spec) fn after(&mut self, count: usize) -> impl Iterator<Item = &mut Fault> {
+        self.0.iter_mut().skip(count)
     }
 
     /// Number of faults so far.
@@ -75,6 +81,26 @@ pub(crate) fn integer(value: &Value) -> Option<i128> {
         let real = value.as_f64()?;
         (real.fract() == 0.0 && real.abs() <= EXACT).then_some(real as i128)
     })
+}
+
+/// An exact fraction: an integer, or a text such as `1/3` or `0.02`.
+#[must_use]
+pub(crate) fn ratio(value: &Value) -> Option<Ratio> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
+    }
+}
+
+/// A value of a column as text: `Some(None)` is the missing one.
+#[must_use]
+pub(crate) fn column_value(value: &Value) -> Option<Option<String>> {
+    match value {
+        Value::Null => Some(None),
+        Value::String(text) => Some(Some(text.clone())),
+        Value::Bool(truth) => Some(Some(truth.to_string())),
+        other => integer(other).map(|number| Some(number.to_string())),
+    }
 }
 
 /// An object whose members are taken one by one.

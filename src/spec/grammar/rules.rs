@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Member, MemberContext, Names, reference};
-use super::guarantee::{ThresholdsByDigest, guarantee_of_rule, guarantee_to_json};
-use super::reader::{FaultList, ObjectReader, child};
+use super::document::{ColumnName, List, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference};
+use super::guarantee::{RuleGuarantee, ThresholdsByDigest, guarantee_to_json};
+use super::reader::{FaultList, child};
 use super::shorthand;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, ThresholdsDigest};
@@ -67,6 +67,56 @@ impl Member for RuleList {
     fn schema() -> Value {
         json!({"type": "array", "items": reference("Rule"), "maxItems": MAX_RULES})
     }
+
+    fn define(schemas: &mut SchemaMap) {
+        RuleMembers::define(schemas);
+        let schema = json!({
+            "oneOf": [{"type": "string", "minLength": 1}, RuleMembers::schema()],
+            "description": "`\"a, b -> c\"`: an adversary who knows a and b of a person must not learn c; or the same as an object.",
+        });
+        schemas.insert("Rule".to_owned(), schema);
+    }
+}
+
+document! {
+    /// A rule with its sides apart. State either `sensitive` or `sensitive_combination`.
+    RuleMembers as "RuleObject" {
+        /// What may be known.
+        required quasi_identifiers: MentionedNames,
+        /// What stays protected, each by itself.
+        optional sensitive: MentionedNames<1>,
+        /// Attributes of which only the joint value is protected, by protecting one of them that the data allows.
+        optional sensitive_combination: MentionedNames<1>,
+        optional guarantee: RuleGuarantee,
+    }
+}
+
+/// Names of attributes, which are looked up once both sides of the rule are known.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct MentionedNames<const MIN: usize = 0>(Vec<NameMention>);
+
+impl<const MIN: usize> Member for MentionedNames<MIN> {
+    fn allowed() -> String {
+        NamesInOrder::allowed()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(items) = value.as_array() else { return context.refuse() };
+        let mention = |(index, item): (usize, &Value)| {
+            let mut item_context = context.item(index, ColumnName::allowed());
+            let name = String::read(item, &mut item_context)?;
+            Some(NameMention { name, pointer: item_context.pointer, position: None })
+        };
+        Some(Self(items.iter().enumerate().filter_map(mention).collect()))
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.iter().map(|mention| mention.name.as_str()).collect()
+    }
+
+    fn schema() -> Value {
+        List::<String, MIN>::schema()
+    }
 }
 
 /// The guarantee of rules that state none.
@@ -92,8 +142,9 @@ pub(in crate::spec) struct RuleReader<'r, 'a> {
 }
 
 /// A name in a rule, with what a fault needs to point at it.
-struct NameMention<'n> {
-    name: &'n str,
+#[derive(Clone, Debug)]
+struct NameMention {
+    name: String,
     pointer: String,
     position: Option<usize>,
 }
@@ -118,9 +169,9 @@ impl RuleReader<'_, '_> {
     fn within_volume(&mut self, rules: Vec<DraftRule>) -> Vec<DraftRule> {
         let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsDigest>>::new());
         for rule in &rules {
-            let Guarantee::Thresholds { stated: digest, .. } = rule.guarantee else { continue };
+            let Guarantee::Thresholds { digest, .. } = rule.guarantee else { continue };
             let of_values =
-                self.thresholds.get(&digest).and_then(|named| named.stated().of_values()).map_or(0, BTreeMap::len);
+                self.thresholds.get(&digest).and_then(|named| named.declared().of_values()).map_or(0, BTreeMap::len);
             values = values.saturating_add(of_values.saturating_mul(rule.sensitive.len()));
             let most = rule.sensitive.iter().map(|column| {
                 let of_column = different.entry(*column).or_default();
@@ -157,51 +208,50 @@ impl RuleReader<'_, '_> {
         let combined = rule.combination && rule.sensitive.len() > 1;
         let guarantee = self.default_guarantee(&pointer);
         let guarantee = self.combines(guarantee, combined, &pointer);
-        let (known, sensitive) = sides?;
+        let RuleSides { known, sensitive } = sides?;
         Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
     }
 
     fn read_object(&mut self, rule: &Value, pointer: String) -> Option<DraftRule> {
-        let Value::Object(_) = rule else {
-            self.faults.range(pointer, "a rule such as \"a, b -> c\", or an object");
-            return None;
+        let mut context = MemberContext {
+            pointer: pointer.clone(),
+            allowed: "a rule such as \"a, b -> c\", or an object".to_owned(),
+            columns: self.columns,
+            faults: self.faults,
         };
-        let mut members = ObjectReader::open(rule, pointer.as_str(), self.faults)?;
-        let before = self.faults.len();
-        let known = self.names(&mut members, "quasi_identifiers");
-        if known.is_none() && self.faults.len() == before {
-            self.faults.range(members.at("quasi_identifiers"), NAMES);
+        if !rule.is_object() {
+            return context.refuse();
         }
-        let each = self.names(&mut members, "sensitive");
-        let joint = self.names(&mut members, "sensitive_combination");
-        let combined = joint.as_ref().is_some_and(|names| names.len() > 1);
-        let unreadable = self.faults.len() > before;
+        let members = RuleMembers::read(rule, &mut context)?;
+        let (each, joint) = (members.sensitive, members.sensitive_combination);
+        let unreadable = members.quasi_identifiers.is_faulty || each.is_faulty || joint.is_faulty;
+        let combined = joint.value.as_ref().is_some_and(|names| names.0.len() > 1);
         let mut sound = !unreadable;
-        if each.is_some() && joint.is_some() {
+        if each.value.is_some() && joint.value.is_some() {
             sound = false;
             let detail = "state sensitive or sensitive_combination, not both";
             self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
         }
-        let sensitive: Vec<_> = each.into_iter().chain(joint).flatten().collect();
+        let sensitive: Vec<NameMention> =
+            [each.value, joint.value].into_iter().flatten().flat_map(|names| names.0).collect();
         if sensitive.is_empty() && !unreadable {
             sound = false;
             let detail = "the sensitive side is empty: name what must stay protected";
             self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
         }
-        let sides = self.resolve(&known.unwrap_or_default(), &sensitive, &pointer);
-        let guarantee = match members.take("guarantee") {
-            Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut self.thresholds, self.faults),
+        let known = members.quasi_identifiers.value.unwrap_or_default().0;
+        let sides = self.resolve(&known, &sensitive, &pointer);
+        let guarantee = match members.guarantee.value {
+            Some(RuleGuarantee { guarantee, thresholds }) => {
+                self.thresholds.extend(thresholds);
+                Some(guarantee)
+            }
+            None if members.guarantee.is_faulty => None,
             None => self.default_guarantee(&pointer),
         };
-        members.finish(self.faults);
         let guarantee = self.combines(guarantee, combined, &pointer);
-        let (known, sensitive) = sides.filter(|_| sound)?;
+        let RuleSides { known, sensitive } = sides.filter(|_| sound)?;
         Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
-    }
-
-    fn names<'n>(&mut self, members: &mut ObjectReader<'n>, name: &'static str) -> Option<Vec<NameMention<'n>>> {
-        let names = members.list(name, NAMES, self.faults)?;
-        Some(named(names, &members.at(name), self.faults))
     }
 
     fn default_guarantee(&mut self, pointer: &str) -> Option<Guarantee> {
@@ -227,30 +277,25 @@ impl RuleReader<'_, '_> {
     }
 
     /// The columns of both sides, when there is nothing wrong with them.
-    fn resolve(
-        &mut self,
-        known: &[NameMention<'_>],
-        sensitive: &[NameMention<'_>],
-        pointer: &str,
-    ) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
-        let mut sides = (BTreeSet::new(), BTreeSet::new());
+    fn resolve(&mut self, known: &[NameMention], sensitive: &[NameMention], pointer: &str) -> Option<RuleSides> {
+        let mut sides = RuleSides::default();
         let mut seen: HashMap<&str, bool> = HashMap::new();
         let mut malformed = None;
         let mut sound = true;
         let both = known.iter().map(|name| (name, false)).chain(sensitive.iter().map(|name| (name, true)));
         for (mention, protected) in both {
-            if let Some(other) = seen.insert(mention.name, protected) {
+            if let Some(other) = seen.insert(mention.name.as_str(), protected) {
                 let how = if other == protected { "is named twice" } else { "stands on both sides" };
                 malformed.get_or_insert((format!("{} {how}", mention.name), mention.position));
                 continue;
             }
-            match self.columns.resolve(mention.name, &mention.pointer, self.faults) {
-                Some(column) if protected => drop(sides.1.insert(column)),
-                Some(column) => drop(sides.0.insert(column)),
+            match self.columns.resolve(&mention.name, &mention.pointer, self.faults) {
+                Some(column) if protected => drop(sides.sensitive.insert(column)),
+                Some(column) => drop(sides.known.insert(column)),
                 None => sound = false,
             }
         }
-        self.mentioned.extend(sides.0.iter().chain(&sides.1));
+        self.mentioned.extend(sides.known.iter().chain(&sides.sensitive));
         if let Some((detail, position)) = malformed {
             sound = false;
             let fault = Fault::new(pointer, Kind::RuleMalformed, detail);
@@ -268,48 +313,19 @@ impl RuleReader<'_, '_> {
     }
 }
 
-pub(in crate::spec) const NAMES: &str = "an array of names of attributes";
+/// The columns of a rule.
+#[derive(Default)]
+struct RuleSides {
+    known: BTreeSet<usize>,
+    sensitive: BTreeSet<usize>,
+}
 
 /// The names of one side of a shorthand.
-fn written<'n>(names: &'n [shorthand::RuleName], pointer: &str) -> Vec<NameMention<'n>> {
-    let mention = |name: &'n shorthand::RuleName| NameMention {
-        name: &name.text,
+fn written(names: &[shorthand::RuleName], pointer: &str) -> Vec<NameMention> {
+    let mention = |name: &shorthand::RuleName| NameMention {
+        name: name.text.clone(),
         pointer: pointer.to_owned(),
         position: Some(name.position),
     };
     names.iter().map(mention).collect()
-}
-
-/// The names of an array.
-fn named<'n>(names: &'n [Value], pointer: &str, faults: &mut FaultList) -> Vec<NameMention<'n>> {
-    let read = |(index, value): (usize, &'n Value)| {
-        let pointer = child(pointer, &index.to_string());
-        match value.as_str() {
-            Some(name) => Some(NameMention { name, pointer, position: None }),
-            None => {
-                faults.range(pointer, "the name of an attribute");
-                None
-            }
-        }
-    };
-    names.iter().enumerate().filter_map(read).collect()
-}
-
-/// The columns that an array names, each once; duplicates are faults of the method's attributes.
-pub(in crate::spec) fn columns_named(
-    names: &[Value],
-    pointer: &str,
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    for mention in named(names, pointer, faults) {
-        if let Some(column) = columns.resolve(mention.name, &mention.pointer, faults)
-            && !found.insert(column)
-        {
-            let detail = format!("{} is named twice", mention.name);
-            faults.push(Fault::new(mention.pointer, Kind::BadColumns, detail));
-        }
-    }
-    found
 }

@@ -2,9 +2,10 @@ use crate::microdata::{AttributeType, ColumnProfile};
 use crate::publication::Unit;
 
 /// Where a document comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum DocumentSource {
     /// A request: the document names its dataset.
+    #[default]
     Http,
     /// A dry run: as a request, and tables may be proposed.
     Plan,

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::reader::{FaultList, ObjectReader, child, integer};
+use super::attributes::DatasetColumns;
+use super::document::{Document, Member, MemberContext, SchemaMap, define_as, document, reference};
+use super::reader::{FaultList, ObjectReader, child, column_value};
 use super::versioned_name::{VersionedName, is_policy_name};
 use crate::microdata::Taxonomy;
 use crate::microdata::formats::IngestLimits;
@@ -156,19 +158,49 @@ impl TaxonomyReader<'_> {
     }
 }
 
-/// A value of a column: `Some(None)` is the missing one.
+/// A value of a column, decimals included: `Some(None)` is the missing one.
 fn text(value: &Value) -> Option<Option<String>> {
-    match value {
-        Value::Null => Some(None),
-        Value::String(text) => Some(Some(text.clone())),
-        Value::Bool(truth) => Some(Some(truth.to_string())),
-        Value::Number(number) => {
-            let whole = integer(value).map(|whole| whole.to_string());
-            // digits alone: no column holds an exponent
-            let written = whole.unwrap_or_else(|| number.to_string());
-            (!written.contains(['e', 'E'])).then_some(Some(written))
-        }
-        Value::Array(_) | Value::Object(_) => None,
+    // digits alone: no column holds an exponent
+    let decimal = || Some(value.as_number()?.to_string()).filter(|written| !written.contains(['e', 'E']));
+    column_value(value).or_else(|| decimal().map(Some))
+}
+
+impl Member for Arc<Taxonomy> {
+    fn allowed() -> String {
+        TREE.to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        taxonomy(value, &context.pointer, context.faults)
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.written()
+    }
+
+    fn schema() -> Value {
+        reference("Taxonomy")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let schema = json!({
+            "type": "object",
+            "description": "A tree: one member, the root. A node is an object of nodes, or an array of values (text, integers, decimals, \
+                true, false; null is the missing value) and of objects of nodes. No label occurs twice. At most 65536 nodes, and 32 \
+                steps from the root.",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": true,
+        });
+        define_as("Taxonomy", schema, schemas);
+    }
+}
+
+document! {
+    /// The document of a new taxonomy version.
+    TaxonomyMembers as "TaxonomyDocument" {
+        /// What is kept.
+        required taxonomy: Arc<Taxonomy>,
     }
 }
 
@@ -177,16 +209,10 @@ fn text(value: &Value) -> Option<Option<String>> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read_taxonomy(document: &Value) -> Result<Arc<Taxonomy>, Vec<Fault>> {
-    const TAXONOMY: &str = "taxonomy";
     let mut faults = FaultList::new();
-    let tree = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let pointer = members.at(TAXONOMY);
-        let tree = members.take(TAXONOMY);
-        if tree.is_none() {
-            faults.range(pointer.as_str(), TREE);
-        }
-        members.finish(&mut faults);
-        taxonomy(tree?, &pointer, &mut faults)
+    let members = ObjectReader::open(document, "", &mut faults);
+    let tree = members.and_then(|members| {
+        TaxonomyMembers::read_members(members, &DatasetColumns::default(), &mut faults).taxonomy.value
     });
     tree.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }

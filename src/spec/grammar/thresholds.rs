@@ -3,8 +3,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Member, MemberContext, reference};
-use super::reader::{FaultList, ObjectReader, integer};
+use super::document::{
+    Document, Fraction, Int, Member, MemberContext, SchemaMap, define_as, document, reference, scalar,
+};
+use super::reader::{FaultList, ratio};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Ratio, Thresholds};
 
@@ -19,14 +21,114 @@ const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"the
 
 const SHARE: &str = "a fraction above 0 and at most 1, as a text such as \"0.02\" or \"1/3\"";
 
+document! {
+    /// How much of a bucket each value may take at most: one of `uniform`, `linear` and `explicit`. Fractions are exact: integers, or
+    /// texts such as `0.02` and `1/3`.
+    ThresholdsMembers as "ThresholdsChoice" {
+        optional uniform: UniformMembers,
+        optional linear: LinearMembers,
+        optional explicit: ThresholdsByValue,
+        /// Beside `explicit`: the threshold of all other values, and of the missing one. Without it every value that occurs needs one.
+        optional otherwise: Share,
+    }
+}
+
+document! {
+    /// No value takes more of a bucket than its threshold: one of `uniform`, `linear` and `explicit`.
+    ThresholdsGuarantee as "StatedThresholdsGuarantee" tagged "thresholds" {
+        include thresholds: ThresholdsMembers,
+    }
+}
+
+document! {
+    /// 1/l for every value: l-diversity.
+    UniformMembers as "UniformThresholds" {
+        /// The diversity.
+        required l: Int<1, MAX_TABLE_ROWS, 2> => "an integer of at least 2",
+    }
+}
+
+document! {
+    /// `theta` times the value's share of the table, plus `c`; at most 1.
+    LinearMembers as "LinearThresholds" {
+        required theta: Fraction,
+        required c: Fraction,
+        optional overrides: ThresholdsByValue = ThresholdsByValue::default(),
+    }
+}
+
+/// A threshold.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct Share(Ratio);
+
+scalar! {
+    Share as "Share": SHARE,
+    share,
+    |share| json!(share.0),
+    {
+        "description": "A fraction above 0 and at most 1, exact: 1, a decimal of at most nine digits, or p/q",
+        "oneOf": [
+            {"type": "integer", "minimum": 1, "maximum": 1},
+            {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
+        ],
+    }
+}
+
+/// A threshold: exact, above 0 and at most 1.
+fn share(value: &Value) -> Option<Share> {
+    ratio(value).filter(|ratio| ratio.numerator() > 0 && *ratio <= Ratio::ONE).map(Share)
+}
+
+/// Thresholds of single values. No value is repeated in a pointer of a fault: it may be one of the data.
+#[derive(Clone, Default, Debug)]
+pub(in crate::spec) struct ThresholdsByValue(BTreeMap<String, Ratio>);
+
+impl Member for ThresholdsByValue {
+    fn allowed() -> String {
+        "an object of thresholds by value".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(of) = value.as_object() else { return context.refuse() };
+        if of.len() > MAX_THRESHOLD_VALUES {
+            context.allowed = "an object of at most 100000 values".to_owned();
+            return context.refuse();
+        }
+        let read: Option<BTreeMap<String, Ratio>> =
+            of.iter().map(|(value, threshold)| Some((value.clone(), share(threshold)?.0))).collect();
+        context.allowed = SHARE.to_owned();
+        read.map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        json!(self.0)
+    }
+
+    fn schema() -> Value {
+        reference("ThresholdsByValue")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        Share::define(schemas);
+        let schema = json!({
+            "type": "object",
+            "description": "Thresholds of single values, above 0 and at most 1.",
+            "maxProperties": MAX_THRESHOLD_VALUES,
+            "additionalProperties": Share::schema(),
+        });
+        define_as("ThresholdsByValue", schema, schemas);
+    }
+}
+
 impl Member for Thresholds {
     fn allowed() -> String {
         THRESHOLDS.to_owned()
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        let members = ObjectReader::open(value, context.pointer.as_str(), context.faults)?;
-        read_thresholds(members, context.faults)
+        let before = context.faults.len();
+        let members = ThresholdsMembers::read(value, context)?;
+        members.checked(context.faults, before)
     }
 
     fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
@@ -34,117 +136,66 @@ impl Member for Thresholds {
     }
 
     fn schema() -> Value {
-        reference("ThresholdsChoice")
+        ThresholdsMembers::schema()
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        ThresholdsMembers::define(schemas);
     }
 }
 
-/// A threshold: exact, above 0 and at most 1.
-fn share(value: &Value) -> Option<Ratio> {
-    ratio(value).filter(|ratio| ratio.numerator() > 0 && *ratio <= Ratio::ONE)
-}
-
-fn ratio(value: &Value) -> Option<Ratio> {
-    match value {
-        Value::String(text) => text.parse().ok(),
-        other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
-    }
-}
-
-/// Thresholds of single values. No value is repeated in a pointer of a fault: it may be one of the data.
-fn of_values(
-    members: &mut ObjectReader<'_>,
-    name: &'static str,
-    faults: &mut FaultList,
-) -> Option<BTreeMap<String, Ratio>> {
-    let pointer = members.at(name);
-    let of = match members.take(name) {
-        Some(Value::Object(of)) => of,
-        Some(_) => {
-            faults.range(pointer, "an object of thresholds by value");
+impl ThresholdsMembers {
+    /// The thresholds; `None` when there is a fault after the first `before` ones.
+    pub(in crate::spec) fn checked(self, faults: &mut FaultList, before: usize) -> Option<Thresholds> {
+        let linear = self.linear.value.as_ref().and_then(|linear| Some((linear, linear.theta.value?, linear.c.value?)));
+        if let Some((linear, Fraction(theta), Fraction(c))) = linear
+            && theta.numerator() == 0
+            && c.numerator() == 0
+        {
+            faults.range(linear.at("theta"), "a number above 0, where c is 0");
+        } else if self.otherwise.value.is_some() && self.explicit.value.is_none() && !self.is_faulty() {
+            faults.range(self.at("otherwise"), "nothing, but beside explicit thresholds");
+        }
+        if faults.len() > before {
             return None;
         }
-        None => return Some(BTreeMap::new()),
-    };
-    if of.len() > MAX_THRESHOLD_VALUES {
-        faults.range(pointer, "an object of at most 100000 values");
-        return None;
+        let uniform = self.uniform.value.as_ref().and_then(|uniform| uniform.l.value);
+        let uniform = uniform.map(|l| Thresholds::Uniform { l: l.0 });
+        let linear = linear.map(|(linear, theta, c)| Thresholds::Linear {
+            theta: theta.0,
+            c: c.0,
+            overrides: linear.overrides.0.clone(),
+        });
+        let otherwise = self.otherwise.value.map(|share| share.0);
+        let explicit =
+            self.explicit.value.as_ref().map(|values| Thresholds::Explicit { values: values.0.clone(), otherwise });
+        let mut given = [uniform, linear, explicit].into_iter().flatten();
+        let (Some(thresholds), None) = (given.next(), given.next()) else {
+            faults.range(self.pointer, THRESHOLDS);
+            return None;
+        };
+        if is_vacuous(&thresholds) {
+            let detail = "every value may take all of a bucket: state a threshold below 1";
+            faults.push(Fault::new(self.pointer, Kind::VacuousGuarantee, detail));
+            return None;
+        }
+        Some(thresholds)
     }
-    let read: BTreeMap<String, Ratio> =
-        of.iter().filter_map(|(value, threshold)| Some((value.clone(), share(threshold)?))).collect();
-    if read.len() < of.len() {
-        faults.range(pointer, SHARE);
-        return None;
+
+    /// Whether there is a fault in one of the forms.
+    fn is_faulty(&self) -> bool {
+        self.uniform.is_faulty || self.linear.is_faulty || self.explicit.is_faulty
     }
-    Some(read)
 }
 
-pub(in crate::spec) fn read_thresholds(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<Thresholds> {
-    let before = faults.len();
-    let pointer = members.pointer().to_owned();
-    let uniform = members.object("uniform", faults).and_then(|mut of| {
-        let l = of.take("l").and_then(integer).filter(|l| (1..=i128::from(MAX_TABLE_ROWS)).contains(l));
-        if l.is_none() {
-            faults.range(of.at("l"), "an integer of at least 2");
-        }
-        of.finish(faults);
-        u64::try_from(l?).ok().map(|l| Thresholds::Uniform { l })
-    });
-    let linear = members.object("linear", faults).and_then(|of| read_linear(of, faults));
-    let explicit = match members.take("explicit") {
-        Some(_) => of_values(&mut members, "explicit", faults),
-        None => None,
-    };
-    let otherwise = match members.take("otherwise") {
-        Some(value) => {
-            let read = share(value);
-            if read.is_none() {
-                faults.range(members.at("otherwise"), SHARE);
-            } else if explicit.is_none() && faults.len() == before {
-                faults.range(members.at("otherwise"), "nothing, but beside explicit thresholds");
-            }
-            read
-        }
-        None => None,
-    };
-    members.finish(faults);
-    if faults.len() > before {
-        return None;
-    }
-    let explicit = explicit.map(|values| Thresholds::Explicit { values, otherwise });
-    let mut given = [uniform, linear, explicit].into_iter().flatten();
-    let (Some(thresholds), None) = (given.next(), given.next()) else {
-        faults.range(pointer, THRESHOLDS);
-        return None;
-    };
-    let all = match &thresholds {
+/// Whether every value may take all of a bucket.
+fn is_vacuous(thresholds: &Thresholds) -> bool {
+    match thresholds {
         Thresholds::Uniform { l } => *l == 1,
         Thresholds::Linear { c, overrides, .. } => *c >= Ratio::ONE && overrides.values().all(|of| *of >= Ratio::ONE),
         Thresholds::Explicit { values, otherwise } => {
             let mut all = values.values().chain(otherwise);
             all.next().is_some_and(|first| *first >= Ratio::ONE) && all.all(|of| *of >= Ratio::ONE)
         }
-    };
-    if all {
-        let detail = "every value may take all of a bucket: state a threshold below 1";
-        faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
-        return None;
     }
-    Some(thresholds)
-}
-
-fn read_linear(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<Thresholds> {
-    let mut required = |name: &'static str| {
-        let read = members.take(name).and_then(ratio);
-        if read.is_none() {
-            faults.range(members.at(name), "a fraction of at least 0, as a text such as \"8\" or \"0.02\"");
-        }
-        read
-    };
-    let (theta, c) = (required("theta"), required("c"));
-    let overrides = of_values(&mut members, "overrides", faults);
-    if theta.is_some_and(|theta| theta.numerator() == 0) && c.is_some_and(|c| c.numerator() == 0) {
-        faults.range(members.at("theta"), "a number above 0, where c is 0");
-    }
-    members.finish(faults);
-    Some(Thresholds::Linear { theta: theta?, c: c?, overrides: overrides? })
 }

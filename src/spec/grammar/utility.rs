@@ -2,17 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::reader::{FaultList, ObjectReader, child};
+use super::attributes::DatasetColumns;
+use super::document::{Document, Int, List, Member, MemberContext, SchemaMap, choice, document, scalar};
+use super::reader::FaultList;
 use crate::publication::Ratio;
-
-/// The most COUNT queries of a workload.
-const MAX_WORKLOAD_QUERIES: i128 = 10_000;
-
-const NUMBER: &str = "an integer from 1 to 10000";
-
-const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.4\"";
-
-const MEASURES: &str = "an array of measures";
 
 /// The measures of the internal report.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,87 +51,158 @@ impl InternalUtility {
     }
 }
 
-/// Reads `utility`: whether the entropy of the model is requested; `None` when it is absent.
-pub(in crate::spec) fn read_public(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<bool> {
-    let pointer = members.at("utility");
-    let measures = members.list("utility", MEASURES, faults)?;
-    for (at, _) in measures.iter().enumerate().filter(|(_, measure)| **measure != "entropy") {
-        faults.range(child(&pointer, &at.to_string()), "\"entropy\"");
+document! {
+    /// What only the holder of the original learns.
+    InternalMembers as "InternalReportChoice" {
+        /// `kl`: how far the readers' model is from the original, in nats. `count_queries`: how far estimates of random COUNT queries are
+        /// from the true counts.
+        optional utility: List<InternalMeasure> => "an array of measures",
     }
-    Some(!measures.is_empty())
 }
 
-/// Reads `internal`.
-pub(in crate::spec) fn read_internal(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> InternalUtility {
-    let mut utility = InternalUtility::default();
-    let Some(mut internal) = members.object("internal", faults) else { return utility };
-    let pointer = internal.at("utility");
-    for (at, measure) in internal.list("utility", MEASURES, faults).unwrap_or_default().iter().enumerate() {
-        let pointer = child(&pointer, &at.to_string());
-        if measure == "kl" {
-            utility.kl = true;
-            continue;
-        }
-        if !measure.is_object() {
-            faults.range(pointer, "\"kl\", or an object with count_queries");
-            continue;
-        }
-        let Some(mut measure) = ObjectReader::open(measure, pointer, faults) else { continue };
-        let before = faults.len();
-        match measure.object("count_queries", faults) {
-            Some(workload) => utility.count_queries = read_workload(workload, faults),
-            None if faults.len() == before => faults.range(measure.at("count_queries"), "an object"),
-            None => {}
-        }
-        measure.finish(faults);
+choice! {
+    /// A measure that every reader can recompute.
+    pub(in crate::spec) enum PublicMeasure as "PublicMeasure" {
+        /// The entropy of the readers' model.
+        Entropy = "entropy",
     }
-    internal.finish(faults);
-    utility
 }
 
-fn read_workload(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<CountWorkload> {
-    let whole = |number: Option<i128>, default: u32| match number {
-        Some(number) => u32::try_from(number).unwrap_or(default),
-        None => default,
-    };
-    let number = members.integer("number", 1..=MAX_WORKLOAD_QUERIES, NUMBER, faults);
-    let dimensions = members.integer("dimensions", 1..=128, "an integer from 1 to the number of attributes", faults);
-    let before = faults.len();
-    let mut share = |name: &'static str| {
-        let text = members.text(name, SHARE, faults, |text| share_of(text).is_some());
-        text.and_then(share_of)
-    };
-    let (fraction, selectivity) = (share("value_fraction"), share("selectivity"));
-    let width = match (fraction, selectivity) {
-        (Some(share), None) => Some(PredicateWidthChoice::ValueFraction(share)),
-        (None, Some(share)) => Some(PredicateWidthChoice::Selectivity(share)),
-        (Some(_), Some(_)) => {
-            faults.range(members.at("selectivity"), "either value_fraction or selectivity");
-            None
-        }
-        (None, None) if faults.len() == before => {
-            faults.range(members.at("value_fraction"), "value_fraction or selectivity");
-            None
-        }
-        (None, None) => None,
-    };
-    members.finish(faults);
-    Some(CountWorkload { number: whole(number, 1000), dimensions: whole(dimensions, 1), width: width? })
+choice! {
+    /// A measure against the original.
+    pub(in crate::spec) enum DivergenceMeasure as "InternalMeasure" {
+        /// How far the model is from the original.
+        Kl = "kl",
+    }
 }
 
-fn share_of(text: &str) -> Option<Ratio> {
-    text.parse::<Ratio>().ok().filter(|share| share.numerator() > 0 && *share <= Ratio::ONE)
+/// An element of the internal report.
+#[derive(Clone, Debug)]
+pub(in crate::spec) enum InternalMeasure {
+    Divergence(DivergenceMeasure),
+    CountQueries(CountWorkloadChoice),
+}
+
+document! {
+    /// Random COUNT queries.
+    CountWorkloadChoice as "CountWorkloadChoice" {
+        required count_queries: CountWorkloadMembers,
+    }
+}
+
+document! {
+    /// How many random queries, and what they are like. State either `value_fraction` or `selectivity`.
+    CountWorkloadMembers as "CountWorkload" {
+        /// How many queries. 1000 when not given.
+        optional number: Int<1, 10_000> = Int(1_000),
+        /// How many attributes a query has, at most as many as are published. 1 when not given.
+        optional dimensions: Int<1, 128> = Int(1) => "an integer from 1 to the number of attributes",
+        /// The share of an attribute's values that a query has: above 0, at most 1, such as `0.4`.
+        optional value_fraction: ShareText,
+        /// The share of rows that a query would have if attributes were independent and values equally frequent: above 0, at most 1.
+        optional selectivity: ShareText,
+    }
+}
+
+/// A share above 0, as a text.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct ShareText(Ratio);
+
+scalar! {
+    ShareText: "a number above 0 and at most 1, as a text such as \"0.4\"",
+    |value| {
+        let share: Ratio = value.as_str()?.parse().ok()?;
+        (share.numerator() > 0 && share <= Ratio::ONE).then_some(Self(share))
+    },
+    |share| json!(share.0),
+    {"type": "string"}
+}
+
+impl Member for InternalMeasure {
+    fn allowed() -> String {
+        "\"kl\", or an object with count_queries".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        if !value.is_object() {
+            return DivergenceMeasure::read(value, context).map(Self::Divergence);
+        }
+        let choice = CountWorkloadChoice::read(value, context)?;
+        if let Some(workload) = &choice.count_queries.value {
+            workload.check(context.faults);
+        }
+        Some(Self::CountQueries(choice))
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        match self {
+            Self::Divergence(measure) => measure.write(columns),
+            Self::CountQueries(choice) => choice.write(columns),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({"anyOf": [DivergenceMeasure::schema(), CountWorkloadChoice::schema()]})
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        DivergenceMeasure::define(schemas);
+        CountWorkloadChoice::define(schemas);
+    }
+}
+
+impl CountWorkloadMembers {
+    /// Exactly one of the shares is stated.
+    fn check(&self, faults: &mut FaultList) {
+        let (fraction, selectivity) = (&self.value_fraction, &self.selectivity);
+        if fraction.value.is_some() && selectivity.value.is_some() {
+            faults.range(self.at("selectivity"), "either value_fraction or selectivity");
+        } else if self.workload().is_none() && !fraction.is_faulty && !selectivity.is_faulty {
+            faults.range(self.at("value_fraction"), "value_fraction or selectivity");
+        }
+    }
+
+    /// The workload; `None` after faults.
+    fn workload(&self) -> Option<CountWorkload> {
+        let width = match (self.value_fraction.value, self.selectivity.value) {
+            (Some(share), None) => PredicateWidthChoice::ValueFraction(share.0),
+            (None, Some(share)) => PredicateWidthChoice::Selectivity(share.0),
+            _ => return None,
+        };
+        let (number, dimensions) = (u32::try_from(self.number.0).ok()?, u32::try_from(self.dimensions.0).ok()?);
+        Some(CountWorkload { number, dimensions, width })
+    }
+}
+
+impl From<&InternalMembers> for InternalUtility {
+    /// Of several workloads the last counts.
+    fn from(members: &InternalMembers) -> Self {
+        let mut utility = Self::default();
+        for measure in members.utility.value.iter().flat_map(List::values) {
+            match measure {
+                InternalMeasure::Divergence(DivergenceMeasure::Kl) => utility.kl = true,
+                InternalMeasure::CountQueries(choice) => {
+                    utility.count_queries =
+                        choice.count_queries.value.as_ref().and_then(CountWorkloadMembers::workload);
+                }
+            }
+        }
+        utility
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::problem::Kind;
+    use crate::spec::grammar::general::GeneralMembers;
+    use crate::spec::grammar::reader::ObjectReader;
 
     fn read(document: &Value) -> (Option<bool>, InternalUtility, Vec<(String, Kind)>) {
         let mut faults = FaultList::new();
-        let mut members = ObjectReader::open(document, "", &mut faults).unwrap();
-        let (public, internal) = (read_public(&mut members, &mut faults), read_internal(&mut members, &mut faults));
+        let members = ObjectReader::open(document, "", &mut faults).unwrap();
+        let general = GeneralMembers::read_members(members, &DatasetColumns::default(), &mut faults);
+        let (public, internal) = (general.entropy(), InternalUtility::from(&general.internal));
         let faults = faults.into_sorted().into_iter().map(|fault| (fault.pointer, fault.kind)).collect();
         (public, internal, faults)
     }

@@ -1,5 +1,6 @@
 use std::collections::{BTreeSet, HashMap};
 
+use super::common::CommonMembers;
 use super::types::AnatomySpec;
 use crate::microdata::Attr;
 use crate::publication::{Protected, SubmittedRule};
@@ -7,7 +8,7 @@ use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{ColumnName, Document, Names, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
 use crate::spec::grammar::known_and_sensitive::KnownAndSensitive;
-use crate::spec::grammar::reader::{FaultList, ObjectReader};
+use crate::spec::grammar::reader::FaultList;
 
 document! {
     /// One sensitive attribute, and one table in two parts that are linked by buckets.
@@ -17,6 +18,7 @@ document! {
         /// What may be known. When not given, every attribute that is marked with `publish`.
         optional quasi_identifiers: Names,
         required guarantee: RuleGuarantee,
+        include common: CommonMembers,
     }
 }
 
@@ -29,12 +31,11 @@ pub(in crate::spec) struct DraftAnatomy {
 }
 
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: AnatomyMembers,
     columns: &DatasetColumns<'_>,
     attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftAnatomy {
-    let mut members = AnatomyMembers::read_members(members, columns, faults);
     let pointer = members.at("quasi_identifiers");
     let sides = KnownAndSensitive { known: &mut members.quasi_identifiers, pointer, sensitive: &members.sensitive };
     let guessed = sides.complete(columns, attributes, faults);

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
+use super::common::CommonMembers;
 use crate::microdata::Attr;
-use crate::publication::{ExcludedValues, Protected, SubmittedRule, Thresholds};
+use crate::publication::{ExcludedValues, Protected, SizeCount, SubmittedRule, Thresholds};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
     ColumnName, Document, Int, List, Member, MemberContext, Names, SchemaMap, choice, document,
 };
 use crate::spec::grammar::known_and_sensitive::KnownAndSensitive;
-use crate::spec::grammar::reader::{FaultList, ObjectReader};
+use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::thresholds::MAX_TABLE_ROWS;
 
 /// The largest bucket size of a search.
@@ -57,7 +58,7 @@ pub enum BucketSizeChoice {
     /// Of the sizes that lose least.
     Optimal,
     /// Listed sizes, each with its number of buckets.
-    Listed(Vec<(u64, u64)>),
+    Listed(Vec<SizeCount>),
 }
 
 document! {
@@ -76,6 +77,7 @@ document! {
         /// The largest size that is searched. 50 when not given. Not with listed sizes.
         optional max_size: Int<1, MAX_BUCKET_SIZE>,
         optional counterfeits: CounterfeitMembers,
+        include common: CommonMembers,
     }
 }
 
@@ -177,7 +179,9 @@ impl From<SizesMember> for BucketSizeChoice {
             SizesMember::Search(SizeSearch::Two) => Self::Two,
             SizesMember::Search(SizeSearch::Multi) => Self::Multi,
             SizesMember::Search(SizeSearch::Optimal) => Self::Optimal,
-            SizesMember::Listed(sizes) => Self::Listed(sizes.into_iter().collect()),
+            SizesMember::Listed(sizes) => {
+                Self::Listed(sizes.into_iter().map(|(size, buckets)| SizeCount { size, buckets }).collect())
+            }
         }
     }
 }
@@ -233,12 +237,11 @@ impl BucketizeSpec {
 
 /// Reads the method.
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: BucketizeMembers,
     columns: &DatasetColumns<'_>,
     attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftBucketize {
-    let mut members = BucketizeMembers::read_members(members, columns, faults);
     let pointer = members.at("quasi_identifiers");
     let sides = KnownAndSensitive { known: &mut members.quasi_identifiers, pointer, sensitive: &members.sensitive };
     let guessed = sides.complete(columns, attributes, faults);

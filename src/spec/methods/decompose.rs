@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
+use super::common::CommonMembers;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, published_columns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, Int, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference,
+    ColumnName, Document, Int, Member, MemberContext, Names, NamesInOrder, SchemaMap, choice, document, reference,
 };
 use crate::spec::grammar::general::GeneralMembers;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::grammar::reader::{FaultList, child};
 use crate::spec::grammar::thresholds::MAX_TABLE_ROWS;
+use crate::spec::grammar::utility::InternalUtility;
 
 const L: &str = "an integer of at least 2";
 
@@ -36,6 +38,19 @@ pub struct DecomposeSpec {
     pub primary: Attr,
     /// Whether joint rows are left out from which a primary value would reveal another value.
     pub suppress_chain: bool,
+    /// What becomes of a release from which values of other attributes can be inferred.
+    pub breaches: BreachPolicy,
+}
+
+choice! {
+    /// What becomes of a release of which an adversary can infer a value of a sensitive attribute other than the primary one. `refuse`
+    /// (when not given): the job is refused. `report`: it is published, and its warnings and its report say in how many buckets.
+    pub enum BreachPolicy as "DecomposeBreaches" {
+        /// The job is refused.
+        Refuse = "refuse",
+        /// The release says in how many buckets.
+        Report = "report",
+    }
 }
 
 impl DecomposeSpec {
@@ -71,6 +86,8 @@ document! {
         /// Whether the table of joint values leaves out the rows of each primary value from which, in some bucket, another value could
         /// be inferred. `false` when not given.
         optional suppress_chain: bool = false,
+        optional breaches: BreachPolicy = BreachPolicy::Refuse,
+        include common: CommonMembers,
     }
 }
 
@@ -123,15 +140,15 @@ pub(in crate::spec) struct DraftDecompose {
     is_sound: bool,
 }
 
-/// Reads the method.
+/// Checks the method, whose members may be faulty.
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: DecomposeMembers,
+    is_faulty: bool,
     columns: &DatasetColumns<'_>,
     attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftDecompose {
     let before = faults.len();
-    let mut members = DecomposeMembers::read_members(members, columns, faults);
     if members.sensitive.value.as_ref().is_some_and(|names| names.is_empty) {
         members.sensitive.is_faulty = true;
         faults.range(members.at("sensitive"), SENSITIVE);
@@ -141,7 +158,7 @@ pub(in crate::spec) fn read(
     check_primary(&mut members, is_hidden, columns, faults);
     check_diversities(&mut members, is_hidden, columns, faults);
     let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
-    DraftDecompose { members, guessed, is_sound: faults.len() == before }
+    DraftDecompose { members, guessed, is_sound: !is_faulty && faults.len() == before }
 }
 
 impl DecomposeMembers {
@@ -252,11 +269,11 @@ impl DraftDecompose {
 
     /// Reports measures that are not defined for decomposed tables.
     pub(in crate::spec) fn check(general: &GeneralMembers, faults: &mut FaultList) {
-        if general.entropy == Some(true) {
+        if general.entropy() == Some(true) {
             let detail = "the entropy of the model is not stated of decomposed tables; leave utility out";
             faults.unsupported("/utility/0", detail);
         }
-        if general.internal.kl {
+        if InternalUtility::from(&general.internal).kl {
             let detail = "kl is not measured of decomposed tables; ask for count_queries";
             faults.unsupported("/internal/utility", detail);
         }
@@ -282,6 +299,6 @@ impl DraftDecompose {
             guarantee: Guarantee::LDiversity { l: chosen[&column] },
         };
         let (rules, primary) = (sensitive().map(rule).collect(), attrs[&primary]);
-        Some(DecomposeSpec { rules, primary, suppress_chain: members.suppress_chain })
+        Some(DecomposeSpec { rules, primary, suppress_chain: members.suppress_chain, breaches: members.breaches })
     }
 }

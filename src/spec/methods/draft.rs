@@ -2,19 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::anatomy::{self, DraftAnatomy};
-use super::bucketize::{self, DraftBucketize};
-use super::decompose::{self, DraftDecompose};
-use super::generalize::{self, DraftGeneralize};
-use super::method::METHOD_NAMES;
-use super::sequential::{self, DraftSequential};
-use super::slicing::{self, DraftSlicing};
+use super::anatomy::{self, AnatomyMembers, DraftAnatomy};
+use super::bucketize::{self, BucketizeMembers, DraftBucketize};
+use super::common::CommonMembers;
+use super::decompose::{self, DecomposeMembers, DraftDecompose};
+use super::generalize::{self, DraftGeneralize, GeneralizeMembers};
+use super::sequential::{self, DraftSequential, SequentialMembers};
+use super::slicing::{self, DraftSlicing, SlicingMembers};
 use super::types::Algorithm;
-use super::versatile::{self, DraftVersatile};
+use super::versatile::{self, DraftVersatile, VersatileMembers};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
-use crate::spec::grammar::document::{Member, Reason};
-use crate::spec::grammar::reader::{FaultList, ObjectReader, is_reason, one_of};
-use crate::spec::grammar::schema::DocumentSource;
+use crate::spec::grammar::document::{Given, Member, union};
+use crate::spec::grammar::reader::FaultList;
+
+union! {
+    /// How the release is made.
+    MethodMembers as "Method" {
+        Versatile(VersatileMembers) = "versatile",
+        Anatomy(AnatomyMembers) = "anatomy",
+        Bucketize(BucketizeMembers) = "bucketize",
+        Decompose(DecomposeMembers) = "decompose",
+        Generalize(GeneralizeMembers) = "generalize",
+        Slicing(SlicingMembers) = "slicing",
+        Sequential(SequentialMembers) = "sequential",
+    }
+}
 
 /// A method over columns of the dataset.
 pub(in crate::spec) enum DraftMethod {
@@ -51,6 +63,19 @@ impl DraftMethod {
         }
     }
 
+    /// The members that methods have in common.
+    pub(in crate::spec) const fn common(&self) -> &CommonMembers {
+        match self {
+            Self::Versatile(draft) => &draft.members.common,
+            Self::Anatomy(draft) => &draft.members.common,
+            Self::Bucketize(draft) => &draft.members.common,
+            Self::Decompose(draft) => &draft.members.common,
+            Self::Generalize(draft) => &draft.members.common,
+            Self::Sequential(draft) => &draft.members.common,
+            Self::Slicing(draft) => &draft.members.common,
+        }
+    }
+
     /// Columns that may occur in a rule, where a fault hides which: that they are not accounted for is no second fault.
     pub(in crate::spec) fn guessed(&self) -> &BTreeSet<usize> {
         match self {
@@ -65,36 +90,42 @@ impl DraftMethod {
     }
 }
 
-/// Reads `method`; `None` when it names no method.
+/// The method that was read, checked as a whole; `None` when it names no method.
 pub(in crate::spec) fn read(
-    document: &mut ObjectReader<'_>,
+    method: Given<MethodMembers>,
+    no_rules_reason: Option<String>,
     columns: &DatasetColumns<'_>,
     attributes: &[AttributeOptions],
-    origin: DocumentSource,
     faults: &mut FaultList,
 ) -> Option<DraftMethod> {
-    let no_rules_reason = document.text("no_rules_reason", &Reason::allowed(), faults, is_reason);
-    let Some(value) = document.take("method") else {
-        faults.range(document.at("method"), "an object with a type");
-        return None;
-    };
-    let mut members = ObjectReader::open(value, document.at("method"), faults)?;
-    let method = match members.take("type").and_then(|value| value.as_str()) {
-        Some("versatile") => DraftMethod::Versatile(versatile::read(members, columns, no_rules_reason, origin, faults)),
-        Some("anatomy") => DraftMethod::Anatomy(anatomy::read(members, columns, attributes, faults)),
-        Some("bucketize") => DraftMethod::Bucketize(bucketize::read(members, columns, attributes, faults)),
-        Some("decompose") => DraftMethod::Decompose(decompose::read(members, columns, attributes, faults)),
-        Some("generalize") => DraftMethod::Generalize(generalize::read(members, columns, attributes, faults)),
-        Some("sequential") => DraftMethod::Sequential(sequential::read(members, columns, attributes, faults)),
-        Some("slicing") => DraftMethod::Slicing(slicing::read(members, columns, faults)),
-        _ => {
-            faults.range(members.at("type"), &one_of(METHOD_NAMES));
-            return None;
+    let is_faulty = method.is_faulty;
+    if method.value.is_none() && !is_faulty {
+        faults.range("/method", &MethodMembers::allowed());
+    }
+    let is_explained = no_rules_reason.is_some();
+    let method = match method.value? {
+        MethodMembers::Versatile(members) => {
+            DraftMethod::Versatile(versatile::read(members, columns, no_rules_reason, faults))
         }
+        MethodMembers::Anatomy(members) => DraftMethod::Anatomy(anatomy::read(members, columns, attributes, faults)),
+        MethodMembers::Bucketize(members) => {
+            DraftMethod::Bucketize(bucketize::read(members, columns, attributes, faults))
+        }
+        MethodMembers::Decompose(members) => {
+            DraftMethod::Decompose(decompose::read(members, is_faulty, columns, attributes, faults))
+        }
+        MethodMembers::Generalize(members) => {
+            DraftMethod::Generalize(generalize::read(members, columns, attributes, faults))
+        }
+        MethodMembers::Sequential(members) => {
+            DraftMethod::Sequential(sequential::read(members, is_faulty, columns, attributes, faults))
+        }
+        MethodMembers::Slicing(members) => DraftMethod::Slicing(slicing::read(members, columns, faults)),
     };
-    if no_rules_reason.is_some() && !method.has_no_rules() {
+    method.common().check(faults);
+    if is_explained && !method.has_no_rules() {
         let allowed = "stated only for versatile, and only when there are no rules";
-        faults.range(document.at("no_rules_reason"), allowed);
+        faults.range("/no_rules_reason", allowed);
     }
     Some(method)
 }

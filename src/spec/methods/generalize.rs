@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
+use super::common::CommonMembers;
 use super::types::{CellKind, ClassSplit, GeneralizeSpec};
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
@@ -12,7 +13,8 @@ use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, publish
 use crate::spec::grammar::document::{Document, List, Member, MemberContext, Names, document, reference};
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::guarantee::guarantee_among;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::grammar::reader::{FaultList, child};
+use crate::spec::grammar::utility::InternalUtility;
 
 /// The guarantees that classes can keep.
 const CLASS_GUARANTEES: &[&str] = &[
@@ -40,6 +42,7 @@ document! {
         needed guarantees: List<ClassGuarantee, 1> => "an array of guarantees",
         optional split: ClassSplit = ClassSplit::Strict,
         optional cells: CellKind = CellKind::Interval,
+        include common: CommonMembers,
     }
 }
 
@@ -84,12 +87,11 @@ pub(in crate::spec) struct DraftGeneralize {
 }
 
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: GeneralizeMembers,
     columns: &DatasetColumns<'_>,
     attributes: &[AttributeOptions],
     faults: &mut FaultList,
 ) -> DraftGeneralize {
-    let mut members = GeneralizeMembers::read_members(members, columns, faults);
     let is_hidden = members.sensitive.is_faulty || members.quasi_identifiers.is_faulty;
     let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
     check_quasi_identifiers(&mut members, columns, attributes, faults);
@@ -180,10 +182,10 @@ impl DraftGeneralize {
             let fault = Fault::new("/method/quasi_identifiers", Kind::BadColumns, detail);
             faults.push(fault.with("attributes", raw));
         }
-        if general.entropy == Some(true) {
+        if general.entropy() == Some(true) {
             faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");
         }
-        if general.internal.kl {
+        if InternalUtility::from(&general.internal).kl {
             self.check_kl(columns, attributes, faults);
         }
     }
@@ -194,7 +196,8 @@ impl DraftGeneralize {
         if self.members.cells != CellKind::Node || self.known().is_empty() || !self.guessed.is_empty() {
             return;
         }
-        let bare = |column: &&usize| attributes[**column].taxonomy.is_none() && !attributes[**column].is_misread;
+        let bare =
+            |column: &&usize| attributes[**column].taxonomy.value.is_none() && !attributes[**column].taxonomy.is_faulty;
         if self.known().iter().all(|column| bare(&column)) {
             let detail = "cells that are nodes go by taxonomies, and no quasi-identifier has one; state one, or use interval or set";
             faults.push(Fault::new("/method/cells", Kind::BadColumns, detail));
@@ -222,7 +225,7 @@ impl DraftGeneralize {
         use AttributeType::{Date, Integer, Timestamp};
         let as_interval = |column: &&usize| match self.members.cells {
             CellKind::Set => false,
-            CellKind::Node => attributes[**column].taxonomy.is_none(),
+            CellKind::Node => attributes[**column].taxonomy.value.is_none(),
             CellKind::Interval => true,
         };
         let open = |column: &&usize| {

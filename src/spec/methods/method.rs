@@ -4,7 +4,7 @@ use super::bucketize::BucketizeSpec;
 use super::decompose::DecomposeSpec;
 use super::sequential::SequentialSpec;
 use super::slicing::SlicingSpec;
-use super::types::{AnatomySpec, DeclaredDependency, GeneralizeSpec, VersatileSpec};
+use super::types::{AnatomySpec, GeneralizeSpec, VersatileSpec};
 use crate::publication::{SubmittedRule, XyRequirement};
 
 /// The names of the methods in documents.
@@ -45,31 +45,16 @@ impl MethodSpec {
         }
     }
 
-    /// The dependencies that the adversary knows.
-    #[must_use]
-    pub fn declared(&self) -> &[DeclaredDependency] {
+    /// The rules, to be changed.
+    pub fn rules_mut(&mut self) -> &mut [SubmittedRule] {
         match self {
-            Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_)
-            | Self::Bucketize(_)
-            | Self::Decompose(_)
-            | Self::Generalize(_)
-            | Self::Sequential(_)
-            | Self::Slicing(_) => &[],
-        }
-    }
-
-    /// The dependencies that the adversary is assumed not to know, each with the reason.
-    #[must_use]
-    pub fn assumed_unknown(&self) -> &[(DeclaredDependency, String)] {
-        match self {
-            Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_)
-            | Self::Bucketize(_)
-            | Self::Decompose(_)
-            | Self::Generalize(_)
-            | Self::Sequential(_)
-            | Self::Slicing(_) => &[],
+            Self::Versatile(spec) => &mut spec.rules,
+            Self::Anatomy(spec) => std::slice::from_mut(&mut spec.rule),
+            Self::Bucketize(spec) => std::slice::from_mut(&mut spec.rule),
+            Self::Decompose(spec) => &mut spec.rules,
+            Self::Generalize(spec) => &mut spec.rules,
+            Self::Sequential(_) => &mut [],
+            Self::Slicing(spec) => std::slice::from_mut(&mut spec.rule),
         }
     }
 

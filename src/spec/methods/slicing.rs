@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
+use super::common::CommonMembers;
+use super::sliced_columns::{ColumnsMember, DraftColumns, MAX_INTEGER, bad_columns, check_width};
+use crate::microdata::{Attr, AttrSet, branches};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, Int, Member, MemberContext, Names, choice, document, reference,
+    ColumnName, Document, Int, Member, MemberContext, PositiveFraction, SchemaMap, choice, document, reference,
+    union_schema,
 };
 use crate::spec::grammar::guarantee::guarantee;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer};
+use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
 
 /// The method `slicing` over attributes; `docs/spec/slicing.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,6 +98,7 @@ document! {
         /// Columns are generalized: the values of each column but the sensitive one are published as intervals, which together hold at
         /// least this number of rows. With `diversity` `bucket` alone. Values are published as they are when not given.
         optional column_k: Int<2, MAX_INTEGER> => "an integer of at least 2, or null",
+        include common: CommonMembers,
     }
 }
 
@@ -140,49 +144,25 @@ impl Member for GuaranteeDocument {
     fn schema() -> Value {
         reference("SlicingGuarantee")
     }
+
+    fn define(schemas: &mut SchemaMap) {
+        ExactDiversityMembers::define(schemas);
+        let variants = [
+            ("l_diversity", ExactDiversityMembers::NAME),
+            ("distinct_l_diversity", "DistinctLDiversityGuarantee"),
+            ("entropy_l_diversity", "EntropyLDiversityGuarantee"),
+            ("recursive_l_diversity", "RecursiveLDiversityGuarantee"),
+        ];
+        let about =
+            "How much may be learned of a sensitive value. Forms other than `l_diversity` go with `bucket` alone.";
+        schemas.insert("SlicingGuarantee".to_owned(), union_schema(about, &variants));
+    }
 }
 
-/// The member `columns`.
-#[derive(Clone, Default, Debug)]
-pub(in crate::spec) struct ColumnsMember {
-    /// `None` after faults.
-    choice: Option<DraftColumns>,
-    /// The columns of the dataset that explicit columns name, also faulty ones.
-    named: BTreeSet<usize>,
-}
-
-/// Which columns of the dataset stand together.
-#[derive(Clone, Debug)]
-enum DraftColumns {
-    Count(u64),
-    SensitiveWidth { count: u64, width: u64 },
-    Explicit(Vec<BTreeSet<usize>>),
-}
-
-impl Member for ColumnsMember {
-    fn allowed() -> String {
-        COLUMNS.to_owned()
-    }
-
-    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        let members = ObjectReader::open(value, context.pointer.as_str(), context.faults)?;
-        let mut named = BTreeSet::new();
-        let choice = read_columns(members, context.columns, &mut named, context.faults);
-        Some(Self { choice, named })
-    }
-
-    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
-        let names = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
-        match &self.choice {
-            None => Value::Null,
-            Some(DraftColumns::Count(count)) => json!({"count": count}),
-            Some(DraftColumns::SensitiveWidth { count, width }) => json!({"count": count, "sensitive_width": width}),
-            Some(DraftColumns::Explicit(lists)) => json!({"explicit": lists.iter().map(names).collect::<Vec<_>>()}),
-        }
-    }
-
-    fn schema() -> Value {
-        reference("SlicedColumns")
+document! {
+    /// No value is likelier than 1/l.
+    ExactDiversityMembers as "SlicedLDiversityGuarantee" tagged "l_diversity" {
+        required l: PositiveFraction => "a number above 1: an integer, or a text such as \"5/2\"",
     }
 }
 
@@ -201,13 +181,6 @@ struct EnforcedBound {
     written: Value,
     l: Option<Ratio>,
 }
-
-const COLUMNS: &str = "an object with count, with count and sensitive_width, or with explicit";
-
-/// The largest integer that a member may be.
-const MAX_INTEGER: u64 = u32::MAX as u64;
-
-const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 
 /// The most columns with the sensitive attribute.
 const MAX_SENSITIVE_COLUMNS: usize = 4;
@@ -252,13 +225,12 @@ impl DraftSlicing {
     }
 }
 
-/// Reads `method` of type `slicing`.
+/// Checks the method, whose members may be faulty.
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: SlicingMembers,
     columns: &DatasetColumns<'_>,
     faults: &mut FaultList,
 ) -> DraftSlicing {
-    let mut members = SlicingMembers::read_members(members, columns, faults);
     let is_unread = members.columns.value.as_ref().is_none_or(|columns| columns.choice.is_none());
     let is_hidden = members.sensitive.value.is_none() || members.columns.is_faulty && is_unread;
     let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
@@ -272,92 +244,6 @@ pub(in crate::spec) fn read(
         faults.unsupported(members.at("column_k"), detail);
     }
     DraftSlicing { members, guessed, bound }
-}
-
-/// Reads one of the three forms; `check_columns` compares it with the published attributes.
-fn read_columns(
-    mut members: ObjectReader<'_>,
-    columns: &DatasetColumns<'_>,
-    named: &mut BTreeSet<usize>,
-    faults: &mut FaultList,
-) -> Option<DraftColumns> {
-    let number = |members: &mut ObjectReader<'_>, name: &'static str, faults: &mut FaultList| {
-        let read = members.integer(name, 0..=i128::from(u32::MAX), "an integer of at least 1", faults);
-        read.and_then(|number| u64::try_from(number).ok())
-    };
-    let before = faults.len();
-    let (count, width) = (number(&mut members, "count", faults), number(&mut members, "sensitive_width", faults));
-    let explicit = members.list("explicit", "an array of arrays of names of attributes", faults);
-    let pointer = members.at("explicit");
-    let at = members.pointer().to_owned();
-    members.finish(faults);
-    let sound = faults.len() == before;
-    match (count, width, explicit) {
-        (Some(count), None, None) if sound => Some(DraftColumns::Count(count)),
-        (Some(count), Some(width), None) if sound => Some(DraftColumns::SensitiveWidth { count, width }),
-        (None, None, Some(lists)) => {
-            let read = read_explicit(lists, &pointer, columns, named, faults);
-            Some(DraftColumns::Explicit(read)).filter(|_| sound)
-        }
-        _ if !sound => None,
-        _ => {
-            faults.range(at, COLUMNS);
-            None
-        }
-    }
-}
-
-fn read_explicit(
-    lists: &[Value],
-    pointer: &str,
-    columns: &DatasetColumns<'_>,
-    named: &mut BTreeSet<usize>,
-    faults: &mut FaultList,
-) -> Vec<BTreeSet<usize>> {
-    let mut read = Vec::new();
-    let bad = |faults: &mut FaultList, pointer: &str, detail: String| {
-        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    };
-    for (index, list) in lists.iter().enumerate() {
-        let pointer = child(pointer, &index.to_string());
-        let mut column = BTreeSet::new();
-        let Some(names) = list.as_array() else {
-            faults.range(&pointer, &Names::<0>::allowed());
-            read.push(column);
-            continue;
-        };
-        if names.is_empty() {
-            bad(faults, &pointer, "a column has at least one attribute".to_owned());
-        }
-        for (at, name) in names.iter().enumerate() {
-            let pointer = child(&pointer, &at.to_string());
-            let Some(name) = name.as_str() else {
-                faults.range(&pointer, "the name of an attribute");
-                continue;
-            };
-            let Some(found) = columns.resolve(name, &pointer, faults) else { continue };
-            named.insert(found);
-            if !column.insert(found) {
-                bad(faults, &pointer, format!("the column has {name} already"));
-            }
-        }
-        read.push(column);
-    }
-    if read.len() > MAX_ATTRIBUTES {
-        bad(faults, pointer, format!("there are more than {MAX_ATTRIBUTES} columns"));
-    }
-    for (index, column) in read.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
-        // of equal columns the second is reported
-        let within = |(other, whole): (usize, &BTreeSet<usize>)| {
-            let smaller = column.len() < whole.len() || other < index;
-            (other != index && smaller && column.is_subset(whole)).then_some(other)
-        };
-        if let Some(other) = read.iter().enumerate().find_map(within) {
-            let detail = format!("all that stands in it stands in column {} too, which tells as much", other + 1);
-            bad(faults, &child(pointer, &index.to_string()), detail);
-        }
-    }
-    read
 }
 
 /// Reads the guarantee, of which l may be a fraction.
@@ -386,19 +272,11 @@ fn read_guarantee(
     }
     let mut members = ObjectReader::open(value, pointer, faults)?;
     members.take("type");
-    let l = members.take("l").and_then(|value| match value {
-        Value::String(text) => text.parse().ok(),
-        other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
-    });
-    let pointer = members.at("l");
-    members.finish(faults);
-    let Some(l): Option<Ratio> = l.filter(|l: &Ratio| l.numerator() > 0) else {
-        faults.range(pointer, L);
-        return None;
-    };
+    let members = ExactDiversityMembers::read_members(members, &DatasetColumns::default(), faults);
+    let PositiveFraction(l) = members.l.value?;
     if l <= Ratio::ONE {
         let detail = "every table is 1-diverse: ask for l above 1";
-        faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
+        faults.push(Fault::new(members.at("l"), Kind::VacuousGuarantee, detail));
         return None;
     }
     let guarantee = match l.denominator() {
@@ -407,59 +285,6 @@ fn read_guarantee(
         _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).ok()?, k: 1 },
     };
     Some(EnforcedBound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
-}
-
-/// The method over attributes; `used` are the published columns of the dataset. `None` after faults.
-pub(in crate::spec) fn resolve(
-    columns: &DatasetColumns<'_>,
-    attrs: &HashMap<usize, Attr>,
-    attributes: &[AttributeOptions],
-    used: &[usize],
-    draft: &DraftSlicing,
-    faults: &mut FaultList,
-) -> Option<SlicingSpec> {
-    let sound = check_columns(columns, used, draft, faults);
-    let sensitive = draft.members.sensitive.column().filter(|column| !columns.facts[*column].overflow)?;
-    let bound = draft.bound.as_ref()?;
-    let stands = match draft.columns().filter(|_| sound)? {
-        DraftColumns::Count(count) => SlicedColumns::Count(*count),
-        DraftColumns::SensitiveWidth { count, width } => SlicedColumns::SensitiveWidth { count: *count, width: *width },
-        DraftColumns::Explicit(lists) => {
-            let set = |list: &BTreeSet<usize>| list.iter().map(|column| attrs[column]).collect();
-            let sets: Vec<AttrSet> = lists.iter().map(set).collect();
-            if draft.overlaps() && !are_judged(&sets, attrs[&sensitive], draft.members.diversity) {
-                let detail = format!(
-                    "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
-                     which what a column shares with those before it stands in one of these, whichever of the columns with the \
-                     sensitive attribute are left out",
-                    draft.members.diversity.as_str()
-                );
-                faults.push(Fault::new("/method/columns/explicit", Kind::BadColumns, detail));
-                return None;
-            }
-            SlicedColumns::Explicit(sets)
-        }
-    };
-    let bins = used.iter().filter_map(|&column| {
-        let width = attributes[column].equal_width?;
-        Some((attrs[&column], u32::try_from(width).unwrap_or(u32::MAX)))
-    });
-    Some(SlicingSpec {
-        rule: SubmittedRule {
-            pointer: "/method".to_owned(),
-            known: used.iter().filter(|column| **column != sensitive).map(|column| attrs[column]).collect(),
-            protects: Protected::Attribute(attrs[&sensitive]),
-            guarantee: bound.guarantee,
-        },
-        columns: stands,
-        l: bound.l,
-        diversity: draft.members.diversity,
-        min_bucket: draft.members.min_bucket.value.map(|rows| rows.0),
-        strict: draft.members.split == SlicingSplit::Strict,
-        max_attempts: draft.members.max_attempts.value.map(|attempts| attempts.0),
-        column_k: draft.members.column_k.value.map(|k| k.0),
-        bins: bins.collect(),
-    })
 }
 
 /// Whether the guarantee can be computed for columns that share attributes. With one sensitive column its rows decide, and a mixture is
@@ -478,63 +303,131 @@ fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) 
     })
 }
 
-/// Whether the columns can be made of the published attributes; a fault for all that stands in the way.
-fn check_columns(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut FaultList) -> bool {
-    let all = used.len() as u64;
-    let before = faults.len();
-    let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    match draft.columns() {
-        None => return false,
-        Some(_) if all < 2 => {
-            bad("/method/columns", "nothing is published beside the sensitive attribute".to_owned());
+impl DraftSlicing {
+    /// The method over attributes; `used` are the published columns of the dataset. `None` after faults.
+    pub(in crate::spec) fn resolve(
+        &self,
+        columns: &DatasetColumns<'_>,
+        attrs: &HashMap<usize, Attr>,
+        attributes: &[AttributeOptions],
+        used: &[usize],
+        faults: &mut FaultList,
+    ) -> Option<SlicingSpec> {
+        let sound = self.check_columns(columns, used, faults);
+        let sensitive = self.members.sensitive.column().filter(|column| !columns.facts[*column].overflow)?;
+        let bound = self.bound.as_ref()?;
+        if !sound {
+            return None;
         }
-        Some(DraftColumns::Count(count)) => {
-            if !(1..=all).contains(count) {
-                bad("/method/columns/count", format!("{count} columns cannot be made of {all} attributes"));
+        let stands = self.resolve_columns(sensitive, attrs, faults)?;
+        let bins = used.iter().filter_map(|&column| {
+            let width = attributes[column].equal_width()?;
+            Some((attrs[&column], u32::try_from(width).unwrap_or(u32::MAX)))
+        });
+        Some(SlicingSpec {
+            rule: SubmittedRule {
+                pointer: "/method".to_owned(),
+                known: used.iter().filter(|column| **column != sensitive).map(|column| attrs[column]).collect(),
+                protects: Protected::Attribute(attrs[&sensitive]),
+                guarantee: bound.guarantee,
+            },
+            columns: stands,
+            l: bound.l,
+            diversity: self.members.diversity,
+            min_bucket: self.members.min_bucket.value.map(|rows| rows.0),
+            strict: self.members.split == SlicingSplit::Strict,
+            max_attempts: self.members.max_attempts.value.map(|attempts| attempts.0),
+            column_k: self.members.column_k.value.map(|k| k.0),
+            bins: bins.collect(),
+        })
+    }
+
+    /// The columns over attributes; `None` after faults.
+    fn resolve_columns(
+        &self,
+        sensitive: usize,
+        attrs: &HashMap<usize, Attr>,
+        faults: &mut FaultList,
+    ) -> Option<SlicedColumns> {
+        let lists = match self.columns()? {
+            DraftColumns::Count(count) => return Some(SlicedColumns::Count(*count)),
+            DraftColumns::SensitiveWidth { count, width } => {
+                return Some(SlicedColumns::SensitiveWidth { count: *count, width: *width });
             }
+            DraftColumns::Explicit(lists) => lists,
+        };
+        let set = |list: &BTreeSet<usize>| list.iter().map(|column| attrs[column]).collect();
+        let sets: Vec<AttrSet> = lists.iter().map(set).collect();
+        if self.overlaps() && !are_judged(&sets, attrs[&sensitive], self.members.diversity) {
+            let detail = format!(
+                "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
+                 which what a column shares with those before it stands in one of these, whichever of the columns with the \
+                 sensitive attribute are left out",
+                self.members.diversity.as_str()
+            );
+            bad_columns(faults, "/method/columns/explicit", detail);
+            return None;
         }
-        Some(DraftColumns::SensitiveWidth { count, width }) => {
-            if !(1..=all).contains(width) {
-                let detail = format!("a sensitive column of {width} attributes cannot be made of {all}");
-                bad("/method/columns/sensitive_width", detail);
-            } else {
-                let left = all - width;
-                let others = count.checked_sub(1);
-                let fits = if left == 0 { others == Some(0) } else { others.is_some_and(|n| (1..=left).contains(&n)) };
-                if !fits {
-                    let detail = format!(
-                        "of {count} columns one is the sensitive one, and the others cannot be made of the {left} attributes that it leaves over"
-                    );
-                    bad("/method/columns/count", detail);
+        Some(SlicedColumns::Explicit(sets))
+    }
+
+    /// Whether the columns can be made of the published attributes; a fault for all that stands in the way.
+    fn check_columns(&self, columns: &DatasetColumns<'_>, used: &[usize], faults: &mut FaultList) -> bool {
+        let all = used.len() as u64;
+        let before = faults.len();
+        match self.columns() {
+            None => return false,
+            Some(_) if all < 2 => {
+                let detail = "nothing is published beside the sensitive attribute".to_owned();
+                bad_columns(faults, "/method/columns", detail);
+            }
+            Some(DraftColumns::Count(count)) => {
+                if !(1..=all).contains(count) {
+                    let detail = format!("{count} columns cannot be made of {all} attributes");
+                    bad_columns(faults, "/method/columns/count", detail);
                 }
             }
+            Some(DraftColumns::SensitiveWidth { count, width }) => check_width(*count, *width, all, faults),
+            Some(DraftColumns::Explicit(lists)) => self.check_explicit(lists, columns, used, faults),
         }
-        Some(DraftColumns::Explicit(lists)) => {
-            let pointer = "/method/columns/explicit";
-            let with = lists
-                .iter()
-                .filter(|list| draft.members.sensitive.column().is_some_and(|column| list.contains(&column)))
-                .count();
-            if with > MAX_SENSITIVE_COLUMNS {
-                bad(pointer, format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS} may"));
-            }
-            let missing: Vec<&str> =
-                used.iter().filter(|column| !draft.names(**column)).map(|column| columns.name(*column)).collect();
-            if !missing.is_empty() {
-                bad(pointer, format!("every published attribute stands in a column; none has {}", missing.join(", ")));
-            }
+        if self.overlaps() {
+            self.check_overlaps(faults);
+        }
+        faults.len() == before
+    }
+
+    fn check_explicit(
+        &self,
+        lists: &[BTreeSet<usize>],
+        columns: &DatasetColumns<'_>,
+        used: &[usize],
+        faults: &mut FaultList,
+    ) {
+        let pointer = "/method/columns/explicit";
+        let sensitive = self.members.sensitive.column();
+        let with = lists.iter().filter(|list| sensitive.is_some_and(|column| list.contains(&column))).count();
+        if with > MAX_SENSITIVE_COLUMNS {
+            let detail = format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS} may");
+            bad_columns(faults, pointer, detail);
+        }
+        let missing = used.iter().filter(|column| !self.names(**column));
+        let missing: Vec<&str> = missing.map(|column| columns.name(*column)).collect();
+        if !missing.is_empty() {
+            let detail = format!("every published attribute stands in a column; none has {}", missing.join(", "));
+            bad_columns(faults, pointer, detail);
         }
     }
-    if draft.overlaps() {
-        if draft.generalizes_columns() {
+
+    /// Columns that share attributes are not generalized, and bound single values.
+    fn check_overlaps(&self, faults: &mut FaultList) {
+        if self.generalizes_columns() {
             let detail =
                 "columns that share attributes are judged by values as they are; let each attribute stand in one";
             faults.unsupported("/method/column_k", detail);
         }
-        if draft.bound.as_ref().is_some_and(|bound| bound.l.is_none()) {
+        if self.bound.as_ref().is_some_and(|bound| bound.l.is_none()) {
             let detail = "columns that share attributes bound single values alone: use l_diversity";
             faults.unsupported("/method/guarantee/type", detail);
         }
     }
-    faults.len() == before
 }

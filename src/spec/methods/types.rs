@@ -1,6 +1,6 @@
 use crate::microdata::AttrSet;
 pub use crate::publication::Algorithm;
-use crate::publication::SubmittedRule;
+use crate::publication::{Ratio, SubmittedRule};
 use crate::spec::grammar::document::choice;
 
 choice! {
@@ -19,10 +19,6 @@ choice! {
 pub struct VersatileSpec {
     /// The rules over attributes.
     pub rules: Vec<SubmittedRule>,
-    /// Dependencies that the adversary knows.
-    pub declared: Vec<DeclaredDependency>,
-    /// Dependencies of the data that the adversary is assumed not to know, each with the reason.
-    pub assumed_unknown: Vec<(DeclaredDependency, String)>,
     /// How the tables are found.
     pub algorithm: Algorithm,
     /// Whether tables of UAD are begun with maximal independent sets of attributes.
@@ -89,6 +85,43 @@ choice! {
         /// They are protected in tables of their own.
         Separate = "separate",
     }
+}
+
+choice! {
+    /// Which dependencies the data is searched for: on one attribute and on two (when not given), on one alone, or none, which needs
+    /// a reason under `assume_unknown`.
+    pub enum DependencySearch as "DependencySearch" {
+        /// With one or two determinants.
+        SinglesAndPairs = "singles_and_pairs",
+        /// With one determinant.
+        Singles = "singles",
+        /// The data is not searched.
+        None = "none",
+    }
+}
+
+/// What the adversary is assumed to know of the data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssumedKnowledge {
+    /// Dependencies that the adversary knows.
+    pub declared: Vec<DeclaredDependency>,
+    /// Dependencies of the data that the adversary is assumed not to know.
+    pub assumed_unknown: Vec<AssumedUnknown>,
+    /// Which dependencies the data is searched for.
+    pub search: DependencySearch,
+    /// The share of rows for which an approximate dependency may not hold.
+    pub tolerance: Ratio,
+}
+
+/// A dependency that the adversary is assumed not to know; without attributes, all of the data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssumedUnknown {
+    /// Where the document states it.
+    pub pointer: String,
+    /// The dependency.
+    pub dependency: DeclaredDependency,
+    /// The reason the caller gives.
+    pub reason: String,
 }
 
 /// A functional dependency that the document declares. Dropped attributes may occur in it, see `Specification::dropped_names`.

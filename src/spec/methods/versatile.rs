@@ -2,15 +2,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::types::{Algorithm, CorrelatedPolicy, DeclaredDependency, DecompositionScore, VersatileSpec};
+use super::common::CommonMembers;
+use super::types::{Algorithm, CorrelatedPolicy, DecompositionScore, VersatileSpec};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
 use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::dependencies::{Dependencies, DraftDependency};
 use crate::spec::grammar::document::{Document, Member, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
-use crate::spec::grammar::reader::{FaultList, ObjectReader};
+use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleList, RuleReader};
 use crate::spec::grammar::schema::DocumentSource;
 
@@ -20,10 +20,7 @@ document! {
         optional algorithm: Algorithm = Algorithm::Uad,
         /// The guarantee of rules that state none.
         optional default_guarantee: RuleGuarantee,
-        /// What the adversary knows to determine what: whatever determines a protected attribute is protected too.
-        optional functional_dependencies: Dependencies<false>,
-        /// Dependencies that hold in the data and that the adversary is assumed not to know; the manifest has the reasons.
-        optional assume_unknown: Dependencies<true>,
+        include common: CommonMembers,
         optional correlated: CorrelatedPolicy = CorrelatedPolicy::Together,
         optional uad: UadMembers = UadMembers::absent("/method/uad"),
         optional gd: GdMembers = GdMembers::absent("/method/gd"),
@@ -64,14 +61,12 @@ pub(in crate::spec) struct DraftVersatile {
 }
 
 pub(in crate::spec) fn read(
-    members: ObjectReader<'_>,
+    mut members: VersatileMembers,
     columns: &DatasetColumns<'_>,
-    no_rules_reason: Option<&str>,
-    origin: DocumentSource,
+    no_rules_reason: Option<String>,
     faults: &mut FaultList,
 ) -> DraftVersatile {
-    let mut members = VersatileMembers::read_members(members, columns, faults);
-    if members.score == DecompositionScore::Kl && origin != DocumentSource::Reproduction {
+    if members.score == DecompositionScore::Kl && columns.origin != DocumentSource::Reproduction {
         let detail = "a choice by the divergence from the original tells of the original: it is made by \
                       guardian publish --reproduce alone; use entropy";
         faults.unsupported(members.at("score"), detail);
@@ -92,7 +87,7 @@ pub(in crate::spec) fn read(
     list.thresholds = reader.thresholds;
     let (mentioned, guessed) = (reader.mentioned, reader.guessed);
     members.rules = list.into();
-    DraftVersatile { members, mentioned, guessed, no_rules_reason: no_rules_reason.map(str::to_owned) }
+    DraftVersatile { members, mentioned, guessed, no_rules_reason }
 }
 
 impl DraftVersatile {
@@ -105,45 +100,17 @@ impl DraftVersatile {
         self.members.rules.value.as_ref().map(|list| list.thresholds.clone()).unwrap_or_default()
     }
 
-    /// The dependencies that the adversary knows.
-    fn declared(&self) -> &[DraftDependency] {
-        self.members.functional_dependencies.value.as_ref().map_or(&[], |list| &list.0)
-    }
-
-    /// The dependencies that the adversary is assumed not to know.
-    fn assumed_unknown(&self) -> &[DraftDependency] {
-        self.members.assume_unknown.value.as_ref().map_or(&[], |list| &list.0)
-    }
-
-    /// The columns that dependencies name and that are not published, in the order of the dataset.
-    pub(in crate::spec) fn unpublished(&self, used: &[usize]) -> Vec<usize> {
-        let dependencies = self.declared().iter().chain(self.assumed_unknown());
-        let named: BTreeSet<usize> =
-            dependencies.flat_map(|dependency| dependency.determinant.union(&dependency.dependent)).copied().collect();
-        named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
-    }
-
     /// The normal form: each rule has its guarantee, so that there is no default.
     pub(in crate::spec) fn write(&self, columns: &DatasetColumns<'_>) -> Value {
-        let mut members = self.members.clone();
-        members.functional_dependencies.value.get_or_insert_default();
-        members.assume_unknown.value.get_or_insert_default();
-        let mut written = members.write(columns);
+        let mut written = self.members.write(columns);
         written.as_object_mut().map(|written| written.remove("default_guarantee"));
         written
     }
 
     /// The method over attributes.
     pub(in crate::spec) fn resolve(self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> VersatileSpec {
-        let dependency = |draft: &DraftDependency| DeclaredDependency {
-            determinant: attributes_of(&draft.determinant, attrs),
-            dependent: attributes_of(&draft.dependent, attrs),
-        };
-        let assumed = |draft: &DraftDependency| (dependency(draft), draft.reason.clone().unwrap_or_default());
         VersatileSpec {
             rules: self.rules().iter().flat_map(|rule| submitted(rule, columns, attrs)).collect(),
-            declared: self.declared().iter().map(dependency).collect(),
-            assumed_unknown: self.assumed_unknown().iter().map(assumed).collect(),
             algorithm: self.members.algorithm,
             saturate: self.members.uad.saturate,
             addback: self.members.uad.addback,

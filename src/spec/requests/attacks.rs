@@ -31,6 +31,8 @@ pub enum Attack {
     Corruption,
     /// Sensitive values of a bucket that hardly ever occur with the known attributes of a row.
     NegativeAssociation,
+    /// Sensitive values of a bucket that do not occur with the linked attributes of a row, by known dependencies.
+    Dependency,
     /// The join of a release with the earlier ones that it was made against.
     Join,
 }
@@ -69,6 +71,7 @@ impl Attack {
             Self::Forced => "forced",
             Self::Corruption => "corruption",
             Self::NegativeAssociation => "negative_association",
+            Self::Dependency => "dependency",
             Self::Join => "join",
         }
     }
@@ -82,7 +85,7 @@ impl Attack {
     /// Whether it needs the original.
     #[must_use]
     pub const fn uses_original(self) -> bool {
-        matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation)
+        matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation | Self::Dependency)
     }
 }
 
@@ -156,7 +159,7 @@ impl From<AttackOptionsMembers> for AttackOptions {
 }
 
 /// The attacks on releases.
-const RELEASE_ATTACKS: [Attack; 10] = [
+const RELEASE_ATTACKS: [Attack; 11] = [
     Attack::ExactPosteriors,
     Attack::Chain,
     Attack::Exclusion,
@@ -164,6 +167,7 @@ const RELEASE_ATTACKS: [Attack; 10] = [
     Attack::Forced,
     Attack::Corruption,
     Attack::NegativeAssociation,
+    Attack::Dependency,
     Attack::Join,
     Attack::Proxy,
     Attack::Membership,

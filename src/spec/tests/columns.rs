@@ -34,7 +34,7 @@ fn a_column_that_an_unreadable_rule_names_is_not_reported_twice() {
 }
 
 #[test]
-fn identifiers_are_published_only_when_that_is_stated() {
+fn identifiers_are_published_only_when_declared() {
     let mut detected = columns(&["a", "b"]);
     detected[0].identifier = true;
     detected[0].mostly_distinct = true;
@@ -48,11 +48,11 @@ fn identifiers_are_published_only_when_that_is_stated() {
         (json!({"publish": true, "identifier": true}), true, false),
         (json!({"identifier": true}), true, false),
     ];
-    for (stated, declared, overridden) in states {
+    for (given, declared, overridden) in states {
         for (columns, record_key, found) in
             [(&detected, &[][..], true), (&plain, &key[..], true), (&plain, &[][..], false)]
         {
-            let document = document(json!({"a": stated}));
+            let document = document(json!({"a": given}));
             let reading = read(
                 &document,
                 &DatasetSchema { columns, record_key, unit: &crate::publication::Unit::Row },
@@ -64,7 +64,7 @@ fn identifiers_are_published_only_when_that_is_stated() {
             } else {
                 vec![]
             };
-            assert_eq!(kinds(&reading.faults), expected, "{stated}");
+            assert_eq!(kinds(&reading.faults), expected, "{given}");
             // the statement stands whether or not there was need for it: whether there was depends on the data
             let specification = reading.specification.expect("a rule to judge");
             assert_eq!(specification.overridden_identifiers, if overridden { vec![Attr(0)] } else { vec![] });
@@ -106,9 +106,9 @@ fn a_job_uses_at_most_128_attributes() {
     (names[0], names[1]) = ("a", "b");
     let columns = columns(&names);
     let publish = |count: usize| -> Value {
-        let stated =
+        let given =
             |(at, name): (usize, &&str)| ((*name).to_owned(), json!({"publish": at < count, "drop": at >= count}));
-        Value::Object(names.iter().enumerate().map(stated).collect())
+        Value::Object(names.iter().enumerate().map(given).collect())
     };
     assert_eq!(accepted(&document(publish(128)), &columns).attributes, AttrSet::first(128));
     let reading = read_on(&document(publish(129)), &columns);

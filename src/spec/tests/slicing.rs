@@ -61,7 +61,8 @@ fn one_spelling_for_what_means_the_same() {
         plain,
         json!({"type": "slicing", "sensitive": "s", "columns": {"explicit": [["b", "s"], ["a", "c"]]},
             "guarantee": {"type": "l_diversity", "l": 2}, "diversity": "bucket", "min_bucket": null, "split": "relaxed",
-            "max_attempts": null, "column_k": null})
+            "max_attempts": null, "column_k": null, "functional_dependencies": [], "assume_unknown": [],
+            "dependencies": {"discover": "singles_and_pairs", "tolerance": "0.01"}})
     );
     let mut said = document();
     for (member, value) in [("diversity", json!("bucket")), ("split", json!("relaxed")), ("column_k", Value::Null)] {
@@ -90,8 +91,8 @@ fn columns_may_share_attributes() {
     let spec = read_slicing(&shared);
     assert_eq!(spec.columns, SlicedColumns::Explicit(vec![set(&[1, 3]), set(&[0, 2]), set(&[2, 3])]));
     assert!(spec.overlaps() && !read_slicing(&document()).overlaps());
-    let stated = accepted(&shared, &columns(&names)).normalized["method"]["columns"].clone();
-    assert_eq!(stated, json!({"explicit": [["b", "s"], ["a", "c"], ["c", "s"]]}));
+    let given = accepted(&shared, &columns(&names)).normalized["method"]["columns"].clone();
+    assert_eq!(given, json!({"explicit": [["b", "s"], ["a", "c"], ["c", "s"]]}));
     let refused = |document: &Value| read_on(document, &columns(&names)).faults;
     let refuses = |document: &Value, pointer: &str| assert_eq!(kinds(&refused(document)), [(pointer, Unsupported)]);
     refuses(&with(shared.clone(), "/method/column_k", json!(2)), "/method/column_k");

@@ -122,7 +122,7 @@ fn rows_of_levels_are_a_tree() {
 }
 
 #[test]
-fn a_stated_tree_is_part_of_what_the_job_is() {
+fn a_tree_of_the_job_is_part_of_what_it_is() {
     let tree = json!({"Any": {"b": ["x"], "a": [null, "y"]}});
     let document = with(hospital_document(), "/attributes/race/taxonomy", tree.clone());
     let first = accepted(&document, &hospital());

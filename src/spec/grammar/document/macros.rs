@@ -14,99 +14,188 @@ macro_rules! document {
         pub(in crate::spec) struct $name {
             /// Where the object stands.
             pub(in crate::spec) pointer: String,
-            $($(#[doc = $doc])* pub(in crate::spec) $member: $crate::spec::grammar::document::document!(@field $type $(= $default)?),)*
+            $(
+                $(#[doc = $doc])*
+                pub(in crate::spec) $member: $crate::spec::grammar::document::document!(@field $presence $type $(, $default)?),
+            )*
         }
 
-        impl $crate::spec::grammar::document::Document for $name {
-            const NAME: &'static str = $schema;
+        const _: () = {
+            use $crate::spec::grammar::document as doc;
 
-            fn absent(pointer: &str) -> Self {
-                Self {
-                    pointer: pointer.to_owned(),
-                    $($member: $crate::spec::grammar::document::document!(@absent $($default)?),)*
-                }
-            }
+            impl doc::Document for $name {
+                const NAME: &'static str = $schema;
+                const ABOUT: &'static [&'static str] = &[$($about),+];
+                const TAG: Option<&'static str> = doc::document!(@tag $($tag)?);
 
-            fn read_members(
-                mut members: $crate::spec::grammar::reader::ObjectReader<'_>,
-                columns: &$crate::spec::grammar::attributes::DatasetColumns<'_>,
-                faults: &mut $crate::spec::grammar::reader::FaultList,
-            ) -> Self {
-                use $crate::spec::grammar::document::{Given, Presence, member_name, read_member};
-                let mut read = Self::absent(members.pointer());
-                $(
-                    let presence = Presence::$presence;
-                    let allowed: &[&str] = &[$($allowed)?];
-                    let declared = (member_name(stringify!($member)), presence, allowed.first().copied());
-                    let given: Given<$type> = read_member(&mut members, declared, columns, faults);
-                    $crate::spec::grammar::document::document!(@store read.$member, given $(, $default)?);
-                )*
-                members.finish(faults);
-                read
-            }
-
-            fn write_members(&self, columns: &$crate::spec::grammar::attributes::DatasetColumns<'_>) -> serde_json::Value {
-                use $crate::spec::grammar::document::{Member, member_name};
-                let mut written = serde_json::Map::new();
-                $(written.insert("type".to_owned(), $tag.into());)?
-                $(
-                    let value = $crate::spec::grammar::document::document!(@written self.$member, columns $(, $default)?);
-                    written.insert(member_name(stringify!($member)).to_owned(), value);
-                )*
-                written.into()
-            }
-
-            fn definition() -> serde_json::Value {
-                use $crate::spec::grammar::document::{Presence, description, member_name, member_schema};
-                let mut properties = serde_json::Map::new();
-                let mut required: Vec<&str> = Vec::new();
-                $(
-                    properties.insert("type".to_owned(), serde_json::json!({"type": "string", "const": $tag}));
-                    required.push("type");
-                )?
-                $(
-                    let schema = member_schema::<$type>(Presence::$presence, &[$($doc),*]);
-                    properties.insert(member_name(stringify!($member)).to_owned(), schema);
-                    if Presence::$presence != Presence::optional {
-                        required.push(member_name(stringify!($member)));
+                fn absent(pointer: &str) -> Self {
+                    Self {
+                        pointer: pointer.to_owned(),
+                        $($member: doc::document!(@absent $presence $type, pointer $(, $default)?),)*
                     }
-                )*
-                let mut schema = serde_json::json!({
-                    "type": "object",
-                    "title": $schema,
-                    "description": description(&[$($about),+]),
-                    "properties": properties,
-                    "additionalProperties": false,
-                });
-                if !required.is_empty() {
-                    schema["required"] = required.into();
                 }
-                schema
-            }
 
-            fn define_members(schemas: &mut $crate::spec::grammar::document::SchemaMap) {
-                $(<$type as $crate::spec::grammar::document::Member>::define(schemas);)*
-            }
+                fn take_members(
+                    members: &mut doc::ObjectReader<'_>,
+                    columns: &doc::DatasetColumns<'_>,
+                    faults: &mut doc::FaultList,
+                ) -> Self {
+                    let mut read = Self::absent(members.pointer());
+                    $(doc::document!(
+                        @read $presence read.$member, $member: $type $(= $default)?, &[$($allowed)?], members, columns, faults
+                    );)*
+                    read
+                }
 
-            fn pointer(&self) -> &str {
-                &self.pointer
+                fn write_into(&self, written: &mut doc::ObjectMap, columns: &doc::DatasetColumns<'_>) {
+                    $(doc::document!(@write $presence self.$member, $member $(= $default)?, written, columns);)*
+                }
+
+                fn define_properties(properties: &mut doc::PropertyList) {
+                    $(doc::document!(@property $presence $member: $type, properties, &[$($doc),*]);)*
+                }
+
+                fn define_members(schemas: &mut doc::SchemaMap) {
+                    $(doc::document!(@define $presence $type, schemas);)*
+                }
+
+                fn pointer(&self) -> &str {
+                    &self.pointer
+                }
             }
-        }
+        };
     };
-    (@field $type:ty) => { $crate::spec::grammar::document::Given<$type> };
-    (@field $type:ty = $default:expr) => { $type };
-    (@absent) => { $crate::spec::grammar::document::Given::absent() };
-    (@absent $default:expr) => { $default };
+    (@tag) => { None };
+    (@tag $tag:literal) => { Some($tag) };
+    (@field include $type:ty) => { $type };
+    (@field $presence:ident $type:ty) => { $crate::spec::grammar::document::Given<$type> };
+    (@field $presence:ident $type:ty, $default:expr) => { $type };
+    (@absent include $type:ty, $pointer:ident) => { <$type as doc::Document>::absent($pointer) };
+    (@absent $presence:ident $type:ty, $pointer:ident) => { doc::Given::absent() };
+    (@absent $presence:ident $type:ty, $pointer:ident, $default:expr) => { $default };
+    (@read include $place:expr, $member:ident: $type:ty, $allowed:expr, $members:ident, $columns:ident, $faults:ident) => {
+        $place = <$type as doc::Document>::take_members($members, $columns, $faults)
+    };
+    (
+        @read $presence:ident $place:expr, $member:ident: $type:ty $(= $default:expr)?, $allowed:expr,
+        $members:ident, $columns:ident, $faults:ident
+    ) => {{
+        let allowed: &[&str] = $allowed;
+        let declared = (doc::member_name(stringify!($member)), doc::Presence::$presence, allowed.first().copied());
+        let given: doc::Given<$type> = doc::read_member($members, declared, $columns, $faults);
+        doc::document!(@store $place, given $(, $default)?);
+    }};
     (@store $place:expr, $given:ident) => { $place = $given };
-    (@store $place:expr, $given:ident, $default:expr) => {
-        if let Some(value) = $given.value {
-            $place = value;
+    (@store $place:expr, $given:ident, $default:expr) => { $given.value.into_iter().for_each(|value| $place = value) };
+    (@write include $place:expr, $member:ident, $written:ident, $columns:ident) => {
+        doc::Document::write_into(&$place, $written, $columns)
+    };
+    (@write $presence:ident $place:expr, $member:ident = $default:expr, $written:ident, $columns:ident) => {
+        doc::write_member(doc::member_name(stringify!($member)), Some(&$place), $written, $columns)
+    };
+    (@write $presence:ident $place:expr, $member:ident, $written:ident, $columns:ident) => {
+        doc::write_member(doc::member_name(stringify!($member)), $place.value.as_ref(), $written, $columns)
+    };
+    (@property include $member:ident: $type:ty, $properties:ident, $docs:expr) => {
+        <$type as doc::Document>::define_properties($properties)
+    };
+    (@property $presence:ident $member:ident: $type:ty, $properties:ident, $docs:expr) => {
+        $properties.add::<$type>(doc::member_name(stringify!($member)), doc::Presence::$presence, $docs)
+    };
+    (@define include $type:ty, $schemas:ident) => { <$type as doc::Document>::define_members($schemas) };
+    (@define $presence:ident $type:ty, $schemas:ident) => { <$type as doc::Member>::define($schemas) };
+}
+
+/// Declares an object that is one of several documents, by its member `type`: an enum with its reader, normal form and schema.
+macro_rules! union {
+    (
+        $(#[doc = $about:literal])+
+        $name:ident as $schema:literal { $($variant:ident($document:ty) = $tag:literal,)+ }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug)]
+        pub(in crate::spec) enum $name {
+            $(#[doc = concat!("Of the type `", $tag, "`.")] $variant($document),)+
+        }
+
+        const _: () = {
+            use $crate::spec::grammar::document as doc;
+
+            impl doc::Member for $name {
+                fn allowed() -> String {
+                    "an object with a type".to_owned()
+                }
+
+                fn read(value: &serde_json::Value, context: &mut doc::MemberContext<'_, '_>) -> Option<Self> {
+                    let (tag, members) = doc::open_union(value, &[$($tag),+], context)?;
+                    match tag {
+                        $($tag => Some(Self::$variant(
+                            <$document as doc::Document>::read_members(members, context.columns, context.faults),
+                        )),)+
+                        _ => None,
+                    }
+                }
+
+                fn write(&self, columns: &doc::DatasetColumns<'_>) -> serde_json::Value {
+                    match self {
+                        $(Self::$variant(members) => doc::Member::write(members, columns),)+
+                    }
+                }
+
+                fn schema() -> serde_json::Value {
+                    doc::reference($schema)
+                }
+
+                fn define(schemas: &mut doc::SchemaMap) {
+                    let variants = [$(($tag, <$document as doc::Document>::NAME)),+];
+                    let schema = doc::union_schema(&doc::description(&[$($about),+]), &variants);
+                    schemas.insert($schema.to_owned(), schema);
+                    $(<$document as doc::Member>::define(schemas);)+
+                }
+            }
+        };
+    };
+}
+
+/// Makes a type without parts a member: what it may be, its reader, its writer and its schema, which may have a name.
+macro_rules! scalar {
+    ($type:ty $(as $name:literal)?: $allowed:expr, $read:expr, $write:expr, $schema:tt) => {
+        const _: () = {
+            use $crate::spec::grammar::document as doc;
+
+            impl doc::Member for $type {
+                fn allowed() -> String {
+                    $allowed.to_owned()
+                }
+
+                fn read(value: &serde_json::Value, context: &mut doc::MemberContext<'_, '_>) -> Option<Self> {
+                    let read: fn(&serde_json::Value) -> Option<Self> = $read;
+                    read(value).or_else(|| context.refuse())
+                }
+
+                fn write(&self, _columns: &doc::DatasetColumns<'_>) -> serde_json::Value {
+                    let write: fn(&Self) -> serde_json::Value = $write;
+                    write(self)
+                }
+
+                doc::scalar!(@schema $schema $($name)?);
+            }
+        };
+    };
+    (@schema $schema:tt) => {
+        fn schema() -> serde_json::Value {
+            serde_json::json!($schema)
         }
     };
-    (@written $place:expr, $columns:ident) => {
-        $place.value.as_ref().map_or(serde_json::Value::Null, |value| value.write($columns))
+    (@schema $schema:tt $name:literal) => {
+        fn schema() -> serde_json::Value {
+            doc::reference($name)
+        }
+
+        fn define(schemas: &mut doc::SchemaMap) {
+            doc::define_as($name, serde_json::json!($schema), schemas);
+        }
     };
-    (@written $place:expr, $columns:ident, $default:expr) => { $place.write($columns) };
 }
 
 /// Declares a set of words: an enum with its reader and schema; after `existing`, reader and schema of an enum of another module,
@@ -143,38 +232,37 @@ macro_rules! choice {
         $(#[doc = $about:literal])+
         existing $name:ident as $schema:literal { $($variant:ident = $word:literal,)+ }
     ) => {
-        impl $crate::spec::grammar::document::Member for $name {
-            fn allowed() -> String {
-                $crate::spec::grammar::reader::one_of(&[$($word),+])
-            }
+        const _: () = {
+            use $crate::spec::grammar::document as doc;
 
-            fn read(
-                value: &serde_json::Value,
-                context: &mut $crate::spec::grammar::document::MemberContext<'_, '_>,
-            ) -> Option<Self> {
-                match value.as_str() {
-                    $(Some($word) => Some(Self::$variant),)+
-                    _ => context.refuse(),
+            impl doc::Member for $name {
+                fn allowed() -> String {
+                    doc::one_of(&[$($word),+])
+                }
+
+                fn read(value: &serde_json::Value, context: &mut doc::MemberContext<'_, '_>) -> Option<Self> {
+                    match value.as_str() {
+                        $(Some($word) => Some(Self::$variant),)+
+                        _ => context.refuse(),
+                    }
+                }
+
+                fn write(&self, _columns: &doc::DatasetColumns<'_>) -> serde_json::Value {
+                    self.as_str().into()
+                }
+
+                fn schema() -> serde_json::Value {
+                    doc::reference($schema)
+                }
+
+                fn define(schemas: &mut doc::SchemaMap) {
+                    let about = doc::description(&[$($about),+]);
+                    let schema = serde_json::json!({"type": "string", "enum": [$($word),+], "description": about});
+                    doc::define_as($schema, schema, schemas);
                 }
             }
-
-            fn write(&self, _columns: &$crate::spec::grammar::attributes::DatasetColumns<'_>) -> serde_json::Value {
-                self.as_str().into()
-            }
-
-            fn schema() -> serde_json::Value {
-                $crate::spec::grammar::document::reference($schema)
-            }
-
-            fn define(schemas: &mut $crate::spec::grammar::document::SchemaMap) {
-                let description = $crate::spec::grammar::document::description(&[$($about),+]);
-                let schema = serde_json::json!({
-                    "type": "string", "title": $schema, "enum": [$($word),+], "description": description,
-                });
-                schemas.insert($schema.to_owned(), schema);
-            }
-        }
+        };
     };
 }
 
-pub(in crate::spec) use {choice, document};
+pub(in crate::spec) use {choice, document, scalar, union};

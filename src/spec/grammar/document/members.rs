@@ -4,41 +4,32 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::attributes::DatasetColumns;
-use super::super::reader::{child, integer, is_reason};
-use super::{Given, Member, MemberContext, SchemaMap};
+use super::super::columns::DatasetColumns;
+use super::super::reader::{child, integer, is_reason, ratio};
+use super::macros::scalar;
+use super::object::{Given, Member, MemberContext, SchemaMap};
 use crate::problem::{Fault, Kind};
+use crate::publication::Ratio;
 
-impl Member for bool {
-    fn allowed() -> String {
-        "true or false".to_owned()
-    }
+scalar! { bool: "true or false", Value::as_bool, |truth| (*truth).into(), {"type": "boolean"} }
 
-    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        value.as_bool().or_else(|| context.refuse())
-    }
+scalar! { String: "a text", |value| value.as_str().map(str::to_owned), |text| text.as_str().into(), {"type": "string"} }
 
-    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
-        (*self).into()
-    }
-
-    fn schema() -> Value {
-        json!({"type": "boolean"})
-    }
-}
-
-/// An integer from `MIN` to `MAX`; integral floats such as `1e3` count.
+/// An integer from `MIN` to `MAX`; integral floats such as `1e3` count. The schema says that it is from `LEAST` to `MOST`, where the
+/// caller reports others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::spec) struct Int<const MIN: u64, const MAX: u64>(pub(in crate::spec) u64);
+pub(in crate::spec) struct Int<const MIN: u64, const MAX: u64, const LEAST: u64 = MIN, const MOST: u64 = MAX>(
+    pub(in crate::spec) u64,
+);
 
-impl<const MIN: u64, const MAX: u64> Int<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64, const LEAST: u64, const MOST: u64> Int<MIN, MAX, LEAST, MOST> {
     /// The number as a size.
     pub(in crate::spec) fn to_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
-impl<const MIN: u64, const MAX: u64> Member for Int<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64, const LEAST: u64, const MOST: u64> Member for Int<MIN, MAX, LEAST, MOST> {
     fn allowed() -> String {
         format!("an integer from {MIN} to {MAX}")
     }
@@ -53,7 +44,7 @@ impl<const MIN: u64, const MAX: u64> Member for Int<MIN, MAX> {
     }
 
     fn schema() -> Value {
-        json!({"type": "integer", "minimum": MIN, "maximum": MAX})
+        json!({"type": "integer", "minimum": LEAST, "maximum": MOST})
     }
 }
 
@@ -177,41 +168,33 @@ impl<const MIN: usize> Given<Names<MIN>> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::spec) struct Reason(pub(in crate::spec) String);
 
-impl Member for Reason {
-    fn allowed() -> String {
-        "a reason of 1 to 500 characters".to_owned()
-    }
-
-    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        let text = value.as_str().filter(|text| is_reason(text));
-        text.map(|text| Self(text.to_owned())).or_else(|| context.refuse())
-    }
-
-    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
-        self.0.as_str().into()
-    }
-
-    fn schema() -> Value {
-        json!({"type": "string", "minLength": 1, "maxLength": 500})
-    }
+scalar! {
+    Reason: "a reason of 1 to 500 characters",
+    |value| value.as_str().filter(|text| is_reason(text)).map(|text| Self(text.to_owned())),
+    |reason| reason.0.as_str().into(),
+    {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$"}
 }
 
-impl Member for String {
-    fn allowed() -> String {
-        "a text".to_owned()
-    }
+/// An exact fraction: an integer, or a text such as `1/3` or `0.02`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct Fraction(pub(in crate::spec) Ratio);
 
-    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        value.as_str().map(str::to_owned).or_else(|| context.refuse())
-    }
+scalar! {
+    Fraction: "a fraction of at least 0, as a text such as \"8\" or \"0.02\"",
+    |value| ratio(value).map(Self),
+    |fraction| json!(fraction.0),
+    {"$ref": "#/components/schemas/Fraction"}
+}
 
-    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
-        self.as_str().into()
-    }
+/// A fraction above 0.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct PositiveFraction(pub(in crate::spec) Ratio);
 
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
+scalar! {
+    PositiveFraction: "a fraction above 0, as a text such as \"5/2\"",
+    |value| ratio(value).filter(|ratio| ratio.numerator() > 0).map(Self),
+    |fraction| json!(fraction.0),
+    {"$ref": "#/components/schemas/Fraction"}
 }
 
 /// An array. Bounds of its length are those of the schema; the caller reports an array outside of them. The elements of an array
