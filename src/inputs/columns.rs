@@ -1,12 +1,10 @@
 //! Loading the columns of a dataset that a job uses, on a blocking thread.
 
-use tokio::runtime::Handle;
-
-use super::context::InputEnv;
+use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::{Control, Phase};
 use crate::microdata::{ChunkColumn, Column, ColumnBuilder, Table};
-use crate::ports::{DatasetRecord, Store, StoreError};
+use crate::ports::{DatasetRecord, StoreError};
 use crate::vault::{Ciphertext, CiphertextContext, DataKey};
 
 /// A column of a chunk, from what is stored.
@@ -25,13 +23,13 @@ pub(crate) fn column_of(
 /// # Errors
 /// [`InputError`]
 pub(crate) fn load(
-    handle: &Handle,
-    env: InputEnv<'_>,
+    env: &InputEnv,
     dataset: &DatasetRecord,
-    (names, used): (&[String], &[usize]),
+    names: &[String],
+    used: &[usize],
     control: &Control,
 ) -> Result<Table, InputError> {
-    let InputEnv { store, vault, limits } = env;
+    let InputEnv { handle, store, vault, limits } = env;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
@@ -42,7 +40,7 @@ pub(crate) fn load(
         for chunk in 0..dataset.chunks {
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
-            let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
+            let payload = payload.ok_or_else(|| missing(env, dataset))?;
             let decoded = column_of(&key, chunk, used as u32, &payload)?;
             builder.push(&decoded)?;
         }
@@ -56,8 +54,8 @@ pub(crate) fn load(
 }
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
-pub(super) fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> InputError {
-    match handle.block_on(store.dataset(&dataset.tenant, dataset.id)) {
+pub(super) fn missing(env: &InputEnv, dataset: &DatasetRecord) -> InputError {
+    match env.handle.block_on(env.store.dataset(&dataset.tenant, dataset.id)) {
         Ok(Some(now)) if now.purged_at.is_some() => InputError::Purged,
         Ok(_) => StoreError::corrupt("a chunk of a column is missing").into(),
         Err(error) => error.into(),

@@ -1,8 +1,8 @@
 //! The composition check of a job: earlier disclosures about the data subjects of its dataset.
 //!
-//! - **Series.** Where more than one in a hundred of its people stand in a dataset of another series that came before, the job is
+//! - **Series.** Where more than one in a hundred of its data subjects stand in a dataset of another series that came before, the job is
 //!   refused until the dataset is uploaded into that series, or with `same_people=false`.
-//! - **Contents.** Of the datasets of its series of which something was published, one of the same people with the same values is the
+//! - **Contents.** Of the datasets of its series of which something was published, one of the same data subjects with the same values is the
 //!   same content, also when one of them has more columns; one without a common record key is no matter of this job; of any other
 //!   nothing could be proved, and the job is refused.
 //! - **Attributes.** A column that says the same of everyone as another one is that one, whatever it is called. Where the ledger names
@@ -14,18 +14,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::context::JobContext;
+use super::env::InputEnv;
 use crate::fingerprints::{FingerprintedDataset, RecordOverlap, record_overlap};
 use crate::ledger::{ActiveRule, AttributeIdentities, Disclosure, EarlierDisclosures};
-use crate::microdata::ColumnProfile;
-use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    ActiveRuleRecord, DatasetRecord, DisclosureRecord, KeyedHash, RecordIdentity, SeriesRecord, Statement, Store,
-    StoreError, SubjectFingerprint, SubjectOverlap,
+    ActiveRuleRecord, DisclosureRecord, KeyedHash, RecordIdentity, SeriesRecord, Statement, StoreError,
+    SubjectFingerprint, SubjectOverlap,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::CompositionVerdict;
-use crate::spec::Specification;
-use crate::vault::{ContentHasher, Vault};
+use crate::vault::ContentHasher;
 
 /// The ledger as far as it concerns the data subjects of a dataset.
 pub(crate) struct CompositionContext {
@@ -40,7 +39,7 @@ pub(crate) struct CompositionContext {
 /// Why nothing can be published of a dataset.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum CompositionConflict {
-    /// Other series speak of the same people.
+    /// Other series speak of the same data subjects.
     Undeclared(Vec<SubjectOverlap>),
     /// Something was published of some of them.
     Overlapping(RecordOverlap),
@@ -57,12 +56,10 @@ impl CompositionConflict {
         }
     }
 
-    /// The counts that a plan shows.
-    pub(crate) fn counts(&self) -> Option<serde_json::Value> {
+    /// The records that the dataset shares with an earlier one.
+    pub(crate) const fn overlap(&self) -> Option<RecordOverlap> {
         match self {
-            Self::Overlapping(RecordOverlap { common, added, removed }) => {
-                Some(serde_json::json!({"common": common, "added": added, "removed": removed}))
-            }
+            Self::Overlapping(overlap) => Some(*overlap),
             Self::Undeclared(_) | Self::Undecidable(..) => None,
         }
     }
@@ -82,10 +79,11 @@ impl CompositionConflict {
             Self::Overlapping(RecordOverlap { common, added, removed }) => {
                 let detail = format!(
                     "{common} records stand in a dataset of the series of which something was published; {added} were added since, and \
-                     {removed} removed. Tables of both would tell the difference"
+                     {removed} removed. Tables of both would reveal the difference"
                 );
-                let mut remedies =
-                    vec!["upload these records as a new series where they are other people, with same_people=false"];
+                let mut remedies = vec![
+                    "upload these records as a new series where they are other data subjects, with same_people=false",
+                ];
                 if *added > 0 {
                     remedies.insert(
                         0,
@@ -106,153 +104,170 @@ impl CompositionConflict {
     }
 }
 
+/// Another name of an attribute.
+struct Alias {
+    name: String,
+    of: String,
+}
+
 /// How an earlier content stands to a dataset.
 enum DatasetRelation {
     /// The same data subjects and values, with other names of columns.
-    Same(Vec<(String, String)>),
-    /// Other people.
+    Same(Vec<Alias>),
+    /// Other data subjects.
     Disjoint,
     /// Neither.
     Clash(CompositionConflict),
 }
 
-/// The dataset of a job.
-pub(crate) struct CompositionCheck<'a> {
-    /// Where all is kept.
-    pub(crate) store: &'a dyn Store,
-    /// What hashes names.
-    pub(crate) vault: &'a Vault,
-    /// The dataset.
-    pub(crate) dataset: &'a DatasetRecord,
-    /// The names of its columns.
-    pub(crate) columns: &'a [String],
-    /// Those that the job uses.
-    pub(crate) used: &'a [String],
-}
-
-impl CompositionCheck<'_> {
-    /// Reads what stands in the ledger of the dataset's series, and what of it is of the same people.
+impl JobContext {
+    /// What the ledger holds about the data subjects of the dataset.
     ///
     /// # Errors
     /// The store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
-    pub(crate) async fn context(&self, series: &SeriesRecord) -> Result<CompositionContext, StoreError> {
+    pub(crate) async fn composition(&self, env: &InputEnv) -> Result<CompositionContext, StoreError> {
+        let series = env.store.series(&self.dataset.tenant, &self.dataset.series).await?;
+        CompositionCheck { env, job: self, series: &series }.context().await
+    }
+}
+
+/// A job and the series of its dataset.
+struct CompositionCheck<'a> {
+    env: &'a InputEnv,
+    job: &'a JobContext,
+    series: &'a SeriesRecord,
+}
+
+/// What the contents of a series are to the dataset of a job.
+#[derive(Default)]
+struct ContentFindings {
+    /// Contents with the same data subjects and values.
+    same: BTreeSet<[u8; 32]>,
+    /// Columns of the other contents.
+    seen: BTreeSet<KeyedHash>,
+    clash: Option<CompositionConflict>,
+}
+
+impl CompositionCheck<'_> {
+    async fn context(&self) -> Result<CompositionContext, StoreError> {
         let mut earlier = EarlierDisclosures::default();
-        for record in &series.statements {
+        for record in &self.series.statements {
             Statement::read(record)?.enter(&mut earlier);
         }
-        let (clash, seen) = match self.undeclared() {
-            None => self.contents(series, &mut earlier).await?,
-            some => (some, BTreeSet::new()),
+        let found = match self.undeclared() {
+            None => self.contents(&mut earlier).await?,
+            clash => ContentFindings { clash, ..ContentFindings::default() },
         };
-        let clash = clash.or_else(|| self.unnamed(&earlier, &seen));
-        Ok(CompositionContext { earlier, version: series.version, clash })
+        self.add_disclosures(&found.same, &mut earlier)?;
+        let clash = found.clash.or_else(|| self.unnamed(&earlier, &found.seen));
+        Ok(CompositionContext { earlier, version: self.series.version, clash })
     }
 
     fn undeclared(&self) -> Option<CompositionConflict> {
-        if self.dataset.same_people == Some(false) {
+        if self.job.dataset.same_people == Some(false) {
             return None;
         }
         let decide: Vec<SubjectOverlap> =
-            self.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
+            self.job.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
         (!decide.is_empty()).then_some(CompositionConflict::Undeclared(decide))
     }
 
-    /// Collects the disclosures about the same data subjects, and the columns that occurred together with them.
-    async fn contents(
-        &self,
-        series: &SeriesRecord,
-        earlier: &mut EarlierDisclosures,
-    ) -> Result<(Option<CompositionConflict>, BTreeSet<KeyedHash>), StoreError> {
-        let of_entries = series.entries.iter().map(|entry| entry.content_hash);
-        let contents: BTreeSet<[u8; 32]> = of_entries.chain(series.rules.iter().map(|(content, _)| *content)).collect();
-        let mut same = BTreeSet::new();
-        let (mut clash, mut seen) = (None, BTreeSet::new());
-        if !contents.is_empty() {
-            let template = self.vault.content_hasher(&self.dataset.tenant);
-            let (_, people) = self.store.people(&self.dataset.tenant, Some(&self.dataset.series)).await?;
-            let known = people.iter().filter_map(|record| Some((record, record.people.as_ref()?)));
-            let own = known.clone().find(|known| known.0.dataset == self.dataset.id);
-            // of each content the dataset that was there first
-            let mut of: HashMap<[u8; 32], FingerprintedDataset<'_>> = HashMap::new();
-            for known in known {
-                of.entry(known.0.content_hash).or_insert(known);
-            }
-            let in_common = match own {
-                Some(own) => {
-                    self.in_common(own, contents.iter().filter_map(|content| of.get(content).copied())).await?
+    /// Compares the dataset with the contents of its series; declares renamed columns in `earlier`.
+    async fn contents(&self, earlier: &mut EarlierDisclosures) -> Result<ContentFindings, StoreError> {
+        let of_entries = self.series.entries.iter().map(|entry| entry.content_hash);
+        let contents: BTreeSet<[u8; 32]> =
+            of_entries.chain(self.series.rules.iter().map(|(content, _)| *content)).collect();
+        let mut findings = ContentFindings::default();
+        if contents.is_empty() {
+            return Ok(findings);
+        }
+        let dataset = &self.job.dataset;
+        let (_, records) = self.env.store.fingerprints(&dataset.tenant, Some(&dataset.series)).await?;
+        let mut own = None;
+        // of each content the dataset that was there first
+        let mut first: HashMap<[u8; 32], FingerprintedDataset<'_>> = HashMap::new();
+        for known in records.iter().filter_map(FingerprintedDataset::from_record) {
+            own = own.or(Some(known).filter(|known| known.record.dataset == dataset.id));
+            first.entry(known.record.content_hash).or_insert(known);
+        }
+        let others = contents.iter().filter_map(|content| first.get(content).copied());
+        let common = match own {
+            Some(own) => self.common_records(own, others).await?,
+            None => HashMap::new(),
+        };
+        let template = self.env.vault.content_hasher(&dataset.tenant);
+        let names = named(self.series)?;
+        let mut marks = ColumnFingerprints::new(&template, &earlier.identities, &self.job.columns, &names);
+        for content in contents {
+            let relation = match (own, first.get(&content)) {
+                (own, _) if content == dataset.content_hash => DatasetRelation::Same(
+                    own.map_or_else(Vec::new, |own| marks.aliases(own.fingerprint, own.fingerprint)),
+                ),
+                (Some(own), Some(theirs)) => {
+                    findings.seen.extend(theirs.fingerprint.columns.iter().map(|(name, _)| marks.canonical(*name)));
+                    relation(&marks, own.fingerprint, theirs.fingerprint, common.get(&theirs.record.dataset).copied())
                 }
-                None => HashMap::new(),
+                _ => DatasetRelation::Clash(undecidable_conflict(
+                    "a dataset of the series of which something was published has left nothing that its data subjects could be known by",
+                )),
             };
-            let names = named(series)?;
-            let mut marks = ColumnFingerprints::new(&template, &earlier.identities, self.columns, &names);
-            for content in &contents {
-                let theirs = of.get(content).copied();
-                let relation = match (own, theirs) {
-                    (own, _) if *content == self.dataset.content_hash => {
-                        let renamed = own.map_or_else(Vec::new, |(_, people)| marks.renamed(people, people));
-                        DatasetRelation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect())
+            match relation {
+                DatasetRelation::Disjoint => {}
+                DatasetRelation::Same(aliases) => {
+                    findings.same.insert(content);
+                    for alias in &aliases {
+                        // a statement that says otherwise stays
+                        let _ = earlier.identities.alias(&alias.name, &alias.of);
                     }
-                    (Some((_, own)), Some((record, theirs))) => {
-                        seen.extend(theirs.columns.iter().map(|(name, _)| marks.canonical(*name)));
-                        relation(&marks, own, theirs, in_common.get(&record.dataset).copied())
+                    if !aliases.is_empty() {
+                        marks = ColumnFingerprints::new(&template, &earlier.identities, &self.job.columns, &names);
                     }
-                    _ => DatasetRelation::Clash(undecidable_conflict(
-                        "a dataset of the series of which something was published has left nothing that its people could be known by",
-                    )),
-                };
-                match relation {
-                    DatasetRelation::Disjoint => {}
-                    DatasetRelation::Same(aliases) => {
-                        same.insert(*content);
-                        for (name, of) in &aliases {
-                            // a statement that says otherwise stays
-                            let _ = earlier.identities.alias(name, of);
-                        }
-                        if !aliases.is_empty() {
-                            marks = ColumnFingerprints::new(&template, &earlier.identities, self.columns, &names);
-                        }
-                    }
-                    DatasetRelation::Clash(found) => clash = clash.or(Some(found)),
                 }
+                DatasetRelation::Clash(clash) => findings.clash = findings.clash.or(Some(clash)),
             }
         }
-        let entries = series.entries.iter().filter(|entry| same.contains(&entry.content_hash));
-        let rules = series.rules.iter().filter(|(content, _)| same.contains(content));
+        Ok(findings)
+    }
+
+    /// Adds the disclosures and active rules of the contents that are the same.
+    fn add_disclosures(&self, same: &BTreeSet<[u8; 32]>, earlier: &mut EarlierDisclosures) -> Result<(), StoreError> {
+        let entries = self.series.entries.iter().filter(|entry| same.contains(&entry.content_hash));
+        let rules = self.series.rules.iter().filter(|(content, _)| same.contains(content));
         let published = earlier_of(entries.map(|entry| &entry.entry), rules.map(|(_, rule)| rule))?;
         earlier.disclosures.extend(published.disclosures);
         earlier.rules.extend(published.rules);
-        Ok((clash, seen))
+        Ok(())
     }
 
-    /// How many records each of the datasets that are known by what this one is known by has in common with it, by its id.
-    async fn in_common<'p>(
+    /// The records that the dataset has in common with each of `others` that is identified alike, by the id of the other.
+    async fn common_records<'p>(
         &self,
-        (record, own): FingerprintedDataset<'p>,
+        own: FingerprintedDataset<'p>,
         others: impl Iterator<Item = FingerprintedDataset<'p>>,
     ) -> Result<HashMap<Uuid, u64>, StoreError> {
-        let (same, others): (Vec<_>, Vec<_>) =
-            others.filter(|(_, of)| of.by == own.by).partition(|(_, of)| of.set == own.set);
-        let common = record_overlap(self.store, &self.dataset.tenant, (record, own), &others).await?;
-        let common = others.iter().zip(common).chain(same.iter().map(|same| (same, own.rows)));
-        Ok(common.map(|((record, _), common)| (record.dataset, common)).collect())
+        let alike = others.filter(|other| other.fingerprint.by == own.fingerprint.by);
+        let (same, others): (Vec<_>, Vec<_>) = alike.partition(|other| other.fingerprint.set == own.fingerprint.set);
+        let common = record_overlap(self.env.store.as_ref(), &self.job.dataset.tenant, own, &others).await?;
+        let common = others.iter().zip(common).chain(same.iter().map(|same| (same, own.fingerprint.rows)));
+        Ok(common.map(|(other, common)| (other.record.dataset, common)).collect())
     }
 
     /// The columns of the job that may be attributes of the ledger under new names.
     fn unnamed(&self, earlier: &EarlierDisclosures, seen: &BTreeSet<KeyedHash>) -> Option<CompositionConflict> {
         let identities = &earlier.identities;
         let named: BTreeSet<&str> = earlier.names().map(|name| identities.canonical(name)).collect();
-        let here: BTreeSet<&str> = self.columns.iter().map(|name| identities.canonical(name)).collect();
+        let here: BTreeSet<&str> = self.job.columns.iter().map(|name| identities.canonical(name)).collect();
         let missing: Vec<&str> = named.difference(&here).copied().collect();
         if missing.is_empty() {
             return None;
         }
-        let template = self.vault.content_hasher(&self.dataset.tenant);
+        let template = self.env.vault.content_hasher(&self.job.dataset.tenant);
         let unknown = |name: &&String| {
             let canonical = identities.canonical(name);
             let is_seen = || seen.contains(&KeyedHash::of_name(&template, canonical));
             !named.contains(canonical) && !identities.knows(name) && !is_seen()
         };
-        let unknown: Vec<String> = self.used.iter().filter(unknown).cloned().collect();
+        let unknown: Vec<String> = self.job.specification.names.iter().filter(unknown).cloned().collect();
         (!unknown.is_empty()).then(|| {
             let detail = format!(
                 "the ledger of the series names {}, which the dataset has not, and nothing is known of {}: state in the series for each of \
@@ -265,15 +280,7 @@ impl CompositionCheck<'_> {
     }
 }
 
-/// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
-pub(crate) fn cross_release_columns(columns: &[String], used: &[String], earlier: &EarlierDisclosures) -> Vec<usize> {
-    let identities = &earlier.identities;
-    let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
-    let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
-    columns.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect()
-}
-
-/// How the people of an earlier content stand to those of a dataset; `common` are the records of both, where they can be compared.
+/// How the data subjects of an earlier content stand to those of a dataset; `common` are the records of both, where they can be compared.
 fn relation(
     marks: &ColumnFingerprints,
     own: &SubjectFingerprint,
@@ -288,11 +295,12 @@ fn relation(
     let mine = marks.columns(own);
     let others = marks.columns(theirs);
     let by_keys = own.by == RecordIdentity::Keys;
-    let key =
-        |people: &SubjectFingerprint| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
+    let key = |fingerprint: &SubjectFingerprint| {
+        fingerprint.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>()
+    };
     if by_keys && key(own) != key(theirs) {
         return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have record keys of different columns: it is not known which records are of the same people",
+            "two datasets of the series have record keys of different columns: it is not known which records are of the same data subjects",
         ));
     }
     let counts = RecordOverlap { common, added: own.rows - common, removed: theirs.rows - common };
@@ -301,33 +309,32 @@ fn relation(
             true => DatasetRelation::Disjoint,
             false => DatasetRelation::Clash(undecidable_conflict(
                 "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
-                 and none of its keys is written as one of these: it is not known whether they are of the same people",
+                 and none of its keys is written as one of these: it is not known whether they are of the same data subjects",
             )),
         };
     }
     if counts.added == 0 && counts.removed == 0 {
         // what says the same of everyone is the same, and what has one name says the same
         let alike = |name: &KeyedHash| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
-        let renamed = marks.renamed(own, theirs);
         let all_known = by_keys || {
-            let found: BTreeSet<KeyedHash> = renamed.iter().map(|(_, of)| *of).collect();
+            let found: BTreeSet<KeyedHash> = marks.renamed(own, theirs).iter().map(|renamed| renamed.of).collect();
             others.keys().all(|name| mine.contains_key(name) || found.contains(name))
         };
         if mine.keys().all(alike) && all_known {
-            return DatasetRelation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect());
+            return DatasetRelation::Same(marks.aliases(own, theirs));
         }
         return DatasetRelation::Clash(CompositionConflict::Overlapping(counts));
     }
     if !by_keys && mine.keys().ne(others.keys()) {
         return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have different columns and no record key: it is not known which rows are of the same people; \
+            "two datasets of the series have different columns and no record key: it is not known which rows are of the same data subjects; \
              upload them with record_key",
         ));
     }
     if !by_keys && counts.common == 0 {
         return DatasetRelation::Clash(undecidable_conflict(
             "no row of the dataset stands in an earlier one of the series, but without record keys it is not known whether they are of \
-             the same people; upload both with record_key",
+             the same data subjects; upload both with record_key",
         ));
     }
     DatasetRelation::Clash(CompositionConflict::Overlapping(counts))
@@ -342,6 +349,12 @@ fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
     let published =
         earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
     Ok(published.names().map(str::to_owned).collect())
+}
+
+/// A column and the one that it is under another name.
+struct RenamedColumn {
+    name: KeyedHash,
+    of: KeyedHash,
 }
 
 /// The names of columns in hashes.
@@ -378,12 +391,12 @@ impl ColumnFingerprints {
     }
 
     /// What stands in each attribute of whom.
-    fn columns(&self, people: &SubjectFingerprint) -> BTreeMap<KeyedHash, KeyedHash> {
-        people.columns.iter().map(|(name, holds)| (self.canonical(*name), *holds)).collect()
+    fn columns(&self, fingerprint: &SubjectFingerprint) -> BTreeMap<KeyedHash, KeyedHash> {
+        fingerprint.columns.iter().map(|(name, holds)| (self.canonical(*name), *holds)).collect()
     }
 
-    /// Columns of a dataset that say of everyone what one of another name does in `theirs`, which has the same people.
-    fn renamed(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<(KeyedHash, KeyedHash)> {
+    /// Columns of a dataset that say of everyone what one of another name does in `theirs`, which has the same data subjects.
+    fn renamed(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<RenamedColumn> {
         let mut by_content: HashMap<KeyedHash, Vec<KeyedHash>> = HashMap::new();
         for (name, holds) in &theirs.columns {
             by_content.entry(*holds).or_default().push(self.canonical(*name));
@@ -395,28 +408,18 @@ impl ColumnFingerprints {
             // what the ledger names first: it is what others are held against
             let other = alike.iter().filter(|other| **other != name).max_by_key(|other| self.named.contains(*other));
             if let Some(other) = other.filter(|other| !self.named.contains(&name) || self.named.contains(*other)) {
-                renamed.push((name, *other));
+                renamed.push(RenamedColumn { name, of: *other });
             }
         }
         renamed
     }
 
-    fn in_words(&self, (name, of): (KeyedHash, KeyedHash)) -> Option<(String, String)> {
-        let word = |mark| self.words.get(&mark).cloned();
-        Some((word(name)?, word(of)?))
+    /// The renamed columns whose names are known.
+    fn aliases(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<Alias> {
+        let word = |mark: KeyedHash| self.words.get(&mark).cloned();
+        let renamed = self.renamed(own, theirs).into_iter();
+        renamed.filter_map(|column| Some(Alias { name: word(column.name)?, of: word(column.of)? })).collect()
     }
-}
-
-/// The places of columns that the ledger names and the specification does not use, but for those that cannot be loaded.
-pub(crate) fn extra_columns(
-    columns: &[String],
-    profiles: &[ColumnProfile],
-    specification: &Specification,
-    earlier: &EarlierDisclosures,
-    limits: &IngestLimits,
-) -> Vec<usize> {
-    let places = cross_release_columns(columns, &specification.names, earlier);
-    places.into_iter().filter(|&at| !profiles[at].exceeds(limits)).collect()
 }
 
 /// What the ledger holds, understood.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::columns::load;
-use super::context::InputEnv;
+use super::context::JobContext;
+use super::env::InputEnv;
 use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
 use super::memory_estimate::{ASSUMED_VALUE_BYTES, sizes_of};
@@ -15,41 +15,42 @@ use super::part_storage::PartStorage;
 use crate::control::Control;
 use crate::engine;
 use crate::engine::{ColumnSize, EngineError, ExternalTableRows, JoinContext};
-use crate::ledger::{AttributeIdentities, EarlierDisclosures};
-use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, ReleaseRecord, Store, StoreError};
+use crate::ledger::{AttributeIdentities, Disclosure, EarlierDisclosures};
+use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases, ReleaseStatus};
 use crate::report::Manifest;
-use crate::spec::{MethodSpec, SequentialSpec, Specification};
+use crate::spec::{MethodSpec, SequentialSpec};
 
-/// The bytes of memory that joining a release with what it is made against takes, and what its exclusions are held against.
+/// The bytes of memory that joining a release with earlier ones and checking its exclusions takes.
 #[must_use]
 pub(crate) fn earlier_releases_memory(
-    dataset: &DatasetRecord,
-    profiles: &[ColumnProfile],
-    specification: &Specification,
-    (earlier, named): (&EarlierDisclosures, &[EarlierReleaseRef]),
+    job: &JobContext,
+    earlier: &EarlierDisclosures,
+    named: &[EarlierReleaseRef],
 ) -> u64 {
-    let MethodSpec::Sequential(spec) = &specification.method else { return 0 };
-    // a column that the dataset has not may be anything
-    let unknown = ColumnSize { codes: dataset.rows, bytes: dataset.rows.saturating_mul(ASSUMED_VALUE_BYTES) };
-    let of = |names: &[String]| {
-        let places: Vec<usize> =
-            names.iter().filter_map(|name| profiles.iter().position(|profile| profile.name == *name)).collect();
-        let mut sizes = sizes_of(dataset, profiles, &places);
-        sizes.resize(names.len(), unknown);
-        engine::join_memory(dataset.rows, &sizes)
-    };
-    let attributes = |id: &Uuid| earlier.disclosures.iter().find(|(release, _)| release == id);
+    let MethodSpec::Sequential(spec) = &job.specification.method else { return 0 };
     let releases = named.iter().map(|named| match named {
         EarlierReleaseRef::Published(release) => {
-            attributes(&release.id).map_or(0, |(_, disclosure)| of(&disclosure.attributes))
+            disclosure_of(earlier, release.id).map_or(0, |disclosure| join_memory(job, &disclosure.attributes))
         }
-        EarlierReleaseRef::External(table) => table.memory(dataset.rows),
+        EarlierReleaseRef::External(table) => table.memory(job.dataset.rows),
     });
     let releases = releases.fold(0, u64::saturating_add);
-    releases.saturating_add(of(&specification.names)).saturating_add(of(&excluded(spec)))
+    releases
+        .saturating_add(join_memory(job, &job.specification.names))
+        .saturating_add(join_memory(job, &excluded(spec)))
+}
+
+/// The bytes of memory that a table of these attributes takes in a join.
+fn join_memory(job: &JobContext, names: &[String]) -> u64 {
+    let rows = job.dataset.rows;
+    let places: Vec<usize> =
+        names.iter().filter_map(|name| job.columns.iter().position(|column| column == name)).collect();
+    let mut sizes = sizes_of(&job.dataset, &job.profiles, &places);
+    // a column that the dataset lacks may have any size
+    sizes.resize(names.len(), ColumnSize { codes: rows, bytes: rows.saturating_mul(ASSUMED_VALUE_BYTES) });
+    engine::join_memory(rows, &sizes)
 }
 
 /// An earlier release that a specification names, without its rows.
@@ -65,23 +66,23 @@ pub(crate) enum EarlierReleaseRef {
 /// # Errors
 /// Every one that is not published of the same series and content, or whose rows are not here; or the store's problem.
 pub(crate) async fn find_earlier_releases(
-    env: InputEnv<'_>,
-    dataset: &DatasetRecord,
+    env: &InputEnv,
+    job: &JobContext,
     earlier: &EarlierDisclosures,
-    specification: &Specification,
 ) -> Result<Vec<EarlierReleaseRef>, InputError> {
-    let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
+    let MethodSpec::Sequential(spec) = &job.specification.method else { return Ok(Vec::new()) };
+    let tenant = &job.dataset.tenant;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
         // an id of another content or series gets the same answer as an unknown one
-        let same = earlier.disclosures.iter().any(|(release, _)| release == id);
-        let release = env.store.release(&dataset.tenant, *id).await?;
+        let same = disclosure_of(earlier, *id).is_some();
+        let release = env.store.release(tenant, *id).await?;
         match release {
             Some(release) if same && release.status == ReleaseStatus::Published => {
                 found.push(EarlierReleaseRef::Published(Box::new(release)))
             }
             // an external table, or a release imported with the ledger of another store
-            None if same => match ExternalRows::find((env.store, env.vault), &dataset.tenant, *id, earlier).await {
+            None if same => match ExternalRows::find(env, tenant, *id, earlier).await {
                 Ok(table) => found.push(EarlierReleaseRef::External(Box::new(table))),
                 Err(why) => faults.push(external_fault(why, at)?),
             },
@@ -116,89 +117,127 @@ fn pointer(at: usize) -> String {
 /// # Errors
 /// [`EngineError`]
 pub(crate) fn read_earlier_releases(
-    (handle, store): (&Handle, &Arc<dyn Store>),
-    env: InputEnv<'_>,
-    (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
+    env: &InputEnv,
+    job: &JobContext,
     earlier: &EarlierDisclosures,
-    specification: &Specification,
     control: &Control,
 ) -> Result<EarlierReleases, EngineError> {
-    let MethodSpec::Sequential(spec) = &specification.method else { return Ok(EarlierReleases::default()) };
-    let named = handle.block_on(find_earlier_releases(env, dataset, earlier, specification))?;
-    let (mut releases_read, mut faults) = (EarlierReleases::default(), Vec::new());
-    let mut names: Vec<Vec<String>> = Vec::new();
-    let mut tables: Vec<(usize, Box<ExternalRows>)> = Vec::new();
+    let MethodSpec::Sequential(spec) = &job.specification.method else { return Ok(EarlierReleases::default()) };
+    let named = env.handle.block_on(find_earlier_releases(env, job, earlier))?;
+    let found = EarlierReleases::default();
+    let mut reader = EarlierReader { env, job, earlier, control, found, names: Vec::new(), faults: Vec::new() };
+    let mut tables = Vec::new();
     for (at, (of, id)) in named.into_iter().zip(&spec.against).enumerate() {
         control.check()?;
-        let dataset_names = profiles.iter().map(|profile| &profile.name);
-        let known: Vec<&String> = dataset_names.chain(names.iter().flatten()).collect();
-        let name = |name: &str| name_here(&earlier.identities, name, &known).to_owned();
-        let (attributes, unproven) = kept_of(earlier, *id).map_err(corrupt)?;
+        tables.extend(reader.add_release(at, of, *id)?.map(|table| (at, table)));
+    }
+    let excluded = excluded(spec);
+    reader.add_external(&tables, &excluded)?;
+    let EarlierReader { mut found, faults, .. } = reader;
+    if !faults.is_empty() {
+        return Err(EngineError::Refused(Problem::of_faults(faults)));
+    }
+    let places = excluded.iter().map(|name| job.columns.iter().position(|column| column == name));
+    if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
+        found.excluded = Some(Arc::new(load(env, &job.dataset, &excluded, &used, control)?));
+    }
+    Ok(found)
+}
+
+/// Reads earlier releases one by one and collects their faults.
+struct EarlierReader<'a> {
+    env: &'a InputEnv,
+    job: &'a JobContext,
+    earlier: &'a EarlierDisclosures,
+    control: &'a Control,
+    found: EarlierReleases,
+    /// The attributes of each release, by their names in the join.
+    names: Vec<Vec<String>>,
+    faults: Vec<Fault>,
+}
+
+impl EarlierReader<'_> {
+    /// Reads a release published here; gives back an external table, which is read after all of these.
+    fn add_release(
+        &mut self,
+        at: usize,
+        of: EarlierReleaseRef,
+        id: Uuid,
+    ) -> Result<Option<Box<ExternalRows>>, EngineError> {
+        let identities = &self.earlier.identities;
+        let known: Vec<&String> = self.job.columns.iter().chain(self.names.iter().flatten()).collect();
+        let name = |name: &str| name_here(identities, name, &known).to_owned();
+        let disclosure = disclosure_of(self.earlier, id);
+        let disclosure = disclosure.ok_or_else(|| corrupt(StoreError::corrupt("a release has no disclosure")))?;
         // the rows of an external table are found by its own names
         let attributes: Vec<String> = match of {
-            EarlierReleaseRef::Published(_) => attributes.iter().map(|attribute| name(attribute)).collect(),
-            EarlierReleaseRef::External(_) => attributes.to_vec(),
+            EarlierReleaseRef::Published(_) => disclosure.attributes.iter().map(|attribute| name(attribute)).collect(),
+            EarlierReleaseRef::External(_) => disclosure.attributes.clone(),
         };
-        let others = specification.names.iter().chain(names.iter().flatten());
-        if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
+        let others = self.job.specification.names.iter().chain(self.names.iter().flatten());
+        if let Some((name, other)) = renamed(identities, &attributes, others) {
             let detail = format!(
                 "releases are joined by attributes that are the same, and {name} of the release counts as {other}, which is an attribute of it or of \
                  another"
             );
-            faults.push(Fault::new(pointer(at), Kind::BadColumns, detail));
-            continue;
+            self.faults.push(Fault::new(pointer(at), Kind::BadColumns, detail));
+            return Ok(None);
         }
-        match of {
-            EarlierReleaseRef::External(table) => tables.push((at, table)),
-            EarlierReleaseRef::Published(release) => match read((handle, store), &release, &attributes) {
-                Ok(mut release) => {
-                    release.sequence = release.sequence.map(|of| of.named_by(&name)).filter(|_| !unproven);
-                    releases_read.releases.push(release);
+        let external = match of {
+            EarlierReleaseRef::External(table) => Some(table),
+            EarlierReleaseRef::Published(release) => {
+                match read(self.env, &release, &attributes) {
+                    Ok(mut release) => {
+                        let sequence = release.sequence.map(|of| of.named_by(&name));
+                        release.sequence = sequence.filter(|_| disclosure.unproven.is_none());
+                        self.found.releases.push(release);
+                    }
+                    Err(EngineError::Refused(problem)) if problem.kind == Kind::BadColumns => {
+                        self.faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
+                    }
+                    Err(other) => return Err(other),
                 }
-                Err(EngineError::Refused(problem)) if problem.kind == Kind::BadColumns => {
-                    faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
-                }
-                Err(other) => return Err(other),
-            },
-        }
-        names.push(attributes);
+                None
+            }
+        };
+        self.names.push(attributes);
+        Ok(external)
     }
-    let excluded = excluded(spec);
-    // labels are placed by the taxonomies of all that was published here
-    let join = join_context(specification, profiles, &names).with(&releases_read.releases);
-    let joined = [specification.names.as_slice(), &excluded].concat();
-    for (at, table) in tables {
-        let external = table.read(handle, env, control).and_then(|rows| {
-            let known = (joined.as_slice(), &earlier.identities);
-            let rows_of = table.rows_of(handle, env, (dataset, profiles), known, control)?;
-            Ok(ExternalTableRows { rows_of, ..rows })
-        });
-        match external {
-            Ok(external) => match engine::external_release(external, &join, &pointer(at)) {
+
+    /// Reads the external tables, once all releases published here are read: their taxonomies place the labels.
+    fn add_external(&mut self, tables: &[(usize, Box<ExternalRows>)], excluded: &[String]) -> Result<(), InputError> {
+        let JobContext { dataset, specification, .. } = self.job;
+        let join = join_context(self.job, &self.names).with(&self.found.releases);
+        let joined = [specification.names.as_slice(), excluded].concat();
+        for (at, table) in tables {
+            let external = table.read(self.env, self.control).and_then(|rows| {
+                let rows_of = table.rows_of(self.env, self.job, &joined, &self.earlier.identities, self.control)?;
+                Ok(ExternalTableRows { rows_of, ..rows })
+            });
+            let external = match external {
+                Ok(external) => external,
+                Err(why) => {
+                    self.faults.push(external_fault(why, *at)?);
+                    continue;
+                }
+            };
+            match engine::external_release(external, &join, &pointer(*at)) {
                 Ok(release) if specification.unit.rows() > 1 && !release.has_rows_of(dataset.rows as usize) => {
                     let detail = "requirements speak of persons with several rows, and it is not known how many a person has in the \
                                   external table: its rows must be those of the dataset, by record keys";
-                    faults.push(Fault::new(pointer(at), Kind::GuaranteeUnsupported, detail));
+                    self.faults.push(Fault::new(pointer(*at), Kind::GuaranteeUnsupported, detail));
                 }
-                Ok(release) => releases_read.releases.push(release),
-                Err(more) => faults.extend(more),
-            },
-            Err(why) => faults.push(external_fault(why, at)?),
+                Ok(release) => self.found.releases.push(release),
+                Err(more) => self.faults.extend(more),
+            }
         }
+        Ok(())
     }
-    if !faults.is_empty() {
-        return Err(EngineError::Refused(Problem::of_faults(faults)));
-    }
-    let places = excluded.iter().map(|name| profiles.iter().position(|profile| profile.name == *name));
-    if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
-        let table = load(handle, env, dataset, (&excluded, &used), control)?;
-        releases_read.excluded = Some(Arc::new(table));
-    }
-    Ok(releases_read)
 }
 
-/// What the new release says of its attributes, and which of them, or of those of earlier ones, several have.
-fn join_context(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> JoinContext {
+/// Types and taxonomies of the attributes of the new release, and the attributes that several releases have.
+fn join_context(job: &JobContext, earlier: &[Vec<String>]) -> JoinContext {
+    let JobContext { profiles, specification, .. } = job;
     let name = |declared: &DeclaredTaxonomy| specification.names[declared.attribute.index()].clone();
     let trees = specification.taxonomies.iter().map(|declared| (name(declared), Arc::clone(&declared.tree)));
     let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));
@@ -248,24 +287,18 @@ pub(super) fn excluded(spec: &SequentialSpec) -> Vec<String> {
     names
 }
 
-fn read(
-    (handle, store): (&Handle, &Arc<dyn Store>),
-    release: &ReleaseRecord,
-    names: &[String],
-) -> Result<EarlierRelease, EngineError> {
+fn read(env: &InputEnv, release: &ReleaseRecord, names: &[String]) -> Result<EarlierRelease, EngineError> {
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
-    let storage =
-        PartStorage::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
+    let (handle, store) = (env.handle.clone(), Arc::clone(&env.store));
+    let storage = PartStorage::new(handle, store, release.tenant.clone(), release.job, release.attempt);
     let part = engine::tuples_of(&manifest).map_err(EngineError::Refused)?;
     let file =
         engine::read_published(part, storage.reader(&part.file)?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
     engine::earlier_of(&manifest, names, file)
 }
 
-/// The names that the attributes of a release's first table had in its dataset, and whether it was published without proof.
-fn kept_of(earlier: &EarlierDisclosures, release: Uuid) -> Result<(&[String], bool), StoreError> {
-    let found = earlier.disclosures.iter().find(|(of, _)| *of == release);
-    let (_, disclosure) = found.ok_or_else(|| StoreError::corrupt("a release has no disclosure"))?;
-    Ok((&disclosure.attributes, disclosure.unproven.is_some()))
+/// The disclosure of a release's first table.
+fn disclosure_of(earlier: &EarlierDisclosures, release: Uuid) -> Option<&Disclosure> {
+    earlier.disclosures.iter().find(|(of, _)| *of == release).map(|(_, disclosure)| disclosure)
 }

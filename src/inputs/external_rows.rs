@@ -1,25 +1,23 @@
 //! Tables that were published elsewhere: the dataset that holds the rows of one, and which of them are rows of another dataset.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::columns::load;
-use super::context::InputEnv;
+use super::context::JobContext;
+use super::env::InputEnv;
 use super::error::{ExternalRowsError, InputError};
 use super::memory_estimate::columns_memory;
-use super::record_match::records;
-use super::record_match::{RECORD_BYTES, match_records};
+use super::record_match::{RECORD_BYTES, match_records, records};
 use crate::control::Control;
+use crate::engine;
 use crate::engine::ExternalTableRows;
 use crate::ledger::{AttributeIdentities, EarlierDisclosures};
 use crate::microdata::{Attr, ColumnProfile, Table};
-use crate::ports::{DatasetRecord, Store};
+use crate::ports::DatasetRecord;
 use crate::publication::{RecordMatches, RowCorrespondence};
-use crate::vault::Vault;
-use crate::{engine, ledger};
 
 /// An external table whose rows a dataset holds.
 #[derive(Clone)]
@@ -30,7 +28,16 @@ pub(crate) struct ExternalRows {
     /// Its attributes, by the names of the series, and the columns of the dataset that they are.
     attributes: Vec<String>,
     places: Vec<usize>,
-    declared: ledger::ExternalRowsRef,
+    cuts: BTreeMap<String, Vec<Option<String>>>,
+}
+
+/// The declared attributes of an external table.
+#[derive(Clone, Copy)]
+pub(crate) struct ExternalAttributes<'a> {
+    /// Their names in the series.
+    pub(crate) names: &'a [String],
+    /// The labels of each generalized attribute; `None` is the missing value.
+    pub(crate) cuts: &'a BTreeMap<String, Vec<Option<String>>>,
 }
 
 /// Why one column of a dataset is not the attribute of a table.
@@ -66,7 +73,7 @@ impl ExternalRows {
     /// # Errors
     /// [`ExternalRowsError`]
     pub(crate) async fn find(
-        (store, vault): (&dyn Store, &Vault),
+        env: &InputEnv,
         tenant: &str,
         id: Uuid,
         earlier: &EarlierDisclosures,
@@ -82,7 +89,8 @@ impl ExternalRows {
                           checked. Publish them here, as plain tuples, and name that release";
             return Err(ExternalRowsError::Absent(detail.to_owned()));
         };
-        let found = store.dataset(tenant, dataset).await.map_err(|error| ExternalRowsError::Failed(error.into()))?;
+        let found =
+            env.store.dataset(tenant, dataset).await.map_err(|error| ExternalRowsError::Failed(error.into()))?;
         let dataset = match found {
             None => {
                 return Err(ExternalRowsError::Absent(
@@ -92,8 +100,9 @@ impl ExternalRows {
             Some(dataset) if dataset.purged_at.is_some() => return Err(ExternalRowsError::Purged),
             Some(dataset) => dataset,
         };
-        let profiles = dataset.profiles(vault)?;
-        let found = Self::new(id, (dataset, profiles), (&table.attributes, declared), &earlier.identities);
+        let profiles = dataset.profiles(&env.vault)?;
+        let attributes = ExternalAttributes { names: &table.attributes, cuts: &declared.cuts };
+        let found = Self::new(id, dataset, profiles, attributes, &earlier.identities);
         found.map_err(|unknown| {
             let names: Vec<&str> = unknown.iter().map(|at| table.attributes[*at].as_str()).collect();
             ExternalRowsError::Absent(format!("of the external table, {} {NO_SINGLE_COLUMN_DETAIL}", names.join(", ")))
@@ -106,18 +115,20 @@ impl ExternalRows {
     /// The places of the attributes that are no columns of it.
     pub(crate) fn new(
         id: Uuid,
-        (dataset, profiles): (DatasetRecord, Vec<ColumnProfile>),
-        (attributes, declared): (&[String], &ledger::ExternalRowsRef),
+        dataset: DatasetRecord,
+        profiles: Vec<ColumnProfile>,
+        declared: ExternalAttributes<'_>,
         identities: &AttributeIdentities,
     ) -> Result<Self, Vec<usize>> {
         let columns: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        let places = columns_of(attributes, &columns, identities)?;
-        Ok(Self { id, dataset, profiles, attributes: attributes.to_vec(), places, declared: declared.clone() })
+        let places = columns_of(declared.names, &columns, identities)?;
+        let (attributes, cuts) = (declared.names.to_vec(), declared.cuts.clone());
+        Ok(Self { id, dataset, profiles, attributes, places, cuts })
     }
 
     /// Whether it publishes an attribute generalized.
     pub(crate) fn has_cuts(&self) -> bool {
-        !self.declared.cuts.is_empty()
+        !self.cuts.is_empty()
     }
 
     /// The bytes of memory that its rows take.
@@ -129,18 +140,13 @@ impl ExternalRows {
     ///
     /// # Errors
     /// [`InputError`]
-    pub(crate) fn attributes_outside_cuts(
-        &self,
-        handle: &Handle,
-        env: InputEnv<'_>,
-        control: &Control,
-    ) -> Result<Vec<String>, InputError> {
+    pub(crate) fn attributes_outside_cuts(&self, env: &InputEnv, control: &Control) -> Result<Vec<String>, InputError> {
         let mut found = Vec::new();
         for (name, place) in self.attributes.iter().zip(&self.places) {
-            let Some(cut) = self.declared.cuts.get(name) else { continue };
+            let Some(cut) = self.cuts.get(name) else { continue };
             let labels: BTreeSet<Option<&[u8]>> =
                 cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
-            let table = load(handle, env, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
+            let table = load(env, &self.dataset, std::slice::from_ref(name), &[*place], control)?;
             if !table.column(Attr::from(0_usize)).domain.iter().all(|cell| labels.contains(&cell)) {
                 found.push(name.clone());
             }
@@ -159,39 +165,36 @@ impl ExternalRows {
     ///
     /// # Errors
     /// [`ExternalRowsError`]
-    pub(super) fn read(
-        &self,
-        handle: &Handle,
-        env: InputEnv<'_>,
-        control: &Control,
-    ) -> Result<ExternalTableRows, ExternalRowsError> {
-        let table = load(handle, env, &self.dataset, (&self.attributes, &self.places), control)?;
-        let (id, cuts) = (self.id.to_string(), self.declared.cuts.clone());
+    pub(super) fn read(&self, env: &InputEnv, control: &Control) -> Result<ExternalTableRows, ExternalRowsError> {
+        let table = load(env, &self.dataset, &self.attributes, &self.places, control)?;
+        let (id, cuts) = (self.id.to_string(), self.cuts.clone());
         Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
     }
 
-    /// Which of its rows are those of a dataset, on a blocking thread, with what that one has in them of the attributes among `joined`.
-    /// Equal content is the same rows; otherwise records are, where both datasets have record keys of the same attributes.
+    /// Which of its rows are those of the dataset of a job, on a blocking thread, with the values of that dataset in them of the
+    /// attributes among `joined`. Equal content is the same rows; otherwise records are, where both datasets have record keys of
+    /// the same attributes.
     ///
     /// # Errors
     /// [`ExternalRowsError`]
     pub(super) fn rows_of(
         &self,
-        handle: &Handle,
-        env: InputEnv<'_>,
-        (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
-        (joined, identities): (&[String], &AttributeIdentities),
+        env: &InputEnv,
+        job: &JobContext,
+        joined: &[String],
+        identities: &AttributeIdentities,
         control: &Control,
     ) -> Result<RowCorrespondence, ExternalRowsError> {
+        let JobContext { dataset, profiles, .. } = job;
         if self.dataset.content_hash == dataset.content_hash {
             return Ok(RowCorrespondence::Content);
         }
         let keys = key_of(dataset, profiles, identities).zip(key_of(&self.dataset, &self.profiles, identities));
-        let Some(((_, own), (_, theirs))) = keys.filter(|((own, _), (theirs, _))| own == theirs) else {
+        let Some((own, theirs)) = keys.filter(|(own, theirs)| own.names == theirs.names) else {
             return Ok(RowCorrespondence::Unknown);
         };
-        let own = records(handle, env, dataset, &own, control)?;
-        let theirs = records(handle, env, &self.dataset, &theirs, control)?;
+        let own = records(env, dataset, &own.columns, control)?;
+        let theirs = records(env, &self.dataset, &theirs.columns, control)?;
         let (of_dataset, rows) = match_records(&own, &theirs);
         drop((own, theirs));
         let place = |name: &&String| profiles.iter().position(|profile| profile.name == **name);
@@ -200,18 +203,23 @@ impl ExternalRows {
             shared.filter_map(|name| Some((name.clone(), place(&name)?))).unzip();
         let values = match places.is_empty() {
             true => Table::new(Vec::new(), Vec::new()),
-            false => load(handle, env, dataset, (&names, &places), control)?.reordered(&of_dataset),
+            false => load(env, dataset, &names, &places, control)?.reordered(&of_dataset),
         };
         Ok(RowCorrespondence::Records(RecordMatches { rows, values: Arc::new(values) }))
     }
 }
 
-/// The record key of a dataset: what its columns are called in the series, sorted, and where they stand, in the same order.
+/// The record key of a dataset: the names of its columns in the series, sorted, and their positions in the same order.
+struct RecordKey<'a> {
+    names: Vec<&'a str>,
+    columns: Vec<usize>,
+}
+
 fn key_of<'a>(
     dataset: &DatasetRecord,
     profiles: &'a [ColumnProfile],
     identities: &'a AttributeIdentities,
-) -> Option<(Vec<&'a str>, Vec<usize>)> {
+) -> Option<RecordKey<'a>> {
     let key = dataset.record_key.as_ref().filter(|key| !key.is_empty())?;
     let place = |name: &String| {
         let place = profiles.iter().position(|profile| profile.name == *name)?;
@@ -219,7 +227,8 @@ fn key_of<'a>(
     };
     let mut columns: Vec<(&str, usize)> = key.iter().map(place).collect::<Option<_>>()?;
     columns.sort_unstable();
-    Some(columns.into_iter().unzip())
+    let (names, columns) = columns.into_iter().unzip();
+    Some(RecordKey { names, columns })
 }
 
 #[cfg(test)]

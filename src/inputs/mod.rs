@@ -3,9 +3,11 @@
 mod columns;
 mod composition;
 mod context;
-pub(crate) mod earlier_releases;
+mod earlier_releases;
+mod env;
 mod error;
-pub(crate) mod external_rows;
+mod external_rows;
+mod job_inputs;
 mod memory;
 mod memory_estimate;
 mod originals;
@@ -15,10 +17,11 @@ mod record_match;
 
 pub(crate) use columns::{column_of, load};
 pub(crate) use composition::{CompositionConflict, CompositionContext, earlier_of};
-pub(crate) use context::{ColumnSelection, InputEnv, JobContext};
+pub(crate) use context::JobContext;
 pub(crate) use earlier_releases::read_earlier_releases;
+pub(crate) use env::{ColumnSelection, InputEnv};
 pub(crate) use error::{InputError, dictionary_problem};
-pub(crate) use external_rows::{ExternalRows, NO_SINGLE_COLUMN_DETAIL};
+pub(crate) use external_rows::{ExternalAttributes, ExternalRows, NO_SINGLE_COLUMN_DETAIL};
 pub use memory::{MemoryBudget, MemoryPermit};
 pub(crate) use memory_estimate::{columns_memory, job_memory};
 pub(crate) use originals::external_rows_problem;

@@ -1,39 +1,28 @@
-use std::sync::Arc;
-
-use tokio::runtime::Handle;
-
 use super::columns::load;
-use super::context::InputEnv;
+use super::env::{ColumnSelection, InputEnv};
 use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
 use super::memory::{MemoryBudget, MemoryPermit};
 use crate::control::Control;
 use crate::engine::{EngineError, ExternalTableRows, ReadFile};
-use crate::microdata::formats::IngestLimits;
-use crate::ports::{DatasetRecord, Store};
+use crate::ports::DatasetRecord;
 use crate::problem::{Fault, Kind, Problem};
-use crate::vault::{ContentHasher, Vault};
+use crate::vault::ContentHasher;
 
 /// What a release was made from, not read yet.
 pub struct ReleaseOriginal {
-    pub(crate) handle: Handle,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) vault: Arc<Vault>,
-    pub(crate) limits: IngestLimits,
+    pub(crate) env: InputEnv,
     pub(crate) budget: MemoryBudget,
     pub(crate) dataset: DatasetRecord,
-    /// The published names of the columns, and where they stand.
-    pub(crate) columns: (Vec<String>, Vec<usize>),
+    /// The columns, by their published names.
+    pub(crate) columns: ColumnSelection,
     pub(crate) need: u64,
     pub(crate) hasher: ContentHasher,
 }
 
 /// External tables that a release was joined with, not read yet.
 pub struct ExternalRowsSource {
-    pub(crate) handle: Handle,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) vault: Arc<Vault>,
-    pub(crate) limits: IngestLimits,
+    pub(crate) env: InputEnv,
     pub(crate) budget: MemoryBudget,
     pub(crate) tables: Vec<ExternalRows>,
 }
@@ -46,9 +35,8 @@ impl ExternalRowsSource {
     pub fn read(&self, control: &Control) -> Result<(Vec<ExternalTableRows>, MemoryPermit), EngineError> {
         let need = self.tables.iter().map(ExternalRows::memory_of_rows).fold(0, u64::saturating_add);
         let room = self.budget.try_acquire(need).map_err(EngineError::Refused)?;
-        let env = InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let read = |table: &ExternalRows| {
-            table.read(&self.handle, env, control).map_err(|why| match why {
+            table.read(&self.env, control).map_err(|why| match why {
                 ExternalRowsError::Failed(InputError::Cancelled) => EngineError::Cancelled,
                 other => EngineError::Refused(external_rows_problem(other)),
             })
@@ -87,9 +75,8 @@ impl ReleaseOriginal {
     /// [`EngineError`]
     pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
         let room = self.budget.try_acquire(self.need).map_err(EngineError::Refused)?;
-        let env = InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
-        let (names, used) = &self.columns;
-        let table = load(&self.handle, env, &self.dataset, (names, used), control)?;
+        let ColumnSelection { names, indexes } = &self.columns;
+        let table = load(&self.env, &self.dataset, names, indexes, control)?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))
     }

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use tokio::runtime::Handle;
-
 use super::columns::{column_of, missing};
-use super::context::InputEnv;
+use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::{Control, Phase};
 use crate::fingerprints::canonical_key;
@@ -21,13 +19,12 @@ pub(crate) const RECORD_BYTES: u64 = 64;
 /// # Errors
 /// [`InputError`]
 pub(crate) fn records(
-    handle: &Handle,
-    env: InputEnv<'_>,
+    env: &InputEnv,
     dataset: &DatasetRecord,
     key: &[usize],
     control: &Control,
 ) -> Result<Vec<u128>, InputError> {
-    let InputEnv { store, vault, .. } = env;
+    let InputEnv { handle, store, vault, .. } = env;
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;
     let mut found = Vec::new();
@@ -37,7 +34,7 @@ pub(crate) fn records(
         let mut columns = Vec::with_capacity(key.len());
         for &column in key {
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, column as u32))?;
-            let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
+            let payload = payload.ok_or_else(|| missing(env, dataset))?;
             columns.push(column_of(&data_key, chunk, column as u32, &payload)?);
         }
         for row in 0..columns.first().map_or(0, |column| column.rows()) {

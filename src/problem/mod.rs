@@ -3,12 +3,14 @@
 //! The OpenAPI document and `docs/problems.md` come from the same catalogue. A problem contains names of attributes, row
 //! numbers, counts and pointers, but no value of the data.
 
+mod counts;
 mod ingest;
 mod page;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use counts::hide_counts;
 pub use page::page;
 
 /// The prefix of every problem type.
@@ -114,6 +116,8 @@ catalogue! {
         "give the attribute another published name with rename";
     UnknownAttribute, "unknown-attribute", 422, "the attribute is unknown",
         "name an attribute of the dataset";
+    UnknownDependency, "unknown-dependency", 422, "no known dependency is meant",
+        "name the determinant and the dependent of a dependency that a plan lists, or remove the entry";
     UnknownPolicy, "unknown-policy", 422, "the policy is unknown",
         "name a policy and a version that GET /v1/policies/NAME/versions lists, as \"NAME-v3\"";
     UnknownTaxonomy, "unknown-taxonomy", 422, "the taxonomy is unknown",
@@ -132,12 +136,16 @@ catalogue! {
         "write a rule as \"a, b -> c\", with different attributes on the two sides";
     ThresholdMissing, "threshold-missing", 422, "some values have no threshold",
         "declare a threshold for each value that values_url lists, or use otherwise";
+    ThresholdUnused, "threshold-unused", 422, "some thresholds are for values that do not occur",
+        "correct the values that the detail names, or remove those that values_url does not list";
     InfeasibleSizes, "infeasible-sizes", 422, "no bucket sizes satisfy the thresholds",
         "allow larger buckets with max_size, list other sizes, or raise the thresholds";
     DomainTooSmall, "domain-too-small", 422, "the attribute has too few values for the counterfeits",
         "request fewer counterfeits or smaller buckets";
     NoNoise, "no-noise", 422, "the sensitive attributes have too few joint values",
         "request a smaller l for the attribute that the problem points to";
+    CanBeConcluded, "can-be-concluded", 422, "values of a sensitive attribute can be inferred",
+        "set suppress_chain, use versatile, or publish with a warning by \"breaches\": \"report\"";
     MultiSaEmpty, "multi-sa-empty", 422, "no rows remain to publish",
         "request a smaller l, protect fewer attributes, or use an algorithm that separates the sensitive attributes";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
@@ -183,25 +191,6 @@ impl Kind {
     #[must_use]
     pub fn uri(self) -> String {
         format!("{TYPE_PREFIX}{}", self.name())
-    }
-}
-
-/// Members that reveal a count of the data.
-const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
-/// Faults with such members.
-const KINDS_WITH_COUNTS: [Kind; 2] = [Kind::RuleIneligible, Kind::InfeasibleRoot];
-/// Replaces a detail that reveals a count.
-const DETAIL_WITHOUT_COUNTS: &str =
-    "the data cannot satisfy the rule; a key with datasets:inspect receives the largest possible l";
-
-/// Removes counts from a stored document, as [`Problem::without_counts`] does from a problem.
-pub fn hide_counts(document: &mut Value) {
-    let faults = document.get_mut("errors").and_then(Value::as_array_mut);
-    for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if KINDS_WITH_COUNTS.iter().any(|kind| fault.get("type") == Some(&kind.uri().into())) {
-            COUNT_MEMBERS.iter().for_each(|count| drop(fault.remove(*count)));
-            fault.insert("detail".to_owned(), DETAIL_WITHOUT_COUNTS.into());
-        }
     }
 }
 
@@ -262,16 +251,6 @@ impl Problem {
         Self { errors, ..Self::new(Kind::InvalidSpecification, detail) }
     }
 
-    /// Removes counts of the data, for callers without `datasets:inspect`.
-    #[must_use]
-    pub fn without_counts(mut self) -> Self {
-        for fault in self.errors.iter_mut().filter(|fault| KINDS_WITH_COUNTS.contains(&fault.kind)) {
-            COUNT_MEMBERS.iter().for_each(|count| drop(fault.members.remove(*count)));
-            DETAIL_WITHOUT_COUNTS.clone_into(&mut fault.detail);
-        }
-        self
-    }
-
     /// The title; for specifications with the number of faults.
     #[must_use]
     pub fn title(&self) -> String {
@@ -323,22 +302,26 @@ impl Fault {
     }
 }
 
-/// The shape of a problem document, for the OpenAPI description and for clients.
+/// The reason why a request was refused or failed (RFC 9457). Other members depend on the type; none contains a value of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemDocument {
-    /// `https://guardian.invalid/problems/NAME`
+    /// The problem type, `https://guardian.invalid/problems/NAME`; NAME is a stable name of the catalogue.
+    #[schema(format = "uri-reference", pattern = r"^https://guardian\.invalid/problems/[a-z-]+$")]
     pub r#type: String,
     /// Equal for all occurrences of a type.
     pub title: String,
     /// The HTTP status code.
+    #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
     /// Explains this occurrence.
     pub detail: String,
     /// Identifies this occurrence.
+    #[schema(format = "uri-reference")]
     pub instance: String,
     /// The faults of a specification; only in `invalid-specification`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_items = 1)]
     pub errors: Option<Vec<FaultDocument>>,
     /// Members of the type, such as `row` or `limit`.
     #[serde(flatten)]
@@ -349,9 +332,10 @@ pub struct ProblemDocument {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Fault)]
 pub struct FaultDocument {
-    /// A JSON pointer into the submitted document.
+    /// A JSON pointer (RFC 6901) into the submitted document.
     pub pointer: String,
-    /// `https://guardian.invalid/problems/NAME`
+    /// The problem type, `https://guardian.invalid/problems/NAME`.
+    #[schema(format = "uri-reference", pattern = r"^https://guardian\.invalid/problems/[a-z-]+$")]
     pub r#type: String,
     /// Explains the fault.
     pub detail: String,
@@ -369,13 +353,15 @@ mod tests {
         let ineligible = Fault::new("/method/rules/0", Kind::RuleIneligible, "at most 2")
             .with("requested", "7")
             .with("largest_l", 2);
+        let inferred = Fault::new("/method/sensitive/1", Kind::CanBeConcluded, "in at most 2 of 3 buckets");
         let other = Fault::new("/priority", Kind::ParameterRange, "expected more").with("allowed", "more");
-        let problem = Problem::of_faults(vec![ineligible, other]);
+        let problem = Problem::of_faults(vec![ineligible, inferred, other]);
         let mut written = problem.to_json("urn:uuid:x");
         hide_counts(&mut written);
         assert_eq!(written, problem.without_counts().to_json("urn:uuid:x"));
         assert!(!written.to_string().contains("largest_l") && !written.to_string().contains("at most 2"));
         assert_eq!(written["errors"][0]["requested"], "7");
-        assert_eq!(written["errors"][1]["allowed"], "more");
+        assert!(written["errors"][1]["detail"].as_str().unwrap().contains("datasets:inspect"));
+        assert_eq!(written["errors"][2]["allowed"], "more");
     }
 }

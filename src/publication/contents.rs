@@ -2,9 +2,9 @@
 
 use std::io::{self, Read};
 
-use super::rule::EnforcedRule;
-use super::table::{MethodDetails, PublishedTable};
-use crate::microdata::Column;
+use super::rule::{EnforcedBy, EnforcedRule};
+use super::table::{MethodDetails, PublishedTable, TableName};
+use crate::microdata::{AttrSet, Column};
 
 /// The outcome of a method: the published tables and the reason each rule holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,24 @@ pub struct Publication {
     pub method_details: MethodDetails,
     /// Rows that appear in no table. Internal: never in a manifest.
     pub suppressed: u64,
+}
+
+impl Publication {
+    /// The attributes that some rule protects.
+    #[must_use]
+    pub fn protected(&self) -> AttrSet {
+        self.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()))
+    }
+
+    /// The attributes that a table protects: by its guards, or as the only table of a method.
+    #[must_use]
+    pub fn protected_by(&self, table: &TableName) -> AttrSet {
+        let by_table =
+            self.rules.iter().filter(|rule| matches!(&rule.enforced_by, EnforcedBy::Table(by) if by == table));
+        let guards = self.tables.iter().filter(|of| of.name == *table).flat_map(|of| of.protection.guards());
+        let protects = by_table.map(|rule| rule.protects).chain(guards.map(|guard| guard.protects));
+        protects.fold(AttrSet::EMPTY, |all, protects| all.union(protects.attributes()))
+    }
 }
 
 /// The cells of every part: table by table, part by part, as a [`super::Publication`] lists them.

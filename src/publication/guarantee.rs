@@ -18,11 +18,13 @@ pub enum Guarantee {
     /// Every class has at least k rows [Sweeney 2002]; sensitive values are not bounded.
     KAnonymity {
         /// The rows.
+        #[schema(minimum = 2)]
         k: u64,
     },
     /// The share of each value in a bucket is at most 1/l [Jin et al. 2010, section 2], [Xiao and Tao 2006, Definition 3].
     LDiversity {
         /// The diversity, at least 2 in a specification.
+        #[schema(minimum = 2)]
         l: u64,
     },
     /// At least l values occur in a bucket.
@@ -80,7 +82,8 @@ pub enum Guarantee {
     /// The share of each value in a bucket is at most its threshold. The guarantee names the digest of the thresholds.
     Thresholds {
         /// The digest of the declared thresholds.
-        stated: ThresholdsDigest,
+        #[serde(rename = "stated")]
+        digest: ThresholdsDigest,
         /// The least threshold of any value.
         least: Ratio,
         /// The largest threshold of any value.
@@ -104,6 +107,12 @@ impl Guarantee {
             Self::Delta { .. } => "delta",
             Self::Thresholds { .. } => "thresholds",
         }
+    }
+
+    /// Whether buckets are compared with a reference distribution.
+    #[must_use]
+    pub const fn compares(self) -> bool {
+        matches!(self, Self::TCloseness { .. } | Self::Rho { .. } | Self::Delta { .. })
     }
 
     /// Whether a guarantee on one attribute bounds every combination with it [Jin et al. 2010, Corollary 3.1.1].

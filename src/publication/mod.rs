@@ -29,14 +29,16 @@ pub use sequence::{
 };
 pub use table::{
     CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,
-    PublishedTable, RowMeaning, TableGuard, TableName, TableProtection, kind_of_guarding,
+    PublishedTable, RowMeaning, SizeCount, TableGuard, TableName, TableProtection, kind_of_guarding,
 };
 pub use thresholds::{DigestedThresholds, Thresholds};
 pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
+pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
-    AdversaryModel, Algorithm, AttackInput, BreachKind, CheckName, CompositionMode, CompositionVerdict,
-    DisclosureStatus, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind, PlanRuleStatus, ProtectionKind,
-    ReleaseStatus, RowKind, RuleOrigin, SlicedDiversity, TableKind, VocabularyError,
+    AdversaryModel, Algorithm, AssumedAssociations, AttackInput, BreachKind, CheckName, CompositionMode,
+    CompositionVerdict, DependencyUse, DisclosureStatus, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind,
+    PlanRuleStatus, ProtectionKind, ReleaseStatus, RowKind, RuleOrigin, SearchedDependencies, SlicedDiversity,
+    TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

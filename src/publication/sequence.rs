@@ -138,7 +138,7 @@ pub struct SequentialDetails {
     /// The labels of each generalized attribute, with those that no row has; exact attributes have no entry.
     pub cuts: Vec<(String, Vec<Option<String>>)>,
     /// The external tables among the earlier releases, by id.
-    pub entered: Vec<String>,
+    pub external: Vec<String>,
     /// Whether some release may have rows other than those of this one.
     ///
     /// Then each requirement must hold on this release by itself too: rows without a match are in no join.
@@ -194,7 +194,7 @@ pub struct EarlierRelease {
     /// The taxonomies of its attributes.
     pub taxonomies: BTreeMap<String, Arc<Taxonomy>>,
     /// Whether it is an external table.
-    pub entered: bool,
+    pub external: bool,
     /// The correspondence of its rows with those of the new release.
     pub rows_of: RowCorrespondence,
 }

@@ -78,7 +78,9 @@ impl PublishedTable {
 #[must_use]
 pub fn kind_of_guarding(parts: impl IntoIterator<Item = AttrSet>, guards: &[TableGuard]) -> TableKind {
     let protected = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
-    let known = parts.into_iter().filter(|part| !part.is_subset(protected));
+    // attributes of strata may stand beside protected ones: no guard takes them as known
+    let is_known = |part: &AttrSet| guards.iter().any(|guard| guard.known.meets(*part));
+    let known = parts.into_iter().filter(|part| !part.is_subset(protected) && is_known(part));
     let (mut whole, mut mixed) = (0, false);
     known.for_each(|part| {
         whole += 1;
@@ -128,6 +130,17 @@ pub struct TableGuard {
     pub protects: Protected,
     /// The guarantees; all of them hold.
     pub guarantees: Vec<Guarantee>,
+    /// Attributes in which every bucket is constant: what an adversary knows of how these go together with the protected
+    /// attributes changes no posterior (`docs/spec/dependencies.md`, T1).
+    pub constant: AttrSet,
+}
+
+impl TableGuard {
+    /// A guard whose buckets are constant in no attribute.
+    #[must_use]
+    pub const fn new(known: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
+        Self { known, protects, guarantees, constant: AttrSet::EMPTY }
+    }
 }
 
 /// The sensitive side of a rule or guard.
@@ -278,6 +291,35 @@ impl CellContent {
     }
 }
 
+/// A bucket size, and the number of buckets of this size.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SizeCount {
+    /// Number of rows of each bucket.
+    pub size: u64,
+    /// Number of buckets.
+    pub buckets: u64,
+}
+
+impl SizeCount {
+    /// This number of buckets of a size.
+    #[must_use]
+    pub const fn new(size: u64, buckets: u64) -> Self {
+        Self { size, buckets }
+    }
+
+    /// Number of rows of all buckets.
+    #[must_use]
+    pub const fn rows(self) -> u64 {
+        self.size * self.buckets
+    }
+
+    /// The same, without overflow.
+    #[must_use]
+    pub const fn wide_rows(self) -> u128 {
+        self.size as u128 * self.buckets as u128
+    }
+}
+
 /// Details that some methods add to their publication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum MethodDetails {
@@ -288,8 +330,8 @@ pub enum MethodDetails {
     Bucketize {
         /// The thresholds that every bucket satisfies.
         thresholds: Thresholds,
-        /// `(size, buckets)` of each kind of bucket.
-        setting: Vec<(u64, u64)>,
+        /// The number of buckets of each size.
+        setting: Vec<SizeCount>,
         /// The sum over buckets of (size - 1)^2.
         loss: u64,
         /// A proved lower bound of the loss, where the caller asked for one.

@@ -72,34 +72,34 @@ impl Thresholds {
             }
         };
         let (least, most) = (values().fold(floor, Ratio::min), values().fold(ceiling, Ratio::max));
-        Guarantee::Thresholds { stated: self.name(), least, most }
+        Guarantee::Thresholds { digest: self.name(), least, most }
     }
 }
 
 /// Thresholds with their digest and guarantee, which are computed once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DigestedThresholds {
-    stated: Arc<Thresholds>,
+    declared: Arc<Thresholds>,
     name: ThresholdsDigest,
     guarantee: Guarantee,
 }
 
 impl From<Thresholds> for DigestedThresholds {
-    fn from(stated: Thresholds) -> Self {
-        let guarantee = stated.guarantee();
+    fn from(declared: Thresholds) -> Self {
+        let guarantee = declared.guarantee();
         let name = match guarantee {
-            Guarantee::Thresholds { stated: name, .. } => name,
-            _ => stated.name(),
+            Guarantee::Thresholds { digest, .. } => digest,
+            _ => declared.name(),
         };
-        Self { stated: Arc::new(stated), name, guarantee }
+        Self { declared: Arc::new(declared), name, guarantee }
     }
 }
 
 impl DigestedThresholds {
     /// The declared thresholds.
     #[must_use]
-    pub fn stated(&self) -> &Thresholds {
-        &self.stated
+    pub fn declared(&self) -> &Thresholds {
+        &self.declared
     }
 
     /// The digest by which guarantees name them.
@@ -201,27 +201,27 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_written_as_they_are_stated() {
-        for stated in [
+    fn thresholds_are_written_as_they_are_declared() {
+        for declared in [
             json!({"uniform": {"l": 3}}),
             json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),
             json!({"explicit": {"HIV": "0.02"}, "otherwise": "0.6"}),
             json!({"explicit": {"HIV": "1/3"}}),
         ] {
-            assert_eq!(serde_json::to_value(read(stated.clone())).unwrap(), stated);
+            assert_eq!(serde_json::to_value(read(declared.clone())).unwrap(), declared);
         }
         let wrong = json!({"uniform": {"l": 3}, "otherwise": "0.6"});
         assert!(serde_json::from_value::<Thresholds>(wrong).is_err());
     }
 
     #[test]
-    fn a_guarantee_names_what_is_stated_and_its_bounds() {
+    fn a_guarantee_names_its_thresholds_and_their_bounds() {
         let ratio = |text: &str| text.parse::<Ratio>().unwrap();
         let explicit = read(json!({"explicit": {"HIV": "0.02", "flu": "1/2"}, "otherwise": "0.6"}));
-        let Guarantee::Thresholds { stated, least, most } = explicit.guarantee() else { panic!("thresholds") };
+        let Guarantee::Thresholds { digest, least, most } = explicit.guarantee() else { panic!("thresholds") };
         assert_eq!((least, most), (ratio("0.02"), ratio("0.6")));
-        assert_eq!(stated, read(json!({"otherwise": "3/5", "explicit": {"flu": "0.5", "HIV": "1/50"}})).name());
-        assert_ne!(stated, read(json!({"explicit": {"HIV": "0.03", "flu": "1/2"}, "otherwise": "0.6"})).name());
+        assert_eq!(digest, read(json!({"otherwise": "3/5", "explicit": {"flu": "0.5", "HIV": "1/50"}})).name());
+        assert_ne!(digest, read(json!({"explicit": {"HIV": "0.03", "flu": "1/2"}, "otherwise": "0.6"})).name());
         let kept = serde_json::to_value(explicit.guarantee()).unwrap();
         assert_eq!(serde_json::from_value::<Guarantee>(kept).unwrap(), explicit.guarantee());
         assert_eq!(read(json!({"uniform": {"l": 3}})).guarantee(), Guarantee::LDiversity { l: 3 });

@@ -1,11 +1,11 @@
 //! The unit of protection: a row, or a data subject with several rows.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
@@ -86,13 +86,13 @@ impl Unit {
         if of == 1 {
             return UnitGuarantees::new();
         }
-        let promised = |known: &DigestedThresholds| Some((known.name(), known.stated().times(of)?.guarantee()));
+        let promised = |known: &DigestedThresholds| Some((known.name(), known.declared().times(of)?.guarantee()));
         known.into_iter().filter_map(promised).collect()
     }
 
     /// The guarantee of units behind the guarantee `enforced` of rows; `promised` holds those behind thresholds.
     #[must_use]
-    pub fn stated(&self, enforced: Guarantee, promised: &UnitGuarantees) -> Guarantee {
+    pub fn unit_guarantee(&self, enforced: Guarantee, promised: &UnitGuarantees) -> Guarantee {
         let of = self.rows();
         let persons = |k: u64| k.saturating_sub(1) / of + 1;
         match enforced {
@@ -103,7 +103,7 @@ impl Unit {
                 Guarantee::AlphaK { alpha, k: persons(k) }
             }
             Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: persons(k) },
-            Guarantee::Thresholds { stated, .. } => promised.get(&stated).copied().unwrap_or(enforced),
+            Guarantee::Thresholds { digest, .. } => promised.get(&digest).copied().unwrap_or(enforced),
             other => other,
         }
     }
@@ -158,16 +158,26 @@ impl fmt::Display for Unit {
     }
 }
 
-/// The JSON form of a unit.
-#[derive(Serialize, Deserialize)]
+/// The unit of protection.
+#[derive(Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum UnitForm {
     Word(UnitTag),
-    Subject { subject: String, max_rows: u64 },
+    /// All rows of one data subject.
+    #[schema(title = "SubjectUnit")]
+    Subject {
+        /// The column that identifies data subjects.
+        subject: String,
+        /// The most rows of one data subject.
+        #[schema(minimum = 1, maximum = 1_000_000)]
+        max_rows: u64,
+    },
 }
 
-#[derive(Serialize, Deserialize)]
+/// A row.
+#[derive(Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = RowUnit)]
 enum UnitTag {
     Row,
 }
@@ -191,16 +201,15 @@ impl From<UnitForm> for Unit {
     }
 }
 
-impl utoipa::PartialSchema for Unit {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        OneOfBuilder::new().into()
+impl PartialSchema for Unit {
+    fn schema() -> RefOr<Schema> {
+        UnitForm::schema()
     }
 }
 
-// the schema of this name is written by hand
-impl utoipa::ToSchema for Unit {
-    fn name() -> Cow<'static, str> {
-        "Unit".into()
+impl ToSchema for Unit {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        UnitForm::schemas(schemas);
     }
 }
 
@@ -222,11 +231,11 @@ mod tests {
             (Guarantee::KAnonymity { k: 5 }, Guarantee::KAnonymity { k: 13 }),
             (Guarantee::AlphaK { alpha: ratio("0.3"), k: 2 }, Guarantee::AlphaK { alpha: ratio("0.1"), k: 4 }),
         ];
-        for (stated, enforced) in cases {
-            assert_eq!(unit.enforced(stated), Some(enforced));
-            assert_eq!(unit.stated(enforced, &UnitGuarantees::new()), stated);
-            assert_eq!(Unit::Row.enforced(stated), Some(stated));
-            assert_eq!(Unit::Row.stated(stated, &UnitGuarantees::new()), stated);
+        for (declared, enforced) in cases {
+            assert_eq!(unit.enforced(declared), Some(enforced));
+            assert_eq!(unit.unit_guarantee(enforced, &UnitGuarantees::new()), declared);
+            assert_eq!(Unit::Row.enforced(declared), Some(declared));
+            assert_eq!(Unit::Row.unit_guarantee(declared, &UnitGuarantees::new()), declared);
         }
         for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
             assert_eq!(unit.enforced(other), None);
@@ -239,15 +248,15 @@ mod tests {
     #[test]
     fn divided_thresholds_restore_the_declared_ones() {
         let unit = Unit::Subject { attribute: "patient".into(), max_rows: 7 };
-        for stated in [
+        for declared in [
             json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),
             json!({"explicit": {"HIV": "0.02"}, "otherwise": "0.6"}),
             json!({"explicit": {"HIV": "1/3"}}),
         ] {
-            let stated: Thresholds = serde_json::from_value(stated).unwrap();
-            let enforced = stated.divided(7).unwrap();
+            let declared: Thresholds = serde_json::from_value(declared).unwrap();
+            let enforced = declared.divided(7).unwrap();
             let promised = unit.promised([&enforced.clone().into()]);
-            assert_eq!(unit.stated(enforced.guarantee(), &promised), stated.guarantee());
+            assert_eq!(unit.unit_guarantee(enforced.guarantee(), &promised), declared.guarantee());
         }
         let small: Thresholds = serde_json::from_value(json!({"explicit": {"HIV": "1/999999999"}})).unwrap();
         assert_eq!(small.divided(7), None);

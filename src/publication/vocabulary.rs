@@ -1,20 +1,16 @@
 //! Closed vocabularies of documents: each enum holds the texts that manifests, plans and the store may contain.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 /// A text that is no member of the vocabulary it was read for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the text names no {0}")]
-pub struct VocabularyError(&'static str);
+pub struct VocabularyError(pub(crate) &'static str);
 
 /// Declares an enum whose members documents write as text, with its conversions from and to the texts.
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $name:ident: $noun:literal { $($(#[$doc:meta])* $member:ident = $text:tt,)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, ToSchema)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
         pub enum $name {
             $($(#[$doc])* #[serde(rename = $text)] $member,)+
         }
@@ -32,24 +28,27 @@ macro_rules! vocabulary {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
 
         impl TryFrom<&str> for $name {
-            type Error = VocabularyError;
+            type Error = $crate::publication::VocabularyError;
 
-            fn try_from(text: &str) -> Result<Self, VocabularyError> {
-                Self::ALL.into_iter().find(|member| member.as_str() == text).ok_or(VocabularyError($noun))
+            fn try_from(text: &str) -> Result<Self, Self::Error> {
+                let member = Self::ALL.into_iter().find(|member| member.as_str() == text);
+                member.ok_or($crate::publication::VocabularyError($noun))
             }
         }
     };
 }
 
+pub(crate) use vocabulary;
+
 vocabulary! {
-    /// The state of a release after its commit.
+    /// The state of a release after its commit. `held` waits for an approval; `rejected` and `withdrawn` are answered 410.
     ReleaseStatus: "status of a release" {
         /// Recorded in the ledger; it waits for an approval.
         Held = "held",
@@ -309,6 +308,9 @@ vocabulary! {
         Guarantee = "guarantee",
         /// The tables are in Guardian Normal Form for all submitted rules, and each rule is enforced as claimed.
         Gnf = "gnf",
+        /// Dependencies that the adversary knows allow no more inference than the rules: they are listed, buckets are constant where
+        /// claimed, and no path over tables and dependencies leads around a guard. Only where any are known.
+        Dependencies = "dependencies",
         /// Rows and labels are in canonical order.
         Order = "order",
         /// Parts hold exactly the values of the original.
@@ -330,11 +332,12 @@ vocabulary! {
 
 impl CheckName {
     /// The checks of the verifier, in the order of an answer; the others compare a manifest with its parts.
-    pub const OF_VERIFIER: [Self; 9] = [
+    pub const OF_VERIFIER: [Self; 10] = [
         Self::Content,
         Self::Buckets,
         Self::Guarantee,
         Self::Gnf,
+        Self::Dependencies,
         Self::Order,
         Self::Dictionary,
         Self::Columns,
@@ -366,10 +369,48 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// The dependencies that the data was searched for.
+    SearchedDependencies: "extent of a search for dependencies" {
+        /// All with one or two determinants.
+        SinglesAndPairs = "singles_and_pairs",
+        /// All with one determinant, and as many with two as the work limit allows.
+        SinglesAndSomePairs = "singles_and_some_pairs",
+        /// All with one determinant.
+        Singles = "singles",
+        /// None.
+        None = "none",
+    }
+}
+
+vocabulary! {
+    /// What a release makes of a dependency.
+    DependencyUse: "use of a dependency" {
+        /// Buckets are constant in one of its attributes.
+        Strata = "strata",
+        /// One of its attributes stands in a protected part.
+        ProtectedPart = "protected_part",
+        /// A rule follows from it.
+        DerivedRule = "derived_rule",
+        /// It lies on a path that the strata cut.
+        Path = "path",
+    }
+}
+
+vocabulary! {
+    /// Which knowledge of associations a rule holds against.
+    AssumedAssociations: "extent of known associations" {
+        /// Associations inside links: the attributes of one dependency.
+        InLinks = "associations in links",
+    }
+}
+
+vocabulary! {
     /// The subject of a notice in a plan, a manifest or a verification.
     NoticeKind: "kind of notice" {
         /// An algorithm was chosen by its score.
         AlgorithmChosen = "algorithm-chosen",
+        /// An attribute stands in the protected part of a table, beside the sensitive one.
+        AttributeMoved = "attribute-moved",
         /// A proposed schema publishes an attribute in no table.
         AttributeInNoTable = "attribute-in-no-table",
         /// The adversary may infer a value from the tables of a decomposition.
@@ -382,8 +423,12 @@ vocabulary! {
         ConclusionsNotComputed = "conclusions-not-computed",
         /// Counterfeits have values that other attributes of their bucket make unlikely.
         CounterfeitsUnlikely = "counterfeits-unlikely",
-        /// The closure over dependencies is a necessary condition only.
+        /// The data is not searched for dependencies.
+        DependenciesNotSearched = "dependencies-not-searched",
+        /// An external release is judged by a necessary condition on its dependencies only.
         DependencyNecessaryOnly = "dependency-necessary-only",
+        /// A declared dependency fails in more rows than the tolerance allows.
+        DependencyDoesNotHold = "dependency-does-not-hold",
         /// A guarantee holds over all buckets that match a row, not in each one.
         DiversityByMixture = "diversity-by-mixture",
         /// Distances of classes were not computed.
@@ -420,10 +465,12 @@ vocabulary! {
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.
         RowOrder = "row-order",
+        /// Some pairs of attributes were not searched for dependencies.
+        SearchedPartly = "searched-partly",
         /// A sensitive attribute of a rule is in no table.
         SensitiveNotPublished = "sensitive-not-published",
-        /// A value with a threshold of its own does not occur.
-        ThresholdUnused = "threshold-unused",
+        /// A dependency is withdrawn, and another one ties the same attributes.
+        StillLinked = "still-linked",
         /// An insider may exclude the missing value, and the caller did not declare it.
         UndeclaredMissing = "undeclared-missing",
         /// A part lists values without their counts.
@@ -433,15 +480,16 @@ vocabulary! {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Debug;
+    use std::fmt::{Debug, Display};
 
+    use serde::Serialize;
     use serde::de::DeserializeOwned;
 
     use super::*;
 
     fn assert_read_back<T>(members: &[T])
     where
-        T: Copy + PartialEq + Debug + fmt::Display + Serialize + DeserializeOwned,
+        T: Copy + PartialEq + Debug + Display + Serialize + DeserializeOwned,
         T: for<'a> TryFrom<&'a str, Error = VocabularyError>,
     {
         for member in members {
@@ -457,6 +505,9 @@ mod tests {
     fn vocabulary_texts_read_back_equal() {
         assert_read_back(&ReleaseStatus::ALL);
         assert_read_back(&DisclosureStatus::ALL);
+        assert_read_back(&SearchedDependencies::ALL);
+        assert_read_back(&DependencyUse::ALL);
+        assert_read_back(&AssumedAssociations::ALL);
         assert_read_back(&CompositionMode::ALL);
         assert_read_back(&CompositionVerdict::ALL);
         assert_read_back(&MethodKind::ALL);

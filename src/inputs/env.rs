@@ -1,0 +1,29 @@
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::microdata::formats::IngestLimits;
+use crate::ports::Store;
+use crate::vault::Vault;
+
+/// The services that inputs are read with. Functions that load rows block and belong on a blocking thread.
+#[derive(Clone)]
+pub(crate) struct InputEnv {
+    /// Runs the requests to the store.
+    pub(crate) handle: Handle,
+    /// Holds the encrypted chunks.
+    pub(crate) store: Arc<dyn Store>,
+    /// Decrypts them.
+    pub(crate) vault: Arc<Vault>,
+    /// Bounds what a column may hold.
+    pub(crate) limits: IngestLimits,
+}
+
+/// Columns of a dataset.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ColumnSelection {
+    /// Names that the loaded columns get.
+    pub(crate) names: Vec<String>,
+    /// Positions in the dataset.
+    pub(crate) indexes: Vec<usize>,
+}

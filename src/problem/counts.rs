@@ -1,0 +1,56 @@
+//! Counts of the data in problems, which callers without `datasets:inspect` do not see.
+
+use serde_json::{Map, Value};
+
+use super::{Kind, Problem};
+
+/// Members that reveal a count of the data.
+const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
+/// Repair that states a count of the data.
+const REPAIR_WITH_COUNT: &str = "lower_l";
+/// Faults whose detail reveals a count.
+const KINDS_WITH_COUNTS: [Kind; 3] = [Kind::RuleIneligible, Kind::InfeasibleRoot, Kind::CanBeConcluded];
+
+/// Replaces a detail that reveals a count.
+const fn detail_without_counts(kind: Kind) -> &'static str {
+    match kind {
+        Kind::CanBeConcluded => {
+            "values can be inferred; a key with datasets:inspect sees by whom and in how many buckets"
+        }
+        _ => "the data cannot satisfy the rule; a key with datasets:inspect receives the largest possible l",
+    }
+}
+
+/// Removes counts from a stored document, as [`Problem::without_counts`] does from a problem.
+pub fn hide_counts(document: &mut Value) {
+    let faults = document.get_mut("errors").and_then(Value::as_array_mut);
+    for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
+        remove_counts(fault);
+        let kind = KINDS_WITH_COUNTS.iter().find(|kind| fault.get("type") == Some(&kind.uri().into()));
+        if let Some(kind) = kind {
+            fault.insert("detail".to_owned(), detail_without_counts(*kind).into());
+        }
+    }
+}
+
+/// Removes the members that reveal a count, and the repairs that do.
+fn remove_counts(members: &mut Map<String, Value>) {
+    COUNT_MEMBERS.iter().for_each(|count| drop(members.remove(*count)));
+    if let Some(repairs) = members.get_mut("repairs").and_then(Value::as_array_mut) {
+        repairs.retain(|repair| repair.get(REPAIR_WITH_COUNT).is_none());
+    }
+}
+
+impl Problem {
+    /// Removes counts of the data, for callers without `datasets:inspect`.
+    #[must_use]
+    pub fn without_counts(mut self) -> Self {
+        for fault in &mut self.errors {
+            remove_counts(&mut fault.members);
+            if KINDS_WITH_COUNTS.contains(&fault.kind) {
+                detail_without_counts(fault.kind).clone_into(&mut fault.detail);
+            }
+        }
+        self
+    }
+}
