@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::microdata::{Arena, AttributeType, Codes, Domain};
 
-    /// So many columns, all of `len` values.
+    /// This number of columns, each of `len` values.
     fn table(columns: usize, len: usize, rows: &[Vec<u32>]) -> Table {
         let mut arena = Arena::default();
         (0..len).for_each(|value| arena.push(format!("{value:05}").as_bytes()));

@@ -81,6 +81,21 @@ impl Design {
         self.tables.iter().map(DesignedTable::schema).collect()
     }
 
+    /// Drops rules; a rule that one of them implies stands by itself.
+    pub(super) fn drop_rules(&mut self, is_dropped: &[bool]) {
+        let mut next = 0;
+        let place = |&dropped: &bool| {
+            next += usize::from(!dropped);
+            (!dropped).then(|| next - 1)
+        };
+        let places: Vec<Option<usize>> = is_dropped.iter().map(place).collect();
+        let rules = std::mem::take(&mut self.rules).into_iter().zip(&places);
+        self.rules = rules.filter_map(|(rule, place)| place.map(|_| rule)).collect();
+        for rule in &mut self.rules {
+            rule.implied_by = rule.implied_by.and_then(|by| places[by]);
+        }
+    }
+
     /// Judges every rule in the designed tables.
     pub(super) fn judge(&mut self) {
         let schemas = self.schemas();

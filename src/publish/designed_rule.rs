@@ -41,26 +41,45 @@ pub enum RuleRejection {
     Determined(Dependency),
     /// By a dependency, an insider can rule out more values than are declared. The text says what to do.
     InsiderKnows(Dependency, &'static str),
+    /// Dependencies tie the sensitive attribute to known ones, and no strata keep the guarantee.
+    Linked(LinkedReason),
     /// The data does not satisfy the guarantee.
     Ineligible(IneligibilityReason),
     /// The method does not support the rule next to the others.
     Unsupported(&'static str),
+    /// The method is not proved beside a dependency. The text says what to do.
+    Unproved(Dependency, &'static str),
     /// Correlated attributes reveal the sensitive one.
     Correlated(&'static str),
 }
 
+/// Why dependencies leave a rule without a publication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkedReason {
+    /// The dependency whose link ties the sensitive attribute.
+    pub dependency: Option<Dependency>,
+    /// The attributes of the strata that break the guarantee; empty where no strata help.
+    pub strata: AttrSet,
+    /// The largest diversity that every stratum has.
+    pub largest_l: Option<u64>,
+    /// Whether every published attribute counts as known, so that one leaves the known side only with the release.
+    pub is_fixed: bool,
+}
+
 impl RuleRejection {
     /// Number of ranks; faults are listed rank by rank.
-    pub(super) const RANKS: u8 = 5;
+    pub(super) const RANKS: u8 = 7;
 
     /// Position of the variant.
     pub(super) const fn rank(self) -> u8 {
         match self {
             Self::Determined(_) => 0,
             Self::InsiderKnows(..) => 1,
-            Self::Ineligible(_) => 2,
-            Self::Unsupported(_) => 3,
-            Self::Correlated(_) => 4,
+            Self::Linked(_) => 2,
+            Self::Ineligible(_) => 3,
+            Self::Unsupported(_) => 4,
+            Self::Unproved(..) => 5,
+            Self::Correlated(_) => 6,
         }
     }
 
@@ -71,13 +90,19 @@ impl RuleRejection {
             // a rule that follows is the fault of the rule that it follows from
             Self::Determined(dependency) => {
                 let detail = "the known attributes determine the sensitive one";
-                Some(dependency_fault(rule.pointer.as_deref()?, Kind::RuleImpossible, dependency, detail, names))
+                let fault = dependency_fault(rule.pointer.as_deref()?, Kind::RuleImpossible, dependency, detail, names);
+                Some(fault.with("repairs", repairs_of_determined(rule, dependency, names)))
             }
             Self::InsiderKnows(dependency, detail) => {
                 Some(dependency_fault(pointer, Kind::GuaranteeUnsupported, dependency, detail, names))
             }
+            Self::Linked(reason) => Some(linked_fault(rule, reason, names)),
             Self::Ineligible(reason) => rule.implied_by.is_none().then(|| ineligible_fault(rule, reason)),
             Self::Unsupported(detail) => Some(Fault::new(pointer, Kind::GuaranteeUnsupported, detail)),
+            Self::Unproved(dependency, detail) => {
+                let fault = dependency_fault(pointer, Kind::GuaranteeUnsupported, dependency, detail, names);
+                Some(fault.with("repairs", repairs_of_unproved(dependency, rule, names)))
+            }
             Self::Correlated(detail) => {
                 (!rule.is_unsupported()).then(|| Fault::new(pointer, Kind::RuleImpossible, detail))
             }
@@ -215,6 +240,74 @@ fn ineligible_fault(rule: &DesignedRule, reason: IneligibilityReason) -> Fault {
     let pointer = rule.pointer.as_deref().unwrap_or(RULES_POINTER);
     let fault = Fault::new(pointer, Kind::RuleIneligible, detail);
     fault.with("requested", requested_bound(requested)).with("largest_l", largest_l)
+}
+
+/// The fault of a rule whose sensitive attribute dependencies tie to known ones, with the repairs.
+fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> Fault {
+    let named = |set: AttrSet| -> Vec<&str> {
+        set.iter().map(|attr| names.get(attr.index()).map_or("a dropped attribute", String::as_str)).collect()
+    };
+    let sensitive = named(rule.protects.attributes()).join(" & ");
+    let pointer = rule.pointer.as_deref().unwrap_or(RULES_POINTER);
+    let known = reason.strata.intersection(rule.rule.known);
+    let mut repairs = Vec::new();
+    let detail = if reason.strata.is_empty() {
+        format!("a chain of tables and dependencies leads from the known attributes to {sensitive}")
+    } else {
+        let strata = named(reason.strata).join(", ");
+        format!(
+            "an adversary who knows {strata} infers {sensitive} from the rows with the same {strata} alone, and some of these \
+             groups do not keep the guarantee"
+        )
+    };
+    if !known.is_empty() && !reason.is_fixed {
+        repairs.push(serde_json::json!({ "leave_out_of_known": named(known) }));
+    }
+    match (rule.rule.guarantee, reason.largest_l) {
+        (Guarantee::LDiversity { l }, Some(largest)) if largest > 1 && largest < l => {
+            repairs.push(serde_json::json!({ "lower_l": largest }));
+        }
+        _ => {}
+    }
+    if (known.is_empty() || reason.is_fixed) && !reason.strata.is_empty() {
+        repairs.push(serde_json::json!({ "drop": named(reason.strata) }));
+    }
+    if let Some(Dependency { determinant, dependent }) = reason.dependency {
+        let withdrawn =
+            serde_json::json!({ "determinant": named(determinant), "dependent": named(AttrSet::one(dependent)) });
+        repairs.push(serde_json::json!({ "assume_unknown": withdrawn }));
+    }
+    let mut fault = match reason.dependency {
+        Some(dependency) => dependency_fault(pointer, Kind::RuleImpossible, dependency, &detail, names),
+        None => Fault::new(pointer, Kind::RuleImpossible, detail),
+    };
+    if !reason.strata.is_empty() {
+        fault = fault.with("strata", serde_json::json!({ "attributes": named(reason.strata) }));
+    }
+    if let Some(largest_l) = reason.largest_l {
+        fault = fault.with("largest_l", largest_l);
+    }
+    fault.with("repairs", repairs)
+}
+
+/// What may be done about a dependency that a method is not proved beside: an attribute of it is not published.
+fn repairs_of_unproved(dependency: Dependency, rule: &DesignedRule, names: &[String]) -> Vec<serde_json::Value> {
+    let both = dependency.determinant.with(dependency.dependent).minus(rule.protects.attributes());
+    let name = |attr: Attr| names.get(attr.index());
+    both.iter().filter_map(name).map(|name| serde_json::json!({ "drop": [name] })).collect()
+}
+
+/// The repairs of a rule whose known attributes determine the sensitive one.
+fn repairs_of_determined(rule: &DesignedRule, dependency: Dependency, names: &[String]) -> Vec<serde_json::Value> {
+    let named = |set: AttrSet| -> Vec<&str> {
+        set.iter().map(|attr| names.get(attr.index()).map_or("a dropped attribute", String::as_str)).collect()
+    };
+    let Dependency { determinant, dependent } = dependency;
+    let known = determinant.intersection(rule.rule.known);
+    let left_out = (!known.is_empty()).then(|| serde_json::json!({ "leave_out_of_known": named(known) }));
+    let withdrawn =
+        serde_json::json!({ "determinant": named(determinant), "dependent": named(AttrSet::one(dependent)) });
+    left_out.into_iter().chain([serde_json::json!({ "assume_unknown": withdrawn })]).collect()
 }
 
 /// The bound of a guarantee, as the member `requested` of a fault.

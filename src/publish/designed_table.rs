@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::assign::{BucketAssignment, SensitiveCodes, assign, assign_tied, several};
+use super::assign::{
+    AttributeDiversity, AttributeGuarantees, BucketAssignment, SensitiveCodes, assign, assign_tied, several,
+};
 use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::{DecomposedTable, DecompositionRole};
 use super::partition::MedianSplit;
@@ -10,12 +12,13 @@ use super::sequential::SequentialDesign;
 use super::slicing::SlicedDesign;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::links::Strata;
 use crate::privacy::{Guard, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     EnforcedBy, EnforcedRule, Guarantee, Protected, RuleOrigin, TableGuard, TableKind, TableName, kind_of_guarding,
 };
-use crate::random::RandomStreams;
+use crate::random::{RandomStream, RandomStreams};
 use crate::spec::CellKind;
 
 /// A table to publish.
@@ -65,6 +68,8 @@ pub struct Bucketized {
     pub guards: Vec<TableGuard>,
     /// When the buckets are decided.
     pub buckets: BucketPlan,
+    /// The sets of rows in which buckets are made; `None` for the whole table.
+    pub strata: Option<Arc<Strata>>,
 }
 
 impl Bucketized {
@@ -72,8 +77,8 @@ impl Bucketized {
     #[must_use]
     pub fn new(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        let guard = TableGuard { known: attributes.minus(part), protects, guarantees };
-        Self { parts: vec![part], guards: vec![guard], buckets: BucketPlan::Drawn }
+        let guard = TableGuard::new(attributes.minus(part), protects, guarantees);
+        Self { parts: vec![part], guards: vec![guard], buckets: BucketPlan::Drawn, strata: None }
     }
 
     /// A table of `attributes` with one sensitive attribute.
@@ -86,16 +91,15 @@ impl Bucketized {
     ///
     /// The adversary of each attribute knows all other attributes of the table. Rows that fit in no bucket are suppressed.
     #[must_use]
-    pub fn each_of(attributes: AttrSet, sensitive: &[(Attr, u64)]) -> Self {
-        let guard = |&(attr, l): &(Attr, u64)| TableGuard {
-            known: attributes.without(attr),
-            protects: Protected::Attribute(attr),
-            guarantees: vec![Guarantee::LDiversity { l }],
+    pub fn each_of(attributes: AttrSet, sensitive: &[AttributeDiversity]) -> Self {
+        let guard = |&AttributeDiversity { attr, l }: &AttributeDiversity| {
+            TableGuard::new(attributes.without(attr), Protected::Attribute(attr), vec![Guarantee::LDiversity { l }])
         };
         Self {
-            parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
+            parts: vec![sensitive.iter().map(|diversity| diversity.attr).collect()],
             guards: sensitive.iter().map(guard).collect(),
             buckets: BucketPlan::Drawn,
+            strata: None,
         }
     }
 
@@ -103,17 +107,16 @@ impl Bucketized {
     ///
     /// The adversary of each attribute knows the attributes of no sensitive part.
     #[must_use]
-    pub fn together(attributes: AttrSet, sensitive: &[(Attr, &[Guarantee])]) -> Self {
-        let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
-        let guard = |&(attr, guarantees): &(Attr, &[Guarantee])| TableGuard {
-            known: attributes.minus(all),
-            protects: Protected::Attribute(attr),
-            guarantees: guarantees.to_vec(),
+    pub fn together(attributes: AttrSet, sensitive: &[AttributeGuarantees<'_>]) -> Self {
+        let all: AttrSet = sensitive.iter().map(|asked| asked.attr).collect();
+        let guard = |asked: &AttributeGuarantees<'_>| {
+            TableGuard::new(attributes.minus(all), Protected::Attribute(asked.attr), asked.guarantees.to_vec())
         };
         Self {
             parts: all.iter().map(AttrSet::one).collect(),
             guards: sensitive.iter().map(guard).collect(),
             buckets: BucketPlan::Drawn,
+            strata: None,
         }
     }
 
@@ -127,6 +130,12 @@ impl Bucketized {
     #[must_use]
     pub fn sensitive(&self) -> AttrSet {
         self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
+    }
+
+    /// The attributes that the guards protect; others of the sensitive parts stand beside them.
+    #[must_use]
+    pub fn protects(&self) -> AttrSet {
+        self.guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()))
     }
 
     /// The sensitive attribute and its guarantees, if one guard protects one attribute.
@@ -157,19 +166,19 @@ impl Bucketized {
 
     /// Name of the random stream that deals rows to buckets.
     pub(super) fn label(&self) -> String {
-        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        let numbers: Vec<String> = self.protects().iter().map(|attr| attr.0.to_string()).collect();
         format!("assign/{}", numbers.join("+"))
     }
 
     /// Protected attributes with their diversity.
-    fn diversities(&self) -> Vec<(Attr, u64)> {
+    fn diversities(&self) -> Vec<AttributeDiversity> {
         let diversity = |guarantee: &Guarantee| match guarantee {
             Guarantee::LDiversity { l } => Some(*l),
             _ => None,
         };
         let of_guard = |guard: &TableGuard| {
             let attr = guard.protects.attributes().iter().next()?;
-            Some((attr, guard.guarantees.iter().filter_map(diversity).max()?))
+            Some(AttributeDiversity { attr, l: guard.guarantees.iter().filter_map(diversity).max()? })
         };
         self.guards.iter().filter_map(of_guard).collect()
     }
@@ -184,26 +193,69 @@ impl Bucketized {
         control: &Control,
     ) -> Result<BucketAssignment, Cancelled> {
         let mut stream = streams.stream(&self.label());
+        let rows = DrawnRows { table, values: SensitiveCodes::new(table, self.protects(), control)? };
         if let Some(planned) = self.planned() {
-            return planned.draw(&SensitiveCodes::new(table, self.sensitive(), control)?, &mut stream, control);
+            return planned.draw(&rows.values, self.strata.as_deref(), &mut stream, control);
         }
+        let Some(strata) = &self.strata else { return self.draw_from(rows, &mut stream, control) };
+        let compares = self.guards.iter().flat_map(|guard| &guard.guarantees).any(|guarantee| guarantee.compares());
+        let mut all = BucketAssignment { bucket_of: vec![BucketAssignment::NOWHERE; table.rows()], buckets: 0 };
+        for stratum in strata.split().iter() {
+            control.check()?;
+            let part = match self.guards.len() {
+                1 => None,
+                _ => Some(table.restricted(self.protects(), stratum)),
+            };
+            let of_stratum =
+                DrawnRows { table: part.as_ref().unwrap_or(table), values: rows.values.of_rows(stratum, compares) };
+            let drawn = self.draw_from(of_stratum, &mut stream, control)?;
+            for (&row, bucket) in stratum.iter().zip(drawn.bucket_of) {
+                if bucket != BucketAssignment::NOWHERE {
+                    all.bucket_of[row as usize] = all.buckets + bucket;
+                }
+            }
+            all.buckets += drawn.buckets;
+        }
+        Ok(all)
+    }
+
+    /// Draws the bucket of each row of a table, or of one of its strata.
+    fn draw_from(
+        &self,
+        rows: DrawnRows<'_>,
+        stream: &mut RandomStream,
+        control: &Control,
+    ) -> Result<BucketAssignment, Cancelled> {
+        let DrawnRows { table, values } = rows;
         if self.leaves_out() {
-            return several(table, &self.diversities(), &mut stream, control);
+            return several(table, &self.diversities(), stream, control);
         }
         if self.parts.len() > 1 {
-            // each of several sensitive parts has one attribute, by construction
-            let attribute = |guard: &TableGuard| guard.protects.attributes().iter().next();
-            let guarantees: Vec<(Attr, &[Guarantee])> =
-                self.guards.iter().filter_map(|guard| Some((attribute(guard)?, &guard.guarantees[..]))).collect();
-            return assign_tied(table, &guarantees, &mut stream, control);
+            // each of several sensitive parts protects one attribute, by construction
+            let guarantees: Vec<AttributeGuarantees<'_>> = self
+                .guards
+                .iter()
+                .filter_map(|guard| {
+                    let attr = guard.protects.attributes().iter().next()?;
+                    Some(AttributeGuarantees { attr, guarantees: &guard.guarantees })
+                })
+                .collect();
+            return assign_tied(table, &guarantees, stream, control);
         }
         let guarantees: Vec<Guarantee> = self.guards.iter().flat_map(|guard| guard.guarantees.clone()).collect();
-        let values = SensitiveCodes::new(table, self.sensitive(), control)?;
-        match capped(&values, &guarantees, &mut stream, control)? {
+        match capped(&values, &guarantees, stream, control)? {
             Some(assigned) => Ok(assigned),
-            None => assign(values, &guarantees, &mut stream, control),
+            None => assign(values, &guarantees, stream, control),
         }
     }
+}
+
+/// The rows from which buckets are drawn.
+struct DrawnRows<'a> {
+    /// The protected columns, where several attributes are protected.
+    table: &'a Table,
+    /// The protected values.
+    values: SensitiveCodes<'a>,
 }
 
 /// A generalized table: classes of rows with equal quasi-identifier cells.
@@ -223,6 +275,8 @@ pub struct Generalized {
     pub keeps: Vec<TableGuard>,
     /// Whether the guards hold next to any other table: one attribute alone is exact.
     pub guarding: bool,
+    /// The sets of rows in which classes are made; `None` for the whole table.
+    pub strata: Option<Arc<Strata>>,
 }
 
 impl Generalized {
@@ -275,53 +329,29 @@ impl DesignedTable {
     /// The bucketized design; `None` for any other, sliced tables included.
     #[must_use]
     pub const fn bucketized(&self) -> Option<&Bucketized> {
-        match &self.design {
-            TableDesign::Bucketized(bucketized) => Some(bucketized),
-            TableDesign::Plain
-            | TableDesign::Sliced(_)
-            | TableDesign::Generalized(_)
-            | TableDesign::Sequential(_)
-            | TableDesign::Decomposed(_) => None,
-        }
+        let TableDesign::Bucketized(bucketized) = &self.design else { return None };
+        Some(bucketized)
     }
 
     /// The generalized design; `None` for any other.
     #[must_use]
     pub const fn generalized(&self) -> Option<&Generalized> {
-        match &self.design {
-            TableDesign::Generalized(generalized) => Some(generalized),
-            TableDesign::Plain
-            | TableDesign::Bucketized(_)
-            | TableDesign::Sliced(_)
-            | TableDesign::Sequential(_)
-            | TableDesign::Decomposed(_) => None,
-        }
+        let TableDesign::Generalized(generalized) = &self.design else { return None };
+        Some(generalized)
     }
 
     /// The design of a sequential release; `None` for any other.
     #[must_use]
     pub fn sequential(&self) -> Option<&SequentialDesign> {
-        match &self.design {
-            TableDesign::Sequential(sequential) => Some(sequential),
-            TableDesign::Plain
-            | TableDesign::Bucketized(_)
-            | TableDesign::Sliced(_)
-            | TableDesign::Generalized(_)
-            | TableDesign::Decomposed(_) => None,
-        }
+        let TableDesign::Sequential(sequential) = &self.design else { return None };
+        Some(sequential)
     }
 
     /// The design of a table of a decomposition; `None` for any other.
     #[must_use]
     pub const fn decomposed(&self) -> Option<&DecomposedTable> {
-        match &self.design {
-            TableDesign::Decomposed(decomposed) => Some(decomposed),
-            TableDesign::Plain
-            | TableDesign::Bucketized(_)
-            | TableDesign::Sliced(_)
-            | TableDesign::Generalized(_)
-            | TableDesign::Sequential(_) => None,
-        }
+        let TableDesign::Decomposed(decomposed) = &self.design else { return None };
+        Some(decomposed)
     }
 
     /// Whether the table keeps its guarantees only while no other table shares an attribute.
@@ -336,7 +366,8 @@ impl DesignedTable {
     }
 
     /// Guards that the table keeps in every bucket or class.
-    fn guards(&self) -> &[TableGuard] {
+    #[must_use]
+    pub fn guards(&self) -> &[TableGuard] {
         match &self.design {
             TableDesign::Plain | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => &[],
             TableDesign::Bucketized(bucketized) => &bucketized.guards,
@@ -348,8 +379,8 @@ impl DesignedTable {
     /// The table as the check of Guardian Normal Form sees it.
     #[must_use]
     pub fn schema(&self) -> TableSchema {
-        let guards = self.guards().iter().flat_map(|&TableGuard { known, protects, ref guarantees }| {
-            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
+        let guards = self.guards().iter().flat_map(|&TableGuard { known, protects, ref guarantees, constant }| {
+            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee, constant })
         });
         TableSchema { attributes: self.attributes, guards: guards.collect() }
     }

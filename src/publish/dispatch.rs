@@ -14,10 +14,10 @@ use crate::spec::MethodSpec;
 pub fn plan(method: &MethodSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
     match method {
         MethodSpec::Versatile(spec) => versatile::plan(spec, input, control),
-        MethodSpec::Anatomy(spec) => Ok(anatomy::plan(spec, input)),
+        MethodSpec::Anatomy(spec) => Ok(anatomy::plan(spec, input, control)?),
         MethodSpec::Bucketize(spec) => bucketize::plan(spec, input, control),
         MethodSpec::Decompose(spec) => decompose::plan(spec, input, control),
-        MethodSpec::Generalize(spec) => Ok(generalize::plan(spec, input)),
+        MethodSpec::Generalize(spec) => Ok(generalize::plan(spec, input, control)?),
         MethodSpec::Sequential(spec) => sequential::plan(spec, input, control),
         MethodSpec::Slicing(spec) => slicing::plan(spec, input, control),
     }

@@ -1,5 +1,6 @@
 use crate::microdata::{AttributeCounts, Table};
-use crate::privacy::{Dependency, PrivacyRule, TableSchema};
+use crate::privacy::links::KnownDependencies;
+use crate::privacy::{PrivacyRule, TableSchema};
 use crate::publication::EarlierReleases;
 use crate::random::RandomStreams;
 
@@ -14,7 +15,7 @@ pub struct PlanInput<'a> {
     /// Rules that earlier releases promised.
     pub active_rules: &'a [PrivacyRule],
     /// Dependencies that the adversary knows. Attributes behind the published ones are not published.
-    pub dependencies: &'a [Dependency],
+    pub known: &'a KnownDependencies,
     /// Earlier releases that a sequential release is joined with.
     pub earlier_releases: Option<&'a EarlierReleases>,
     /// The rows; `None` while only counts are known. A choice that needs rows is then left undecided.

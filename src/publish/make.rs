@@ -6,6 +6,7 @@ use super::bucketize::{self, Counterfeit};
 use super::designed_table::Bucketized;
 use super::error::PublishError;
 use super::generalize;
+use super::made_table::MadeTable;
 use super::slicing::{SlicedDesign, SlicedTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -15,13 +16,6 @@ use crate::publication::{
     TableWitness,
 };
 use crate::random::RandomStreams;
-
-/// A finished table.
-pub(super) struct MadeTable {
-    pub(super) parts: Vec<(Part, PartContents)>,
-    pub(super) protection: TableProtection,
-    pub(super) witness: TableWitness,
-}
 
 /// Maker of the tables of a design.
 pub(super) struct TableMaker<'a> {
@@ -93,7 +87,10 @@ impl TableMaker<'_> {
             }
         });
         let parts = parts.collect::<Result<_, _>>()?;
-        let protection = sliced.plan.diversity.protection(&columns, sensitive);
+        let protection = match &sliced.guards[..] {
+            [] => TableProtection::Exclusive,
+            guards => TableProtection::Guarding(guards.to_vec()),
+        };
         let witness = match boxes.iter().all(Option::is_none) {
             true => TableWitness::Buckets(labels_of_rows),
             false => TableWitness::Boxes {
@@ -117,7 +114,8 @@ impl TableMaker<'_> {
     ) -> Result<Option<Vec<Counterfeit>>, Cancelled> {
         let (Some(planned), Some(attr)) = (bucketized.planned(), bucketized.protected()) else { return Ok(None) };
         let mut stream = self.streams.stream(&bucketize::counterfeits_label(attr));
-        planned.counterfeits(self.table, attr, assignment, &mut stream, self.control)
+        let placed = bucketize::PlacedRows { buckets: assignment, strata: bucketized.strata.as_deref() };
+        planned.counterfeits(self.table, attr, placed, &mut stream, self.control)
     }
 
     /// A part of exact tuples in buckets.

@@ -15,6 +15,8 @@ mod error;
 mod execute;
 pub mod generalize;
 mod input;
+mod linked;
+mod made_table;
 mod make;
 pub mod partition;
 mod proposed;
@@ -22,6 +24,7 @@ mod published;
 pub mod sequential;
 mod single;
 pub mod slicing;
+mod stratify;
 pub mod versatile;
 
 pub use design::{CandidateScores, Decision, Design, Enforcement};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::make::MadeTable;
+use super::made_table::MadeTable;
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{AttributeType, Codes, Column, Domain, Interner};

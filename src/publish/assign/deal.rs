@@ -6,7 +6,7 @@
 //!
 //! See `docs/spec/anatomy.md#deal`.
 
-use super::largest_l::lists_of_equal_values;
+use super::value_lists::ValueLists;
 use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
 use crate::privacy::{self, Population};
@@ -29,15 +29,13 @@ pub(super) fn deal(
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
     let rows = values.codes.len();
-    let counts = values.counts.clone();
-    let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
-    let (lists, ends) = lists_of_equal_values(values, &sizes, stream, control)?;
+    let lists = ValueLists::draw(values, stream, control)?;
     let order = order(values, guarantees);
-    let of_value = |&code: &u32| std::iter::repeat_n(code, sizes[code as usize]);
+    let of_value = |&code: &u32| std::iter::repeat_n(code, lists.sizes[code as usize]);
     let sorted: Vec<u32> = order.iter().flat_map(of_value).collect();
-    let rows_of = |&code: &u32| &lists[ends[code as usize] - sizes[code as usize]..ends[code as usize]];
-    let lists: Vec<u32> = order.iter().flat_map(rows_of).copied().collect();
-    let population = Population::new(counts).on(values.annotations.clone());
+    let lists: Vec<u32> = order.iter().flat_map(|&code| lists.left(code as usize)).copied().collect();
+    let population =
+        Population::new(values.reference.as_ref().unwrap_or(&values.counts).clone()).on(values.annotations.clone());
     let trial = DealTrial { sorted: &sorted, guarantees, population: &population, control };
 
     // the predicate is not monotone: the search finds a good number of buckets, not the best

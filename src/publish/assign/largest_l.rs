@@ -7,10 +7,12 @@
 //! - [Xiao and Tao 2006, section 4], the algorithm.
 //! - [Ye et al. 2009, Theorem 1 and Corollary 1], the number of buckets, and the residue.
 
+use std::ops::Range;
+
 use super::SensitiveCodes;
+use super::value_lists::ValueLists;
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
-use crate::with_codes;
 
 /// The bucket of each row.
 pub struct BucketAssignment {
@@ -56,125 +58,102 @@ pub(super) fn largest_l_by<'a>(
 ) -> Result<BucketAssignment, Cancelled> {
     let values = values.into();
     let rows = values.codes.len();
-    let mut size: Vec<usize> = values.counts.iter().map(|&count| count as usize).collect();
-    let most = size.iter().copied().max().unwrap_or(0);
-    assert!(l > 0 && most as u128 * u128::from(l) <= rows as u128, "the values are not eligible");
+    let most = values.counts.iter().copied().max().unwrap_or(0);
+    assert!(l > 0 && u128::from(most) * u128::from(l) <= rows as u128, "the values are not eligible");
+    let mut assignment = BucketAssignment { bucket_of: vec![0; rows], buckets: 0 };
     if rows == 0 {
-        return Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 });
+        return Ok(assignment);
     }
     let l = l as usize; // at most the number of rows, by eligibility
-
-    let (mut lists, mut ends) = lists_of_equal_values(&values, &size, stream, control)?;
-    let mut order: Vec<u32> = (0..size.len() as u32).collect();
-    order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
-    // ge[k]: number of values with at least k rows left; their positions in `order` are 0..ge[k]
-    let mut ge = vec![0usize; most + 2];
-    for &count in &size {
-        ge[count] += 1;
-    }
-    for k in (0..most).rev() {
-        ge[k] += ge[k + 1];
-    }
-
-    let mut bucket_of = vec![0u32; rows];
-    let mut buckets = 0u32;
+    let mut lists = ValueLists::draw(&values, stream, control)?;
+    let mut order = SizeOrder::new(&lists.sizes, most as usize);
     let mut since_check = 0;
-    while ge[1] >= l {
-        // values with more rows than the l-th largest are all taken; of those with as many, a random choice is moved to the end
-        // of their block, so that `order` stays sorted
-        let tied = size[order[l - 1] as usize];
-        let (block, end) = (ge[tied + 1], ge[tied]);
-        let wanted = l - block;
-        let mut tail = end;
-        while end - tail < wanted {
-            if tail - block > wanted - (end - tail) {
-                let chosen = block + stream.below((tail - block) as u32) as usize;
-                order.swap(chosen, tail - 1);
-            }
-            tail -= 1;
+    while order.left() >= l {
+        let chosen = order.draw_largest(l, &lists.sizes, stream);
+        for place in (0..chosen.larger).chain(chosen.tied) {
+            let value = order.values[place] as usize;
+            order.at_least[lists.sizes[value]] -= 1;
+            let row = lists.take(value, |left| choose(assignment.buckets, left));
+            assignment.bucket_of[row as usize] = assignment.buckets;
         }
-        for &value in order[..block].iter().chain(&order[end - wanted..end]) {
-            let value = value as usize;
-            let list = &mut lists[ends[value] - size[value]..ends[value]];
-            let last = list.len() - 1;
-            list.swap(choose(buckets, list), last);
-            ge[size[value]] -= 1;
-            size[value] -= 1;
-            ends[value] -= 1;
-            bucket_of[lists[ends[value]] as usize] = buckets;
-        }
-        buckets += 1;
+        assignment.buckets += 1;
         since_check += l;
         if since_check >= Control::STRIDE {
             control.advance(since_check as u64)?;
             since_check = 0;
         }
     }
-    place_residue(&size, &ends, &lists, &mut bucket_of, buckets, &values, stream);
+    place_residue(&lists, &mut assignment, stream);
     control.check()?;
-    Ok(BucketAssignment { bucket_of, buckets })
+    Ok(assignment)
 }
 
-/// Rows grouped by sensitive value, in random order within a value, and the end of each group.
-pub(super) fn lists_of_equal_values(
-    values: &SensitiveCodes<'_>,
-    size: &[usize],
-    stream: &mut RandomStream,
-    control: &Control,
-) -> Result<(Vec<u32>, Vec<usize>), Cancelled> {
-    let mut next = Vec::with_capacity(size.len());
-    let mut start = 0;
-    for &count in size {
-        next.push(start);
-        start += count;
-    }
-    let mut lists = vec![0u32; values.codes.len()];
-    let mut row = 0;
-    with_codes!(&*values.codes, codes => for codes in codes.chunks(Control::STRIDE) {
-        control.check()?;
-        for &code in codes {
-            let slot = &mut next[code as usize];
-            lists[*slot] = row;
-            *slot += 1;
-            row += 1;
+/// Values by the number of their rows that are left.
+struct SizeOrder {
+    /// Values, those with most rows first.
+    values: Vec<u32>,
+    /// Number of values with at least k rows, for each k: their positions in `values` are `0..at_least[k]`.
+    at_least: Vec<usize>,
+}
+
+/// Positions of the values that give a row to the next bucket.
+struct LargestValues {
+    /// Values with more rows than the last one that is chosen: the positions up to here.
+    larger: usize,
+    /// Values with as many rows as the last one.
+    tied: Range<usize>,
+}
+
+impl SizeOrder {
+    fn new(sizes: &[usize], most: usize) -> Self {
+        let mut values: Vec<u32> = (0..sizes.len() as u32).collect();
+        values.sort_by_key(|&value| std::cmp::Reverse(sizes[value as usize]));
+        let mut at_least = vec![0; most + 2];
+        for &count in sizes {
+            at_least[count] += 1;
         }
-    });
-    for (&end, &count) in next.iter().zip(size) {
-        control.check()?;
-        stream.shuffle(&mut lists[end - count..end]);
+        for k in (0..most).rev() {
+            at_least[k] += at_least[k + 1];
+        }
+        Self { values, at_least }
     }
-    Ok((lists, next))
+
+    /// Number of values with rows.
+    fn left(&self) -> usize {
+        self.at_least[1]
+    }
+
+    /// The `l` values with most rows; `stream` chooses among equally frequent ones.
+    ///
+    /// The chosen ones of these move to the end of their block, so that the values stay sorted when each gives a row.
+    fn draw_largest(&mut self, l: usize, sizes: &[usize], stream: &mut RandomStream) -> LargestValues {
+        let least = sizes[self.values[l - 1] as usize];
+        let (block, end) = (self.at_least[least + 1], self.at_least[least]);
+        let wanted = l - block;
+        let mut tail = end;
+        while end - tail < wanted {
+            if tail - block > wanted - (end - tail) {
+                let chosen = block + stream.below((tail - block) as u32) as usize;
+                self.values.swap(chosen, tail - 1);
+            }
+            tail -= 1;
+        }
+        LargestValues { larger: block, tied: tail..end }
+    }
 }
 
 /// Puts each leftover row into a random bucket without its value. There are at most l - 1 of them, of distinct values.
-fn place_residue(
-    size: &[usize],
-    ends: &[usize],
-    lists: &[u32],
-    bucket_of: &mut [u32],
-    buckets: u32,
-    values: &SensitiveCodes<'_>,
-    stream: &mut RandomStream,
-) {
-    let mut starts = Vec::with_capacity(size.len());
-    let mut start = 0;
-    for &count in &values.counts {
-        starts.push(start);
-        start += count as usize;
-    }
-    let mut limits = starts.clone();
-    limits.push(lists.len());
-    for (value, &left) in size.iter().enumerate() {
-        for rest in (0..left).rev() {
-            let placed = &lists[starts[value] + rest + 1..limits[value + 1]];
-            let mut holds_value = vec![false; buckets as usize];
-            for &row in placed {
-                holds_value[bucket_of[row as usize] as usize] = true;
+fn place_residue(lists: &ValueLists, assignment: &mut BucketAssignment, stream: &mut RandomStream) {
+    for value in 0..lists.sizes.len() {
+        let limit = if value + 1 < lists.sizes.len() { lists.start(value + 1) } else { lists.rows.len() };
+        for rest in (lists.start(value)..lists.ends[value]).rev() {
+            let mut holds_value = vec![false; assignment.buckets as usize];
+            for &row in &lists.rows[rest + 1..limit] {
+                holds_value[assignment.bucket_of[row as usize] as usize] = true;
             }
-            let lacking: Vec<u32> = (0..buckets).filter(|&bucket| !holds_value[bucket as usize]).collect();
-            debug_assert_eq!(ends[value], starts[value] + left);
+            let lacking: Vec<u32> = (0..assignment.buckets).filter(|&bucket| !holds_value[bucket as usize]).collect();
             let chosen = lacking[stream.below(lacking.len() as u32) as usize];
-            bucket_of[lists[starts[value] + rest] as usize] = chosen;
+            assignment.bucket_of[lists.rows[rest] as usize] = chosen;
         }
     }
 }

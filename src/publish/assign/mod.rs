@@ -6,12 +6,13 @@ mod largest_l;
 mod multi;
 mod outside;
 mod tied;
+mod value_lists;
 mod values;
 
 pub use labels::Labels;
 pub use largest_l::{BucketAssignment, largest_l};
-pub use multi::{SensitiveGrid, several};
-pub use tied::assign_tied;
+pub use multi::{AttributeDiversity, SensitiveGrid, several};
+pub use tied::{AttributeGuarantees, assign_tied};
 pub use values::SensitiveCodes;
 
 use crate::control::{Cancelled, Control};

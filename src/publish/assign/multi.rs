@@ -20,6 +20,15 @@ use crate::random::RandomStream;
 /// Number of rows at which an infeasible bucket is given up.
 const MAX_BUCKET_ROWS: u64 = 64;
 
+/// A sensitive attribute with its diversity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AttributeDiversity {
+    /// The attribute.
+    pub attr: Attr,
+    /// Inverse of the largest share of one value.
+    pub l: u64,
+}
+
 /// Number of rows of each cell.
 type CellRows = BTreeMap<usize, u64>;
 
@@ -42,15 +51,15 @@ impl SensitiveGrid {
     /// [`Cancelled`] on cancellation.
     pub fn from_table(
         table: &Table,
-        sensitive: &[(Attr, u64)],
+        sensitive: &[AttributeDiversity],
         control: &Control,
     ) -> Result<(Self, Vec<u32>), Cancelled> {
-        let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
+        let all: AttrSet = sensitive.iter().map(|diversity| diversity.attr).collect();
         let cells = SensitiveCodes::new(table, all, control)?;
         let cell_of: Vec<u32> = cells.codes().iter().collect();
         let mut lines = vec![Vec::with_capacity(sensitive.len()); cells.counts().len()];
         let mut next = 0;
-        for (attr, _) in sensitive {
+        for AttributeDiversity { attr, .. } in sensitive {
             let others = SensitiveCodes::new(table, all.without(*attr), control)?;
             let mut line_of = vec![0; lines.len()];
             for (&cell, line) in cell_of.iter().zip(others.codes().iter()) {
@@ -59,7 +68,7 @@ impl SensitiveGrid {
             lines.iter_mut().zip(line_of).for_each(|(lines, line)| lines.push(line));
             next += others.counts().len() as u32;
         }
-        let l = sensitive.iter().map(|(_, l)| *l).collect();
+        let l = sensitive.iter().map(|diversity| diversity.l).collect();
         Ok((Self::new(lines, next as usize, l, cells.counts().to_vec()), cell_of))
     }
 
@@ -198,7 +207,7 @@ impl SensitiveGrid {
 /// [`Cancelled`] on cancellation.
 pub fn several(
     table: &Table,
-    sensitive: &[(Attr, u64)],
+    sensitive: &[AttributeDiversity],
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {

@@ -43,6 +43,7 @@ pub(super) fn insider_proof(
         codes: Cow::Owned(codes.gather(&informative)),
         counts: values.counts.iter().zip(0..).map(left).collect(),
         annotations: ColumnAnnotations::default(),
+        reference: None,
     };
     let most = inner.counts.iter().copied().max().unwrap_or(0);
     if informative.is_empty() || u128::from(most) * u128::from(l) > informative.len() as u128 {
@@ -120,7 +121,7 @@ mod tests {
         Column { domain, codes: Codes::collect(sizes.len(), codes.into_iter()) }
     }
 
-    /// Per bucket, how often each of so many values occurs.
+    /// Number of rows of each value, by bucket.
     fn counts(column: &Column, assignment: &BucketAssignment) -> Vec<Vec<u64>> {
         let mut counts = vec![vec![0; column.domain.len()]; assignment.buckets as usize];
         for (&bucket, code) in assignment.bucket_of.iter().zip(column.codes.iter()) {

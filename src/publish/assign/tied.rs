@@ -17,6 +17,15 @@ use crate::random::RandomStream;
 /// Largest number of rows examined for new values, and of buckets examined for a merge.
 const CANDIDATES_PER_ROW: usize = 32;
 
+/// A sensitive attribute with its guarantees.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AttributeGuarantees<'a> {
+    /// The attribute.
+    pub attr: Attr,
+    /// What every bucket keeps of it.
+    pub guarantees: &'a [Guarantee],
+}
+
 /// Counts of the values of an attribute in a bucket, values rising.
 type BucketCounts = Vec<(u32, u64)>;
 
@@ -30,12 +39,12 @@ type BucketCounts = Vec<(u32, u64)>;
 /// [`Cancelled`] on cancellation.
 pub fn assign_tied(
     table: &Table,
-    sensitive: &[(Attr, &[Guarantee])],
+    sensitive: &[AttributeGuarantees<'_>],
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
     let asked: Vec<AttributeRequirement<'_>> =
-        sensitive.iter().map(|&(attr, guarantees)| AttributeRequirement::new(table, attr, guarantees)).collect();
+        sensitive.iter().map(|asked| AttributeRequirement::new(table, *asked)).collect();
     // the attribute whose most frequent value is rarest allows the most buckets
     let rarest = |&at: &usize| asked[at].population.largest();
     let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
@@ -63,9 +72,9 @@ pub fn assign_tied(
         }
         place
     };
-    let values = SensitiveCodes::from(table.column(sensitive[first].0));
+    let values = SensitiveCodes::from(table.column(sensitive[first].attr));
     let assignment = largest_l_by(values, l, stream, control, choose)?;
-    BucketMerger { asked: &asked, control }.merged(assignment, stream)
+    BucketMerger::new(&asked, &assignment, stream, control).merge(assignment)
 }
 
 /// Guarantees of an attribute, with its codes.
@@ -76,7 +85,7 @@ struct AttributeRequirement<'a> {
 }
 
 impl<'a> AttributeRequirement<'a> {
-    fn new(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
+    fn new(table: &'a Table, AttributeGuarantees { attr, guarantees }: AttributeGuarantees<'a>) -> Self {
         let column = table.column(attr);
         let population = Population::new(column.counts()).on(table.annotations(attr).clone());
         Self { codes: &column.codes, guarantees, population }
@@ -106,17 +115,47 @@ impl<'a> AttributeRequirement<'a> {
 struct BucketMerger<'a> {
     asked: &'a [AttributeRequirement<'a>],
     control: &'a Control,
+    /// Rows of each bucket; none of a bucket that another one took.
+    rows: Vec<Vec<u32>>,
+    /// Buckets that no other one took, in random order.
+    left: Vec<usize>,
+    /// Place in `left` where the search for partners goes on.
+    next: usize,
 }
 
-impl BucketMerger<'_> {
-    fn merged(&self, assignment: BucketAssignment, stream: &mut RandomStream) -> Result<BucketAssignment, Cancelled> {
-        let BucketAssignment { mut bucket_of, buckets } = assignment;
-        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); buckets as usize];
-        for (&bucket, row) in bucket_of.iter().zip(0..) {
+impl<'a> BucketMerger<'a> {
+    fn new(
+        asked: &'a [AttributeRequirement<'a>],
+        assignment: &BucketAssignment,
+        stream: &mut RandomStream,
+        control: &'a Control,
+    ) -> Self {
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); assignment.buckets as usize];
+        for (&bucket, row) in assignment.bucket_of.iter().zip(0..) {
             rows[bucket as usize].push(row);
         }
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        stream.shuffle(&mut left);
+        Self { asked, control, rows, left, next: 0 }
+    }
+
+    fn merge(mut self, mut assignment: BucketAssignment) -> Result<BucketAssignment, Cancelled> {
+        for bucket in self.failing()? {
+            if !self.rows[bucket].is_empty() {
+                self.enlarge(bucket)?;
+            }
+        }
+        for (&bucket, number) in self.left.iter().zip(0..) {
+            self.rows[bucket].iter().for_each(|&row| assignment.bucket_of[row as usize] = number);
+        }
+        assignment.buckets = self.left.len() as u32;
+        Ok(assignment)
+    }
+
+    /// Buckets that break a guarantee.
+    fn failing(&self) -> Result<Vec<usize>, Cancelled> {
         let mut failing = Vec::new();
-        for (at, rows) in rows.iter().enumerate() {
+        for (at, rows) in self.rows.iter().enumerate() {
             if at.is_multiple_of(Control::STRIDE >> 6) {
                 self.control.check()?;
             }
@@ -124,57 +163,62 @@ impl BucketMerger<'_> {
                 failing.push(at);
             }
         }
-        // remaining buckets, in random order
-        let mut left: Vec<usize> = (0..rows.len()).collect();
-        stream.shuffle(&mut left);
-        let mut next = 0;
-        for bucket in failing {
-            if rows[bucket].is_empty() {
-                continue;
+        Ok(failing)
+    }
+
+    /// Merges other buckets into this one until it keeps the guarantees.
+    ///
+    /// It takes one bucket in each of the first rounds, then twice as many as in the round before.
+    fn enlarge(&mut self, bucket: usize) -> Result<(), Cancelled> {
+        let mut counts = self.counts(&self.rows[bucket]);
+        let (mut taken_one_by_one, mut joining) = (0, 1);
+        while !self.keep(&counts) {
+            self.control.check()?;
+            let mut places = self.places_of_others(bucket, CANDIDATES_PER_ROW.max(joining * 2));
+            if places.is_empty() {
+                break;
             }
-            let mut counts = self.counts(&rows[bucket]);
-            // if no examined bucket suffices, the one nearest to the whole table is taken; after several such rounds, twice as
-            // many as before are taken at once
-            let (mut taken_one_by_one, mut joining) = (0, 1);
-            while !self.keep(&counts) {
-                self.control.check()?;
-                let places: Vec<usize> = (0..left.len())
-                    .map(|step| (next + step) % left.len())
-                    .filter(|&place| left[place] != bucket)
-                    .take(CANDIDATES_PER_ROW.max(joining * 2))
-                    .collect();
-                if places.is_empty() {
-                    break;
-                }
-                let mut taken: Vec<usize> = if taken_one_by_one < CANDIDATES_PER_ROW {
-                    taken_one_by_one += 1;
-                    let with = |&place: &usize| (sums(&counts, &self.counts(&rows[left[place]])), place);
-                    let together: Vec<(Vec<BucketCounts>, usize)> =
-                        places.iter().take(CANDIDATES_PER_ROW).map(with).collect();
-                    let enough = together.iter().find(|(counts, _)| self.keep(counts));
-                    let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
-                    enough.or_else(nearest).map(|(_, place)| *place).into_iter().collect()
-                } else {
-                    joining *= 2;
-                    places.into_iter().take(joining).collect()
-                };
-                for &place in &taken {
-                    let more = std::mem::take(&mut rows[left[place]]);
-                    counts = sums(&counts, &self.counts(&more));
-                    rows[bucket].extend(more);
-                }
-                taken.sort_unstable_by_key(|&place| std::cmp::Reverse(place));
-                next = taken[0];
-                for place in taken {
-                    left.swap_remove(place);
-                }
-                next %= left.len().max(1);
+            if taken_one_by_one < CANDIDATES_PER_ROW {
+                taken_one_by_one += 1;
+                places.truncate(CANDIDATES_PER_ROW);
+                places = self.best_partner(&counts, &places).into_iter().collect();
+            } else {
+                joining *= 2;
+                places.truncate(joining);
             }
+            self.take(bucket, places, &mut counts);
         }
-        for (rows, bucket) in left.iter().map(|&bucket| &rows[bucket]).zip(0..) {
-            rows.iter().for_each(|&row| bucket_of[row as usize] = bucket);
+        Ok(())
+    }
+
+    /// At most `number` places in `left`, from the next one, without the place of `bucket`.
+    fn places_of_others(&self, bucket: usize, number: usize) -> Vec<usize> {
+        let places = (0..self.left.len()).map(|step| (self.next + step) % self.left.len());
+        places.filter(|&place| self.left[place] != bucket).take(number).collect()
+    }
+
+    /// The first place whose bucket suffices together with `counts`, or else the one nearest to the whole table with it.
+    fn best_partner(&self, counts: &[BucketCounts], places: &[usize]) -> Option<usize> {
+        let with = |&place: &usize| (sums(counts, &self.counts(&self.rows[self.left[place]])), place);
+        let together: Vec<(Vec<BucketCounts>, usize)> = places.iter().map(with).collect();
+        let enough = together.iter().find(|(counts, _)| self.keep(counts));
+        let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
+        enough.or_else(nearest).map(|(_, place)| *place)
+    }
+
+    /// Merges the buckets at some places into `bucket`, whose counts these are.
+    fn take(&mut self, bucket: usize, mut places: Vec<usize>, counts: &mut Vec<BucketCounts>) {
+        for &place in &places {
+            let more = std::mem::take(&mut self.rows[self.left[place]]);
+            *counts = sums(counts, &self.counts(&more));
+            self.rows[bucket].extend(more);
         }
-        Ok(BucketAssignment { bucket_of, buckets: left.len() as u32 })
+        places.sort_unstable_by_key(|&place| std::cmp::Reverse(place));
+        self.next = places[0];
+        for place in places {
+            self.left.swap_remove(place);
+        }
+        self.next %= self.left.len().max(1);
     }
 
     fn counts(&self, rows: &[u32]) -> Vec<BucketCounts> {
@@ -230,15 +274,19 @@ mod tests {
         Table::new((0..attributes).map(|at| format!("a{at}")).collect(), (0..attributes).map(column).collect())
     }
 
+    fn asked(attr: u8, guarantees: &[Guarantee]) -> AttributeGuarantees<'_> {
+        AttributeGuarantees { attr: Attr(attr), guarantees }
+    }
+
     /// Per bucket and attribute, how often each value occurs.
-    fn assigned(table: &Table, asked: &[(Attr, &[Guarantee])], key: u8) -> Vec<Vec<Vec<u64>>> {
+    fn assigned(table: &Table, asked: &[AttributeGuarantees<'_>], key: u8) -> Vec<Vec<Vec<u64>>> {
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         let assignment = assign_tied(table, asked, &mut stream, &Control::default()).unwrap();
         let values = |attr: Attr| table.column(attr).domain.len();
-        let empty: Vec<Vec<u64>> = asked.iter().map(|(attr, _)| vec![0; values(*attr)]).collect();
+        let empty: Vec<Vec<u64>> = asked.iter().map(|asked| vec![0; values(asked.attr)]).collect();
         let mut buckets = vec![empty; assignment.buckets as usize];
         for (row, &bucket) in assignment.bucket_of.iter().enumerate() {
-            for (at, (attr, _)) in asked.iter().enumerate() {
+            for (at, AttributeGuarantees { attr, .. }) in asked.iter().enumerate() {
                 buckets[bucket as usize][at][table.column(*attr).codes.get(row) as usize] += 1;
             }
         }
@@ -252,7 +300,7 @@ mod tests {
         let rows: Vec<Vec<u32>> = (0..600).map(|i| vec![i % 10, if i % 17 == 0 { i % 7 } else { i % 5 }]).collect();
         let table = table(10, &rows);
         let l = [Guarantee::LDiversity { l: 3 }];
-        let buckets = assigned(&table, &[(Attr(0), &l), (Attr(1), &l)], 1);
+        let buckets = assigned(&table, &[asked(0, &l), asked(1, &l)], 1);
         assert!(buckets.len() > 140, "{} buckets of 600 rows", buckets.len());
         for bucket in &buckets {
             let size: u64 = bucket[0].iter().sum();
@@ -266,7 +314,7 @@ mod tests {
         let close = [Guarantee::TCloseness { t: Ratio::new(3, 10).unwrap(), distance: ValueDistance::Equal }];
         let diverse = [Guarantee::LDiversity { l: 2 }];
         let table = table(8, &rows).on(Attr(1), ColumnAnnotations::without(vec![0]));
-        let buckets = assigned(&table, &[(Attr(0), &close), (Attr(1), &diverse)], 1);
+        let buckets = assigned(&table, &[asked(0, &close), asked(1, &diverse)], 1);
         assert!(buckets.len() > 4, "{}", buckets.len());
         for bucket in &buckets {
             let size: u64 = bucket[0].iter().sum();
@@ -290,8 +338,8 @@ mod tests {
                 .collect();
             let table = table(6, &rows);
             let guarantees: Vec<[Guarantee; 1]> = ls.iter().map(|&l| [Guarantee::LDiversity { l }]).collect();
-            let asked: Vec<(Attr, &[Guarantee])> =
-                (0..attributes).map(|at| (Attr(at as u8), &guarantees[at][..])).collect();
+            let asked: Vec<AttributeGuarantees<'_>> =
+                (0..attributes).map(|at| asked(at as u8, &guarantees[at])).collect();
             let whole = |at: usize| table.column(Attr(at as u8)).counts().into_iter().max().unwrap_or(0);
             prop_assume!((0..attributes).all(|at| whole(at) * ls[at] <= rows.len() as u64));
             let buckets = assigned(&table, &asked, key);

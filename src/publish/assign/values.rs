@@ -14,11 +14,18 @@ pub struct SensitiveCodes<'a> {
     pub(super) counts: Vec<u64>,
     /// Annotations of the attribute; empty for a combination.
     pub(super) annotations: ColumnAnnotations,
+    /// Frequencies in the whole table, for codes of some of its rows; distances compare buckets with them.
+    pub(super) reference: Option<Vec<u64>>,
 }
 
 impl<'a> From<&'a Column> for SensitiveCodes<'a> {
     fn from(column: &'a Column) -> Self {
-        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), annotations: ColumnAnnotations::default() }
+        Self {
+            codes: Cow::Borrowed(&column.codes),
+            counts: column.counts(),
+            annotations: ColumnAnnotations::default(),
+            reference: None,
+        }
     }
 }
 
@@ -45,6 +52,32 @@ impl<'a> SensitiveCodes<'a> {
     #[must_use]
     pub fn on(self, annotations: &ColumnAnnotations) -> Self {
         Self { annotations: annotations.clone(), ..self }
+    }
+
+    /// The codes of some rows, in their order. Distances still compare with all rows.
+    ///
+    /// Without annotations and distances, only occurring values have codes: a stratum then costs what its rows cost.
+    #[must_use]
+    pub fn of_rows(&self, rows: &[u32], compares: bool) -> SensitiveCodes<'static> {
+        let mut codes: Vec<u32> = rows.iter().map(|&row| self.codes.get(row as usize)).collect();
+        let mut values = self.counts.len();
+        if !compares && self.annotations == ColumnAnnotations::default() {
+            let mut occurring = codes.clone();
+            occurring.sort_unstable();
+            occurring.dedup();
+            values = occurring.len();
+            for code in &mut codes {
+                *code = occurring.partition_point(|value| value < code) as u32;
+            }
+        }
+        let mut counts = vec![0; values];
+        codes.iter().for_each(|&code| counts[code as usize] += 1);
+        SensitiveCodes {
+            codes: Cow::Owned(Codes::collect(values, codes.into_iter())),
+            counts,
+            annotations: self.annotations.clone(),
+            reference: compares.then(|| self.counts.clone()),
+        }
     }
 
     /// Annotations of the values.
@@ -82,7 +115,7 @@ impl<'a> SensitiveCodes<'a> {
         let rows: Vec<u32> = pairs().map(|pair| code[&pair]).collect();
         let codes = Cow::Owned(Codes::collect(rising.len(), rows.into_iter()));
         let counts = rising.into_iter().map(|(_, count)| count).collect();
-        Ok(Self { codes, counts, annotations: ColumnAnnotations::default() })
+        Ok(Self { codes, counts, annotations: ColumnAnnotations::default(), reference: None })
     }
 }
 

@@ -5,6 +5,7 @@ use super::place::place;
 use super::share::{ValueThreshold, kinds};
 use super::sizes::{MAX_SEARCH_STEPS, Pruning, two_sizes, work};
 use crate::control::{Cancelled, Control};
+use crate::microdata::ExactFraction;
 use crate::publication::Guarantee;
 use crate::publish::assign::{BucketAssignment, SensitiveCodes};
 use crate::random::RandomStream;
@@ -49,7 +50,7 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
     for guarantee in guarantees {
         match *guarantee {
             Guarantee::LDiversity { l } => {
-                let part = ValueThreshold::from_fraction((1, l.into()));
+                let part = ValueThreshold::from_fraction(ExactFraction { numerator: 1, denominator: l.into() });
                 lower(&mut shares, |_| Some(part))?;
             }
             Guarantee::AlphaK { alpha, k } => {
@@ -57,8 +58,8 @@ fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<
                 lower(&mut shares, |_| Some(alpha.into()))?;
             }
             Guarantee::KAnonymity { k } => fewest = fewest.max(k),
-            Guarantee::Thresholds { stated, .. } => {
-                let limits = values.annotations().limits(stated.bytes())?;
+            Guarantee::Thresholds { digest, .. } => {
+                let limits = values.annotations().limits(digest.bytes())?;
                 lower(&mut shares, |code| limits.get(code).copied().map(ValueThreshold::from_fraction))?;
             }
             _ => return None,

@@ -28,11 +28,18 @@ pub(super) struct BucketPattern {
     pub held: Vec<u64>,
 }
 
+/// A filling with a fractional number of buckets.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct PatternAmount {
+    pub pattern: BucketPattern,
+    pub amount: f64,
+}
+
 /// A solution with fractional numbers of buckets.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct RelaxedSolution {
     /// Fillings with their numbers; together they hold all rows. Empty if none were found.
-    pub patterns: Vec<(BucketPattern, f64)>,
+    pub patterns: Vec<PatternAmount>,
     /// Proved lower bound of the loss.
     pub lower_bound: u64,
 }
@@ -205,11 +212,11 @@ impl LinearProgram {
     }
 
     /// The fillings, if no row is outside.
-    fn patterns(self) -> Vec<(BucketPattern, f64)> {
+    fn patterns(self) -> Vec<PatternAmount> {
         let mut patterns = Vec::new();
         for (pattern, amount) in self.basis.into_iter().zip(self.amounts) {
             match pattern {
-                Some(pattern) => patterns.push((pattern, amount)),
+                Some(pattern) => patterns.push(PatternAmount { pattern, amount }),
                 None if amount > 1e-6 => return Vec::new(),
                 None => {}
             }

@@ -6,6 +6,7 @@ use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Codes, Column, Table};
+use crate::privacy::links::Strata;
 use crate::publish::assign::BucketAssignment;
 use crate::random::RandomStream;
 
@@ -38,6 +39,8 @@ pub(super) struct CounterfeitDraw<'a> {
     column: &'a Column,
     counts: Vec<u64>,
     unlikely: Vec<UnlikelyByValue>,
+    /// Strata that the buckets lie in: values of other strata can be ruled out. `None` for the whole table.
+    pub(super) strata: Option<&'a Strata>,
     stream: &'a mut RandomStream,
     control: &'a Control,
 }
@@ -61,7 +64,7 @@ impl<'a> CounterfeitDraw<'a> {
         let attributes = table.attributes().without(sensitive);
         let unlikely = attributes.iter().map(|attribute| unlikely_by(attribute, table, column, &counts, control));
         let unlikely = unlikely.collect::<Result<_, _>>()?;
-        Ok(Self { table, column, counts, unlikely, stream, control })
+        Ok(Self { table, column, counts, unlikely, strata: None, stream, control })
     }
 
     /// Draws `number` counterfeits for each bucket, distinct and absent from it. Values that few rows make unlikely come first.
@@ -71,8 +74,7 @@ impl<'a> CounterfeitDraw<'a> {
             rows_of[bucket as usize].push(row);
         }
         let mut drawn = DrawnCounterfeits { values: Vec::new(), seen_through: 0 };
-        let occurring = (0..).zip(&self.counts).filter(|(_, count)| **count > 0);
-        let mut codes: Vec<u32> = occurring.map(|(code, _)| code).collect();
+        let mut codes_of = self.codes_by_stratum();
         for (bucket, rows) in (0..).zip(&rows_of) {
             self.control.check()?;
             let mut present = vec![false; self.counts.len()];
@@ -81,8 +83,10 @@ impl<'a> CounterfeitDraw<'a> {
                 present[self.column.codes.get(row as usize) as usize] = true;
                 self.unlikely_for(row).into_iter().for_each(|code| unlikely_for[code as usize] += 1);
             }
+            let stratum = rows.first().zip(self.strata).map_or(0, |(&row, strata)| strata.of_row()[row as usize]);
+            let codes = &mut codes_of[stratum as usize];
             // the sort is stable, so that the draw orders equally unlikely values
-            self.stream.shuffle(&mut codes);
+            self.stream.shuffle(codes);
             let mut absent: Vec<u32> = codes.iter().copied().filter(|&code| !present[code as usize]).collect();
             absent.sort_by_key(|&code| unlikely_for[code as usize]);
             absent.truncate(number as usize);
@@ -90,6 +94,21 @@ impl<'a> CounterfeitDraw<'a> {
             drawn.values.extend(absent.into_iter().map(|code| Counterfeit { bucket, code }));
         }
         Ok(drawn)
+    }
+
+    /// The sensitive codes that occur, for each stratum or for the whole table.
+    fn codes_by_stratum(&self) -> Vec<Vec<u32>> {
+        let occurring = |counts: &[u64]| {
+            let occurring = (0..).zip(counts).filter(|(_, count)| **count > 0);
+            occurring.map(|(code, _)| code).collect::<Vec<u32>>()
+        };
+        let Some(strata) = self.strata else { return vec![occurring(&self.counts)] };
+        let of_rows = |rows: &[u32]| {
+            let mut counts = vec![0; self.counts.len()];
+            rows.iter().for_each(|&row| counts[self.column.codes.get(row as usize) as usize] += 1);
+            occurring(&counts)
+        };
+        strata.split().iter().map(of_rows).collect()
     }
 
     /// Sensitive codes that some value of a row makes unlikely, each once.

@@ -1,6 +1,7 @@
 //! Values in the buckets of one size.
 
-use super::sizes::{SizeCount, loss};
+use super::sizes::loss;
+use crate::publication::SizeCount;
 
 /// Buckets of one size, with the frequencies of values in all of them together.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::filled::FilledBuckets;
-use super::share::{ValueThreshold, kinds, rows};
-use super::sizes::SizeCount;
+use super::share::{ValueClass, ValueThreshold, kinds, rows};
 use crate::control::{Cancelled, Control};
+use crate::publication::SizeCount;
 
 /// Largest number of pairs of a kind of value and a size that are filled exactly.
 pub(super) const MAX_FILL_STEPS: u64 = 50_000;
@@ -26,14 +26,14 @@ pub fn fill(
     control: &Control,
 ) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
     let kinds = kinds(counts, shares);
-    let wanted: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
+    let wanted: u128 = setting.iter().map(|class| class.wide_rows()).sum();
     if wanted != u128::from(rows(&kinds)) {
         return Ok(None);
     }
-    let room = |kind: &super::share::ValueClass, &(size, buckets): &SizeCount| kind.share.most(size) * buckets;
+    let room = |kind: &ValueClass, class: &SizeCount| kind.share.most(class.size) * class.buckets;
     let mut flow = SizeFlow {
         left: kinds.iter().map(|kind| kind.count * kind.values).collect(),
-        free: setting.iter().map(|(size, buckets)| size * buckets).collect(),
+        free: setting.iter().map(|class| class.rows()).collect(),
         // more than all rows of a kind are never needed
         residual: kinds
             .iter()
@@ -66,7 +66,7 @@ pub fn fill(
             next = (next + more) % values.len();
         }
     }
-    filled.retain(|filled| filled.class.1 > 0);
+    filled.retain(|filled| filled.class.buckets > 0);
     Ok(Some(filled))
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::counterfeits::CounterfeitDraw;
 use super::planned::{PlannedBuckets, counterfeits_label};
-use super::planner::SizePlanner;
+use super::planner::{SizePlanner, StratifiedPlanner};
 use super::share;
 use crate::control::{Cancelled, Control};
 use crate::microdata::AttrSet;
 use crate::privacy::IneligibilityReason;
+use crate::privacy::links::Strata;
 use crate::problem::Kind;
-use crate::publication::MethodDetails;
 use crate::publish::anatomy;
 use crate::publish::assign::SensitiveCodes;
 use crate::publish::design::Design;
@@ -18,32 +18,73 @@ use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::designed_table::{BucketPlan, Bucketized, DesignedTable, TableDesign};
 use crate::publish::error::PlanError;
 use crate::publish::input::{PlanInput, PlanRows};
-use crate::spec::BucketizeSpec;
+use crate::publish::stratify::stratify;
+use crate::spec::{BucketSizeChoice, BucketizeSpec};
+
+const LISTED_SIZES_DETAIL: &str = "listed sizes are not supported where a dependency ties the sensitive attribute to a known one; let sizes be chosen";
+const JOINED_COUNTERFEITS_DETAIL: &str =
+    "counterfeits are not supported where an attribute stands beside the sensitive one; leave counterfeits out";
 
 /// Plans one bucketized table, with the sizes and values of its buckets if the rows are known.
 ///
 /// # Errors
 /// [`PlanError`] on cancellation.
 pub fn plan(spec: &BucketizeSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
-    let mut rule = anatomy::designed_rule(&spec.rule, input);
+    let rule = anatomy::designed_rule(&spec.rule, input);
     // attributes that the rule does not name are published as known ones: buckets protect from them, too
     let attributes = AttrSet::first(input.counts.attributes());
-    let mut bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
-    let mut details = MethodDetails::None;
-    if let Some(rows) = input.rows {
-        let planned = planned_buckets(spec, &rule, &bucketized, rows, control)?;
-        let ineligible = planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible);
-        if ineligible && rule.ineligibility().is_none() {
-            let reason = IneligibilityReason { requested: rule.rule.guarantee, largest_l: rule.largest_l };
-            rule.reject(RuleRejection::Ineligible(reason));
-        }
-        details = planned.method_details();
-        bucketized.buckets = BucketPlan::Sized(Arc::new(planned));
-    }
+    let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
     let table = DesignedTable::new(attributes, TableDesign::Bucketized(bucketized));
-    let mut design = Design { details, ..Design::new(vec![table], vec![rule]) };
+    let mut design = Design::new(vec![table], vec![rule]);
     design.judge();
+    stratify(&mut design, input, control)?;
+    if let Some(rows) = input.rows {
+        size_buckets(spec, &mut design, rows, control)?;
+    }
     Ok(design)
+}
+
+/// Decides the sizes and values of the buckets of a design, in its strata.
+fn size_buckets(
+    spec: &BucketizeSpec,
+    design: &mut Design,
+    rows: PlanRows<'_>,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let ([DesignedTable { design: TableDesign::Bucketized(bucketized), .. }], [rule]) =
+        (&mut design.tables[..], &mut design.rules[..])
+    else {
+        return Ok(());
+    };
+    if let Some((detail, &dependency)) = unproved(spec, bucketized).zip(design.used_dependencies.first()) {
+        rule.reject(RuleRejection::Unproved(dependency, detail));
+    }
+    if rule.rejections.iter().any(|said| matches!(said, RuleRejection::Linked(_) | RuleRejection::Unproved(..))) {
+        return Ok(());
+    }
+    let constant = bucketized.guards.first().map(|guard| guard.constant).unwrap_or_default();
+    // the strata themselves keep the thresholds: a finer division would only cost buckets
+    bucketized.strata = (!constant.is_empty()).then(|| Arc::new(Strata::new(rows.table, constant)));
+    let planned = planned_buckets(spec, rule, bucketized, rows, control)?;
+    let ineligible = planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible);
+    if ineligible && rule.ineligibility().is_none() {
+        let reason = IneligibilityReason { requested: rule.rule.guarantee, largest_l: rule.largest_l };
+        rule.reject(RuleRejection::Ineligible(reason));
+    }
+    design.details = planned.method_details();
+    bucketized.buckets = BucketPlan::Sized(Arc::new(planned));
+    Ok(())
+}
+
+/// What of a specification is not proved in these strata, or beside an attribute that moved to the sensitive one.
+fn unproved(spec: &BucketizeSpec, bucketized: &Bucketized) -> Option<&'static str> {
+    let is_stratified = bucketized.guards.iter().any(|guard| !guard.constant.is_empty());
+    let is_joined = bucketized.sensitive() != bucketized.protects();
+    match &spec.sizes {
+        BucketSizeChoice::Listed(_) if is_stratified => Some(LISTED_SIZES_DETAIL),
+        _ if is_joined && spec.counterfeits.is_some() => Some(JOINED_COUNTERFEITS_DETAIL),
+        _ => None,
+    }
 }
 
 /// The buckets, with the number of counterfeits that can be recognized.
@@ -58,14 +99,18 @@ fn planned_buckets(
     let column = rows.table.column(sensitive);
     let counts = column.counts();
     let shares = share::shares(&spec.thresholds, &column.domain, &counts);
-    let mut planned = SizePlanner { spec, counts: &counts, control }.plan(shares)?;
-    planned.unknown_values = share::unknown_values(&spec.thresholds, &column.domain);
+    let mut planned = match bucketized.strata.as_deref() {
+        None => SizePlanner { spec, counts: &counts, control }.plan(shares)?,
+        Some(strata) => StratifiedPlanner { spec, column, strata, control }.plan(&shares)?,
+    };
     if let Some(number) = planned.counterfeits.filter(|_| planned.faults.is_empty()) {
         // the same streams as those of the release draw the same buckets and counterfeits
         let mut stream = rows.streams.stream(&bucketized.label());
-        let buckets = planned.draw(&SensitiveCodes::from(column), &mut stream, control)?;
+        let values = SensitiveCodes::from(column);
+        let buckets = planned.draw(&values, bucketized.strata.as_deref(), &mut stream, control)?;
         let mut stream = rows.streams.stream(&counterfeits_label(sensitive));
         let mut draw = CounterfeitDraw::new(rows.table, sensitive, &mut stream, control)?;
+        draw.strata = bucketized.strata.as_deref();
         planned.seen_through = draw.draw(&buckets, number)?.seen_through;
     }
     Ok(planned)

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use super::columns::{RelaxedSolution, relax};
+use super::columns::{PatternAmount, RelaxedSolution, relax};
 use super::filled::FilledBuckets;
 use super::flow::{MAX_FILL_STEPS, fill};
 use super::share::{ValueClass, ValueThreshold, kinds};
-use super::sizes::{Pruning, SizeCount, TwoSizes, loss, two_sizes, work};
+use super::sizes::{Pruning, TwoSizes, loss, two_sizes, work};
 use crate::control::{Cancelled, Control};
+use crate::publication::SizeCount;
 
 /// Numbers of buckets of each kind that are split up, tried in turn, until the remaining rows fill whole buckets.
 const SPLIT_BUCKETS_TRIED: [u64; 6] = [0, 1, 2, 4, 8, 16];
@@ -25,16 +26,17 @@ pub(super) fn divide(
     two: TwoSizes,
     order: &[usize],
 ) -> (Vec<u64>, Vec<u64>) {
-    let TwoSizes { first: (s1, b1), second: (s2, b2) } = two;
+    let TwoSizes { first, second } = two;
+    let room = |share: &ValueThreshold, class: SizeCount| share.most(class.size) * class.buckets;
     let mut smaller: Vec<u64> =
-        counts.iter().zip(shares).map(|(&count, share)| count.min(share.most(s1) * b1)).collect();
-    let mut larger: Vec<u64> = counts.iter().zip(&smaller).map(|(all, first)| all - first).collect();
-    let mut excess = smaller.iter().sum::<u64>() - s1 * b1;
+        counts.iter().zip(shares).map(|(&count, share)| count.min(room(share, first))).collect();
+    let mut larger: Vec<u64> = counts.iter().zip(&smaller).map(|(all, smaller)| all - smaller).collect();
+    let mut excess = smaller.iter().sum::<u64>() - first.rows();
     for &value in order {
         if excess == 0 {
             break;
         }
-        let room = counts[value].min(shares[value].most(s2) * b2) - larger[value];
+        let room = counts[value].min(room(&shares[value], second)) - larger[value];
         let moved = room.min(smaller[value]).min(excess);
         smaller[value] -= moved;
         larger[value] += moved;
@@ -70,7 +72,7 @@ pub(super) fn fill_two(counts: &[u64], shares: &[ValueThreshold], two: TwoSizes)
     let (smaller, larger) = divide(counts, shares, two, &MoveOrder::Falling.indices(counts));
     let filled =
         [FilledBuckets { class: two.first, counts: smaller }, FilledBuckets { class: two.second, counts: larger }];
-    filled.into_iter().filter(|filled| filled.class.1 > 0).collect()
+    filled.into_iter().filter(|filled| filled.class.buckets > 0).collect()
 }
 
 /// Search for buckets of many sizes.
@@ -154,7 +156,7 @@ impl MultiSizeSearch<'_> {
         for broken in SPLIT_BUCKETS_TRIED {
             let mut setting: BTreeMap<u64, u64> = BTreeMap::new();
             let mut left: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
-            for (pattern, amount) in &relaxed.patterns {
+            for PatternAmount { pattern, amount } in &relaxed.patterns {
                 // tolerance for rounding errors below a whole number
                 let wanted = ((amount + 1e-6).floor() as u64).saturating_sub(broken);
                 let fits =
@@ -170,13 +172,14 @@ impl MultiSizeSearch<'_> {
             let (left, shares): (Vec<u64>, Vec<ValueThreshold>) = kinds.iter().zip(left).flat_map(of_kind).unzip();
             if left.iter().any(|left| *left > 0) {
                 let Some(rest) = (MultiSizeSearch { shares: &shares, ..*self }).search(left)? else { continue };
-                rest.iter().for_each(|filled| *setting.entry(filled.class.0).or_default() += filled.class.1);
+                rest.iter().for_each(|filled| *setting.entry(filled.class.size).or_default() += filled.class.buckets);
             }
             setting.retain(|_, buckets| *buckets > 0);
             if (kinds.len() * setting.len()) as u64 > MAX_FILL_STEPS {
                 return Ok(None);
             }
-            let setting: Vec<SizeCount> = setting.into_iter().collect();
+            let setting: Vec<SizeCount> =
+                setting.into_iter().map(|(size, buckets)| SizeCount { size, buckets }).collect();
             if let Some(filled) = fill(counts, self.shares, &setting, self.control)? {
                 return Ok(Some(filled));
             }

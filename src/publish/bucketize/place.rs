@@ -3,6 +3,7 @@
 use super::filled::FilledBuckets;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
+use crate::publication::SizeCount;
 use crate::publish::assign::BucketAssignment;
 use crate::random::RandomStream;
 
@@ -31,7 +32,7 @@ pub fn place(
     let mut bucket_of = vec![0; codes.len()];
     let (mut before, mut done) = (0_u64, 0);
     let mut order: Vec<usize> = (0..values).collect();
-    for FilledBuckets { class: (_, buckets), counts } in filled {
+    for FilledBuckets { class: SizeCount { buckets, .. }, counts } in filled {
         stream.shuffle(&mut order);
         let mut turn = 0;
         for &value in &order {

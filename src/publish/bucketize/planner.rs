@@ -6,13 +6,29 @@ use super::multi::{MoveOrder, MultiSizeSearch, fill_two};
 use super::optimal::{self, SolverProposal};
 use super::planned::PlannedBuckets;
 use super::share::{self, ValueClass, ValueThreshold, kinds};
-use super::sizes::{self, MAX_SEARCH_STEPS, Pruning, SizeCount, one_size, two_sizes};
+use super::sizes::{self, MAX_SEARCH_STEPS, Pruning, one_size, two_sizes};
 use crate::control::{Cancelled, Control};
+use crate::microdata::Column;
+use crate::privacy::links::Strata;
 use crate::problem::{Fault, Kind};
+use crate::publication::SizeCount;
 use crate::spec::{BucketSizeChoice, BucketizeSpec};
 
-/// The buckets with the proved lower bound of the loss, if one was requested; or the fault for which there are none.
-type SizingResult = Result<(Vec<FilledBuckets>, Option<u64>), Fault>;
+/// Buckets with the values in them.
+struct SizedBuckets {
+    filled: Vec<FilledBuckets>,
+    /// Proved lower bound of the loss, if one was requested.
+    lower_bound: Option<u64>,
+}
+
+impl From<Vec<FilledBuckets>> for SizedBuckets {
+    fn from(filled: Vec<FilledBuckets>) -> Self {
+        Self { filled, lower_bound: None }
+    }
+}
+
+/// The buckets, or the fault for which there are none.
+type SizingResult = Result<SizedBuckets, Fault>;
 
 /// Planner of the buckets for the frequencies of values.
 pub(super) struct SizePlanner<'a> {
@@ -33,15 +49,7 @@ struct SizeRange<'a> {
 impl SizePlanner<'_> {
     /// Plans the buckets. `shares` are the thresholds of codes, or the number of values without one.
     pub(super) fn plan(&self, shares: Result<Vec<ValueThreshold>, u64>) -> Result<PlannedBuckets, Cancelled> {
-        let mut planned = PlannedBuckets {
-            thresholds: self.spec.thresholds.clone(),
-            filled: Vec::new(),
-            lower_bound: None,
-            counterfeits: self.spec.counterfeits,
-            faults: Vec::new(),
-            unknown_values: 0,
-            seen_through: 0,
-        };
+        let mut planned = self.empty();
         let found = match shares {
             Ok(shares) => self.buckets(&shares)?,
             Err(missing) => {
@@ -50,10 +58,23 @@ impl SizePlanner<'_> {
             }
         };
         match found.and_then(|found| self.room_for_counterfeits(found)) {
-            Ok((filled, lower_bound)) => (planned.filled, planned.lower_bound) = (filled, lower_bound),
+            Ok(SizedBuckets { filled, lower_bound }) => (planned.filled, planned.lower_bound) = (filled, lower_bound),
             Err(fault) => planned.faults.push(fault),
         }
         Ok(planned)
+    }
+
+    /// A plan without buckets.
+    fn empty(&self) -> PlannedBuckets {
+        PlannedBuckets {
+            thresholds: self.spec.thresholds.clone(),
+            filled: Vec::new(),
+            in_strata: Vec::new(),
+            lower_bound: None,
+            counterfeits: self.spec.counterfeits,
+            faults: Vec::new(),
+            seen_through: 0,
+        }
     }
 
     fn buckets(&self, shares: &[ValueThreshold]) -> Result<SizingResult, Cancelled> {
@@ -68,22 +89,18 @@ impl SizePlanner<'_> {
         if work > MAX_SEARCH_STEPS && !matches!(self.spec.sizes, BucketSizeChoice::Listed(_)) {
             return Ok(Err(too_much_work("/method/max_size", MAX_SEARCH_STEPS, work)));
         }
-        match &self.spec.sizes {
+        let (smallest, largest) = (range.smallest, range.largest);
+        let filled = match &self.spec.sizes {
             BucketSizeChoice::One => {
-                let one = one_size(&range.kinds, range.smallest, range.largest);
-                Ok(one.map_or_else(|| Err(range.fault()), |one| Ok((fill_two(self.counts, shares, one), None))))
+                one_size(&range.kinds, smallest, largest).map(|one| fill_two(self.counts, shares, one))
             }
-            BucketSizeChoice::Two => {
-                let two = two_sizes(&range.kinds, range.smallest, range.largest, Pruning::Full, self.control)?;
-                Ok(two.map_or_else(|| Err(range.fault()), |two| Ok((fill_two(self.counts, shares, two), None))))
-            }
-            BucketSizeChoice::Multi => {
-                let filled = self.search(&range).best(self.counts)?.0;
-                Ok(filled.map_or_else(|| Err(range.fault()), |filled| Ok((filled, None))))
-            }
-            BucketSizeChoice::Optimal => self.optimal(&range),
-            BucketSizeChoice::Listed(setting) => self.listed(&range, setting),
-        }
+            BucketSizeChoice::Two => two_sizes(&range.kinds, smallest, largest, Pruning::Full, self.control)?
+                .map(|two| fill_two(self.counts, shares, two)),
+            BucketSizeChoice::Multi => self.search(&range).best(self.counts)?.0,
+            BucketSizeChoice::Optimal => return self.optimal(&range),
+            BucketSizeChoice::Listed(setting) => return self.listed(&range, setting),
+        };
+        Ok(filled.map(SizedBuckets::from).ok_or_else(|| range.fault()))
     }
 
     fn search<'a>(&'a self, range: &SizeRange<'a>) -> MultiSizeSearch<'a> {
@@ -121,7 +138,7 @@ impl SizePlanner<'_> {
         let is_optimal = proved.is_some() && many.as_ref().map(|many| FilledBuckets::loss(many)) == proved;
         let proposal = match is_optimal {
             true => SolverProposal::default(),
-            false => optimal::propose(&range.kinds, (range.smallest, range.largest), known.as_deref(), self.control)?,
+            false => optimal::propose(&range.kinds, range.smallest, range.largest, known.as_deref(), self.control)?,
         };
         // the solver computes with floats: its proposal counts if it can be filled
         let proposed = match &proposal.setting {
@@ -131,7 +148,7 @@ impl SizePlanner<'_> {
         let best = many.into_iter().chain(proposed).min_by_key(|filled| FilledBuckets::loss(filled));
         let Some(filled) = best else { return Ok(Err(range.fault())) };
         let bound = proposal.lower_bound.max(proved).map(|bound| bound.min(FilledBuckets::loss(&filled)));
-        Ok(Ok((filled, bound)))
+        Ok(Ok(SizedBuckets { filled, lower_bound: bound }))
     }
 
     /// The buckets of listed sizes.
@@ -140,7 +157,7 @@ impl SizePlanner<'_> {
         if pairs > MAX_FILL_STEPS {
             return Ok(Err(too_much_work("/method/sizes", MAX_FILL_STEPS, pairs)));
         }
-        let held: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
+        let held: u128 = setting.iter().map(|class| class.wide_rows()).sum();
         let rows = share::rows(&range.kinds);
         if held != u128::from(rows) {
             let detail = format!("the listed buckets hold {held} rows, and the table has {rows}");
@@ -148,23 +165,60 @@ impl SizePlanner<'_> {
         }
         let detail = "the listed buckets cannot be filled so that all values keep their thresholds";
         let filled = fill(self.counts, range.shares, setting, self.control)?;
-        Ok(filled.map_or_else(|| Err(infeasible("/method/sizes", detail)), |filled| Ok((filled, None))))
+        Ok(filled.map(SizedBuckets::from).ok_or_else(|| infeasible("/method/sizes", detail)))
     }
 
     /// Checks that enough values are absent from each bucket for its counterfeits.
-    fn room_for_counterfeits(&self, (filled, bound): (Vec<FilledBuckets>, Option<u64>)) -> SizingResult {
-        let Some(number) = self.spec.counterfeits else { return Ok((filled, bound)) };
+    fn room_for_counterfeits(&self, sized: SizedBuckets) -> SizingResult {
+        let Some(number) = self.spec.counterfeits else { return Ok(sized) };
         let values = self.counts.iter().filter(|count| **count > 0).count() as u64;
         let in_bucket = |filled: &FilledBuckets| {
             let occurring = filled.counts.iter().filter(|count| **count > 0).count() as u64;
-            occurring.min(filled.class.0)
+            occurring.min(filled.class.size)
         };
-        let most = filled.iter().map(in_bucket).max().unwrap_or(0);
+        let most = sized.filled.iter().map(in_bucket).max().unwrap_or(0);
         if most + u64::from(number) > values {
             let detail = "a bucket may hold so many values that there are not enough others for its counterfeits";
             return Err(Fault::new("/method/counterfeits", Kind::DomainTooSmall, detail));
         }
-        Ok((filled, bound))
+        Ok(sized)
+    }
+}
+
+/// Planner of the buckets of every stratum by itself, with the thresholds of the whole table.
+pub(super) struct StratifiedPlanner<'a> {
+    pub(super) spec: &'a BucketizeSpec,
+    pub(super) column: &'a Column,
+    pub(super) strata: &'a Strata,
+    pub(super) control: &'a Control,
+}
+
+impl StratifiedPlanner<'_> {
+    /// Plans the buckets: those of all strata, whose losses and lower bounds add.
+    pub(super) fn plan(&self, shares: &Result<Vec<ValueThreshold>, u64>) -> Result<PlannedBuckets, Cancelled> {
+        let values = self.column.domain.len();
+        let mut all = SizePlanner { spec: self.spec, counts: &vec![0; values], control: self.control }.empty();
+        all.lower_bound = Some(0);
+        let mut first = None;
+        for rows in self.strata.split().iter() {
+            let mut counts = vec![0; values];
+            rows.iter().for_each(|&row| counts[self.column.codes.get(row as usize) as usize] += 1);
+            let planner = SizePlanner { spec: self.spec, counts: &counts, control: self.control };
+            let mut planned = planner.plan(shares.clone())?;
+            if let Some(fault) = planned.faults.pop() {
+                first.get_or_insert(fault);
+            }
+            all.in_strata.push(planned.filled.len());
+            all.filled.append(&mut planned.filled);
+            all.lower_bound = all.lower_bound.zip(planned.lower_bound).map(|(a, b)| a + b);
+        }
+        if let Some(fault) = first {
+            // their number is a count of the data, which not every caller may see
+            let detail = format!("in some strata of a dependency: {}", fault.detail);
+            all.faults.push(Fault { detail, ..fault });
+            (all.filled, all.in_strata, all.lower_bound) = (Vec::new(), Vec::new(), None);
+        }
+        Ok(all)
     }
 }
 

@@ -20,7 +20,8 @@ impl From<Ratio> for ValueThreshold {
 
 impl ValueThreshold {
     /// The threshold of a ratio, at most 1.
-    pub(super) fn from_fraction((numerator, denominator): ExactFraction) -> Self {
+    pub(super) fn from_fraction(fraction: ExactFraction) -> Self {
+        let ExactFraction { numerator, denominator } = fraction;
         if numerator >= denominator { Self::ALL } else { Self { numerator, denominator } }
     }
 
@@ -49,10 +50,10 @@ impl ValueThreshold {
         Some(left < other.numerator.checked_mul(self.denominator)?)
     }
 
-    /// Numerator and denominator.
+    /// The threshold as a fraction.
     #[must_use]
     pub const fn fraction(self) -> ExactFraction {
-        (self.numerator, self.denominator)
+        ExactFraction { numerator: self.numerator, denominator: self.denominator }
     }
 
     /// Largest number of rows of the value in a bucket of `size` rows.
@@ -106,12 +107,13 @@ pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Resul
     Ok(shares.into_iter().map(|share| share.unwrap_or(ValueThreshold::ALL)).collect())
 }
 
-/// Number of declared values that do not occur.
+/// Values with a threshold of their own that do not occur.
 #[must_use]
-pub fn unknown_values(thresholds: &Thresholds, domain: &Domain) -> usize {
-    let named: Vec<Option<String>> =
-        thresholds.of_values().into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
-    domain.codes_of(&named).iter().filter(|codes| codes.is_empty()).count()
+pub fn unused<'t>(thresholds: &'t Thresholds, domain: &Domain) -> Vec<&'t str> {
+    let named: Vec<&str> = thresholds.of_values().into_iter().flatten().map(|(value, _)| value.as_str()).collect();
+    let wanted: Vec<Option<String>> = named.iter().map(|value| Some((*value).to_owned())).collect();
+    let codes = domain.codes_of(&wanted);
+    named.into_iter().zip(codes).filter(|(_, codes)| codes.is_empty()).map(|(value, _)| value).collect()
 }
 
 /// Values of one kind: they have equal counts and equal thresholds.
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!((linear.most(22), linear.most(23)), (0, 1));
         assert_eq!(linear, ValueThreshold::from(ratio("0.044")));
         assert!(ValueThreshold::linear(ratio("8"), ratio("0.02"), 200, 1000).is_all());
-        // the largest that can be stated
+        // the largest that can be declared
         let large =
             ValueThreshold::linear(ratio("0.999999999"), ratio("1/999999999"), u32::MAX.into(), u32::MAX.into());
         assert!(large.most(u32::MAX.into()) <= u32::MAX.into());

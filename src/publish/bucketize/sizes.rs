@@ -5,14 +5,12 @@
 
 use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
-
-/// A size, and the number of its buckets.
-pub type SizeCount = (u64, u64);
+use crate::publication::SizeCount;
 
 /// Loss of buckets: the sum of (size - 1)^2.
 #[must_use]
 pub fn loss(setting: &[SizeCount]) -> u64 {
-    setting.iter().map(|&(size, buckets)| buckets * (size - 1) * (size - 1)).sum()
+    setting.iter().map(|class| class.buckets * (class.size - 1) * (class.size - 1)).sum()
 }
 
 /// Two sizes with their numbers of buckets, the smaller size first; one number may be 0.
@@ -28,7 +26,7 @@ impl TwoSizes {
     /// The sizes that have buckets.
     #[must_use]
     pub fn setting(self) -> Vec<SizeCount> {
-        [self.first, self.second].into_iter().filter(|(_, buckets)| *buckets > 0).collect()
+        [self.first, self.second].into_iter().filter(|class| class.buckets > 0).collect()
     }
 }
 
@@ -45,31 +43,52 @@ pub enum Pruning {
 
 /// Whether the values fill `buckets` buckets of `size` rows [Wang et al. 2012, section 4.3, Lemma 4.13].
 #[must_use]
-pub(super) fn one_is_valid(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
-    u128::from(size) * u128::from(buckets) == u128::from(rows(kinds))
-        && kinds.iter().all(|kind| kind.count <= kind.share.most(size) * buckets)
+pub(super) fn one_is_valid(kinds: &[ValueClass], class: SizeCount) -> bool {
+    class.wide_rows() == u128::from(rows(kinds))
+        && kinds.iter().all(|kind| kind.count <= kind.share.most(class.size) * class.buckets)
 }
 
 /// Whether the values fill buckets of two sizes [Wang et al. 2012, section 4.3, Theorem 4.17].
 #[must_use]
-pub fn two_are_valid(kinds: &[ValueClass], (s1, b1): SizeCount, (s2, b2): SizeCount) -> bool {
-    let fits = |kind: &ValueClass| kind.share.most(s1) * b1 + kind.share.most(s2) * b2 >= kind.count;
-    s1 * b1 + s2 * b2 == rows(kinds) && kinds.iter().all(fits) && fills(kinds, (s1, b1)) && fills(kinds, (s2, b2))
+pub fn two_are_valid(kinds: &[ValueClass], first: SizeCount, second: SizeCount) -> bool {
+    let room = |kind: &ValueClass, class: SizeCount| kind.share.most(class.size) * class.buckets;
+    first.rows() + second.rows() == rows(kinds)
+        && kinds.iter().all(|kind| room(kind, first) + room(kind, second) >= kind.count)
+        && fills(kinds, first)
+        && fills(kinds, second)
 }
 
 /// Whether all buckets of a size can be filled.
-fn fills(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
-    let held: u64 = kinds.iter().map(|kind| (kind.share.most(size) * buckets).min(kind.count) * kind.values).sum();
-    held >= size * buckets
+fn fills(kinds: &[ValueClass], class: SizeCount) -> bool {
+    let most = |kind: &ValueClass| (kind.share.most(class.size) * class.buckets).min(kind.count) * kind.values;
+    kinds.iter().map(most).sum::<u64>() >= class.rows()
 }
 
-/// All numbers of buckets of two sizes that hold a number of rows. Position p has `b1 - p * d1` and `b2 + p * d2` buckets.
+/// All numbers of buckets of two sizes that hold a number of rows, by position.
+///
+/// From one position to the next, buckets of the smaller size become fewer and those of the larger size more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizePairs {
-    sizes: (i128, i128),
-    b: (i128, i128),
-    d: (i128, i128),
+    smaller: PairedSize,
+    larger: PairedSize,
     last: i128,
+}
+
+/// One size of [`SizePairs`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PairedSize {
+    size: i128,
+    /// Number of buckets at the first position.
+    buckets: i128,
+    /// Difference of the numbers at two neighbouring positions.
+    step: i128,
+}
+
+impl PairedSize {
+    /// Loss of one bucket.
+    const fn loss(self) -> i128 {
+        (self.size - 1) * (self.size - 1)
+    }
 }
 
 impl SizePairs {
@@ -89,13 +108,18 @@ impl SizePairs {
             return None;
         }
         let b1 = b1 / s1;
-        Some(Self { sizes: (s1, s2), b: (b1, b2), d: (a2, a1), last: b1 / a2 })
+        let smaller = PairedSize { size: s1, buckets: b1, step: a2 };
+        Some(Self { smaller, larger: PairedSize { size: s2, buckets: b2, step: a1 }, last: b1 / a2 })
     }
 
     /// Numbers of buckets at a position.
     #[must_use]
-    pub const fn at(&self, position: i128) -> (u64, u64) {
-        ((self.b.0 - position * self.d.0) as u64, (self.b.1 + position * self.d.1) as u64)
+    pub const fn at(&self, position: i128) -> TwoSizes {
+        let Self { smaller, larger, .. } = *self;
+        TwoSizes {
+            first: SizeCount::new(smaller.size as u64, (smaller.buckets - position * smaller.step) as u64),
+            second: SizeCount::new(larger.size as u64, (larger.buckets + position * larger.step) as u64),
+        }
     }
 
     /// The last position of the pair.
@@ -104,15 +128,13 @@ impl SizePairs {
         self.last
     }
 
-    fn first_loss(&self) -> i128 {
-        let square = |size: i128| (size - 1) * (size - 1);
-        self.b.0 * square(self.sizes.0) + self.b.1 * square(self.sizes.1)
+    const fn first_loss(&self) -> i128 {
+        self.smaller.buckets * self.smaller.loss() + self.larger.buckets * self.larger.loss()
     }
 
     /// Increase of the loss from one position to the next.
-    fn step(&self) -> i128 {
-        let square = |size: i128| (size - 1) * (size - 1);
-        self.d.1 * square(self.sizes.1) - self.d.0 * square(self.sizes.0)
+    const fn step(&self) -> i128 {
+        self.larger.step * self.larger.loss() - self.smaller.step * self.smaller.loss()
     }
 
     /// The last position with a loss below `best`.
@@ -129,13 +151,13 @@ impl SizePairs {
     /// First and last valid position up to `last`.
     #[must_use]
     pub fn valid(&self, kinds: &[ValueClass], last: i128) -> Option<(i128, i128)> {
-        let (s1, s2) = (self.sizes.0 as u64, self.sizes.1 as u64);
+        let (s1, s2) = (self.smaller.size as u64, self.larger.size as u64);
         let (mut low, mut high) = (0, last);
         for kind in kinds {
             // the free capacity of a value is linear in the position
             let (q1, q2) = (i128::from(kind.share.most(s1)), i128::from(kind.share.most(s2)));
-            let room = q1 * self.b.0 + q2 * self.b.1 - i128::from(kind.count);
-            let slope = q2 * self.d.1 - q1 * self.d.0;
+            let room = q1 * self.smaller.buckets + q2 * self.larger.buckets - i128::from(kind.count);
+            let slope = q2 * self.larger.step - q1 * self.smaller.step;
             match slope.signum() {
                 1 if room < 0 => low = low.max((-room + slope - 1) / slope),
                 -1 if room >= 0 => high = high.min(room / -slope),
@@ -147,8 +169,8 @@ impl SizePairs {
             }
         }
         // more buckets of a size are harder to fill
-        let first = partition(low, high, |position| fills(kinds, (s1, self.at(position).0)));
-        let end = partition(first, high, |position| !fills(kinds, (s2, self.at(position).1)));
+        let first = partition(low, high, |position| fills(kinds, self.at(position).first));
+        let end = partition(first, high, |position| !fills(kinds, self.at(position).second));
         (first < end).then_some((first, end - 1))
     }
 }
@@ -189,9 +211,11 @@ pub(super) const fn work(kinds: usize, m: u64, most: u64) -> u64 {
 pub fn one_size(kinds: &[ValueClass], m: u64, most: u64) -> Option<TwoSizes> {
     let rows = rows(kinds);
     // the loss rises with the size
-    let size = (m.max(1)..=most.min(rows))
-        .find(|&size| rows.is_multiple_of(size) && one_is_valid(kinds, (size, rows / size)))?;
-    Some(TwoSizes { first: (size, rows / size), second: (size + 1, 0) })
+    let mut classes = (m.max(1)..=most.min(rows))
+        .filter(|&size| rows.is_multiple_of(size))
+        .map(|size| SizeCount { size, buckets: rows / size });
+    let first = classes.find(|&class| one_is_valid(kinds, class))?;
+    Some(TwoSizes { first, second: SizeCount::new(first.size + 1, 0) })
 }
 
 /// The buckets of at most two sizes from `m` to `most` with the least loss; the first of equal ones.
@@ -219,8 +243,8 @@ pub fn two_sizes(
                 Pruning::Full => pairs.valid(kinds, last).map(|(first, _)| first),
                 Pruning::Loss | Pruning::None => {
                     let valid = |&position: &i128| {
-                        let (b1, b2) = pairs.at(position);
-                        two_are_valid(kinds, (s1, b1), (s2, b2))
+                        let two = pairs.at(position);
+                        two_are_valid(kinds, two.first, two.second)
                     };
                     // without pruning, positions after the first valid one are examined, too
                     let mut valid: Box<dyn Iterator<Item = i128>> = Box::new((0..=last).filter(valid));
@@ -233,8 +257,7 @@ pub fn two_sizes(
             };
             if let Some(position) = found.filter(|&position| least.is_none_or(|least| pairs.loss_at(position) < least))
             {
-                let (b1, b2) = pairs.at(position);
-                best = Some(TwoSizes { first: (s1, b1), second: (s2, b2) });
+                best = Some(pairs.at(position));
                 least = Some(pairs.loss_at(position));
             }
         }

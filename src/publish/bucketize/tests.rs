@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::sizes::one_is_valid;
 use super::*;
 use crate::control::Control;
-use crate::microdata::{Arena, Attr, AttributeType, Codes, Column, ColumnAnnotations, Domain, Table};
-use crate::publication::{Guarantee, Ratio, Thresholds};
+use crate::microdata::{Arena, Attr, AttributeType, Codes, Column, ColumnAnnotations, Domain, ExactFraction, Table};
+use crate::publication::{Guarantee, Ratio, SizeCount, Thresholds};
 use crate::publish::assign::{BucketAssignment, SensitiveCodes};
 use crate::random::{RandomStreams, ReleaseKey};
 
@@ -23,13 +23,17 @@ fn share(text: &str) -> ValueThreshold {
 }
 
 fn classes(list: &Value) -> Vec<SizeCount> {
-    list.as_array().unwrap().iter().map(|class| (class[0].as_u64().unwrap(), class[1].as_u64().unwrap())).collect()
+    list.as_array()
+        .unwrap()
+        .iter()
+        .map(|class| SizeCount::new(class[0].as_u64().unwrap(), class[1].as_u64().unwrap()))
+        .collect()
 }
 
 /// The rest of a way to fill buckets: every bucket's counts, by round robin over the codes in their order.
 fn dealt(filled: &[FilledBuckets]) -> Vec<Vec<u64>> {
     let mut all = Vec::new();
-    for FilledBuckets { class: (_, buckets), counts } in filled {
+    for FilledBuckets { class: SizeCount { buckets, .. }, counts } in filled {
         let mut of = vec![vec![0; counts.len()]; *buckets as usize];
         let mut turn = 0;
         for (code, &count) in counts.iter().enumerate() {
@@ -47,7 +51,7 @@ fn dealt(filled: &[FilledBuckets]) -> Vec<Vec<u64>> {
 fn assert_kept(filled: &[FilledBuckets], counts: &[u64], shares: &[ValueThreshold]) {
     for bucket in dealt(filled) {
         let size: u64 = bucket.iter().sum();
-        assert!(filled.iter().any(|filled| filled.class.0 == size));
+        assert!(filled.iter().any(|filled| filled.class.size == size));
         assert!(bucket.iter().zip(shares).all(|(count, share)| *count <= share.most(size)), "{bucket:?}");
     }
     for (code, &count) in counts.iter().enumerate() {
@@ -69,7 +73,9 @@ fn settings_are_those_of_the_reference() {
 
         let gamma = &case["gamma"];
         let pairs = SizePairs::new(share::rows(&kinds), gamma["S1"].as_u64().unwrap(), gamma["S2"].as_u64().unwrap());
-        let listed: Vec<SizeCount> = pairs.into_iter().flat_map(|p| (0..=p.last()).map(move |at| p.at(at))).collect();
+        let numbers_at = |two: TwoSizes| SizeCount::new(two.first.buckets, two.second.buckets);
+        let listed: Vec<SizeCount> =
+            pairs.into_iter().flat_map(|p| (0..=p.last()).map(move |at| numbers_at(p.at(at)))).collect();
         assert_eq!(listed, classes(&gamma["pairs"]), "case {number}");
         let valid = pairs.and_then(|pairs| pairs.valid(&kinds, pairs.last()));
         let expected =
@@ -97,7 +103,7 @@ fn settings_are_those_of_the_reference() {
         let reference: Vec<FilledBuckets> = reference
             .iter()
             .map(|of| FilledBuckets {
-                class: (of[0].as_u64().unwrap(), of[1].as_u64().unwrap()),
+                class: SizeCount::new(of[0].as_u64().unwrap(), of[1].as_u64().unwrap()),
                 counts: numbers(&of[2]),
             })
             .collect();
@@ -116,7 +122,7 @@ fn settings_are_those_of_the_reference() {
             assert_kept(&filled, &counts, &shares);
             assert!(FilledBuckets::loss(&filled) >= optimal, "case {number}");
         }
-        let proposal = optimal::propose(&kinds, (m, most), None, &control).unwrap();
+        let proposal = optimal::propose(&kinds, m, most, None, &control).unwrap();
         assert!(proposal.lower_bound.unwrap() <= optimal, "case {number}: {proposal:?}");
         let setting = proposal.setting.unwrap();
         assert_eq!(loss(&setting), optimal, "case {number}: {setting:?}");
@@ -132,7 +138,7 @@ fn settings_are_those_of_the_reference() {
 fn fifty_records_come_in_eight_buckets() {
     let counts = [7, 7, 7, 7, 7, 7, 3, 3, 2];
     let shares: Vec<ValueThreshold> = ["1/6"; 6].iter().chain(&["1/3", "1/3", "1/7"]).map(|text| share(text)).collect();
-    let two = TwoSizes { first: (6, 6), second: (7, 2) };
+    let two = TwoSizes { first: SizeCount::new(6, 6), second: SizeCount::new(7, 2) };
     assert!(two_are_valid(&kinds(&counts, &shares), two.first, two.second));
     let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.indices(&counts));
     assert_eq!(smaller, [5, 5, 5, 5, 5, 5, 3, 3, 0]);
@@ -147,8 +153,12 @@ fn conditions_for_two_sizes_do_not_carry_over_to_three() {
     counts.push(60);
     let shares: Vec<ValueThreshold> = ["1/6"; 10].iter().chain(&["1"]).map(|text| share(text)).collect();
     let control = Control::default();
-    assert_eq!(fill(&counts, &shares, &[(4, 10), (5, 8), (30, 1)], &control).unwrap(), None);
-    assert!(fill(&counts, &shares, &[(11, 10)], &control).unwrap().is_some());
+    assert_eq!(
+        fill(&counts, &shares, &[SizeCount::new(4, 10), SizeCount::new(5, 8), SizeCount::new(30, 1)], &control)
+            .unwrap(),
+        None
+    );
+    assert!(fill(&counts, &shares, &[SizeCount::new(11, 10)], &control).unwrap().is_some());
 }
 
 #[test]
@@ -159,7 +169,7 @@ fn a_threshold_is_kept_to_the_last_row() {
         let kinds = kinds(&counts, &[share(text); 3]);
         two_sizes(&kinds, 1, 3, Pruning::Full, &Control::default()).unwrap()
     };
-    assert_eq!(two("1/3").unwrap().setting(), [(3, 2)]);
+    assert_eq!(two("1/3").unwrap().setting(), [SizeCount::new(3, 2)]);
     assert_eq!(two("0.333333333"), None);
 }
 
@@ -211,8 +221,8 @@ proptest! {
             }
         }
         prop_assume!(left == 0);
-        let setting: Vec<SizeCount> = listed.into_iter().collect();
-        let each: Vec<u64> = setting.iter().flat_map(|&(size, buckets)| vec![size; buckets as usize]).collect();
+        let setting: Vec<SizeCount> = listed.into_iter().map(|(size, buckets)| SizeCount { size, buckets }).collect();
+        let each: Vec<u64> = setting.iter().flat_map(|class| vec![class.size; class.buckets as usize]).collect();
         let tried = by_trying(&counts, &shares, &each);
         let filled = fill(&counts, &shares, &setting, &Control::default()).unwrap();
         prop_assert_eq!(filled.is_some(), tried);
@@ -248,7 +258,7 @@ proptest! {
         }
         sizes.sort_unstable();
         let mut decided: Vec<u64> =
-            filled.iter().flat_map(|filled| vec![filled.class.0; filled.class.1 as usize]).collect();
+            filled.iter().flat_map(|filled| vec![filled.class.size; filled.class.buckets as usize]).collect();
         decided.sort_unstable();
         prop_assert_eq!(sizes, decided);
     }
@@ -338,14 +348,15 @@ fn cheaper_two(counts: &[u64], shares: &[ValueThreshold], than: u64) -> Option<[
     let rows: u64 = counts.iter().sum();
     let enough = |classes: &[SizeCount]| {
         let room =
-            |share: &ValueThreshold| classes.iter().map(|&(size, buckets)| share.most(size) * buckets).sum::<u64>();
+            |share: &ValueThreshold| classes.iter().map(|class| share.most(class.size) * class.buckets).sum::<u64>();
         let held: u64 = counts.iter().zip(shares).map(|(count, share)| room(share).min(*count)).sum();
-        held >= classes.iter().map(|(size, buckets)| size * buckets).sum::<u64>()
+        held >= classes.iter().map(|class| class.rows()).sum::<u64>()
     };
     for larger in 2..=50 {
         for buckets in 0..=rows / larger {
             for smaller in (1..larger).filter(|smaller| (rows - larger * buckets).is_multiple_of(*smaller)) {
-                let both = [(smaller, (rows - larger * buckets) / smaller), (larger, buckets)];
+                let fewer = (rows - larger * buckets) / smaller;
+                let both = [SizeCount::new(smaller, fewer), SizeCount::new(larger, buckets)];
                 if loss(&both) < than && enough(&both) && enough(&both[..1]) && enough(&both[1..]) {
                     return Some(both);
                 }
@@ -363,7 +374,7 @@ fn optimal_buckets_are_found_from_known_ones() {
     let multi = MultiSizeSearch { shares: &shares, m: 4, most: 50, order: MoveOrder::Falling, control: &control };
     let known: Vec<SizeCount> =
         multi.best(&OCCUPATIONS).unwrap().0.unwrap().iter().map(|filled| filled.class).collect();
-    let proposal = optimal::propose(&kinds, (4, 50), Some(&known), &control).unwrap();
+    let proposal = optimal::propose(&kinds, 4, 50, Some(&known), &control).unwrap();
     let setting = proposal.setting.unwrap();
     assert_kept(&fill(&OCCUPATIONS, &shares, &setting, &control).unwrap().unwrap(), &OCCUPATIONS, &shares);
     assert!(loss(&setting) <= 523_335 && proposal.lower_bound.unwrap() <= loss(&setting), "{}", loss(&setting));
@@ -378,7 +389,7 @@ fn cancelled_search_stops() {
     let multi = MultiSizeSearch { shares: &shares, m: 1, most: 50, order: MoveOrder::Falling, control: &control };
     assert!(multi.best(&OCCUPATIONS).is_err());
     assert!(columns::relax(&kinds, 1, 50, &control).is_err());
-    assert!(optimal::propose(&kinds, (1, 50), None, &control).is_err());
+    assert!(optimal::propose(&kinds, 1, 50, None, &control).is_err());
 }
 
 /// Fifteen thousand values with as many thresholds, none of which fits into 200 rows: pairs of sizes up to 800 are too many to search.
@@ -389,11 +400,13 @@ fn sizes_that_are_too_much_work_are_left_out() {
         (0..values).for_each(|value| arena.push(format!("{value:05}").as_bytes()));
         let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
         let column = Column { domain, codes: Codes::collect(values as usize, 0..values) };
-        let limits = (0..values).map(|value| (u128::from(4_000_000 + value), 1_000_000_000)).collect();
+        let limits = (0..values)
+            .map(|value| ExactFraction { numerator: u128::from(4_000_000 + value), denominator: 1_000_000_000 })
+            .collect();
         let name = Thresholds::Uniform { l: 250 }.name();
         let values = SensitiveCodes::from(&column).on(&ColumnAnnotations::default().limited(*name.bytes(), limits));
         let threshold = "1/250".parse().unwrap();
-        let declared_value = Guarantee::Thresholds { stated: name, least: threshold, most: threshold };
+        let declared_value = Guarantee::Thresholds { digest: name, least: threshold, most: threshold };
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([1; 32])).stream("test");
         capped(&values, &[declared_value], &mut stream, &Control::default()).unwrap().map(|assigned| assigned.buckets)
     };

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cover::{MAX_PLACEMENT_STEPS, covered, steps};
+use super::cover::{MAX_PLACEMENT_STEPS, SlotValues, covered, steps};
 use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
@@ -77,64 +77,16 @@ impl PossibleTuples {
         left_out: &BTreeSet<u32>,
         control: &Control,
     ) -> Result<Self, Cancelled> {
-        // kinds of rows by primary value, and the kinds in each bucket
-        let mut numbers: BTreeMap<(u32, Vec<u32>), usize> = BTreeMap::new();
-        let mut kinds = Vec::new();
-        let mut examples = Vec::new();
-        let mut there: BTreeMap<u32, BTreeMap<usize, BTreeSet<usize>>> = BTreeMap::new();
-        let mut places: Vec<BTreeMap<u32, GroupSlot>> = Vec::new();
-        places.resize_with(groups.len(), BTreeMap::new);
-        for (at, group) in groups.iter().enumerate() {
-            control.check()?;
-            for &row in group {
-                let primary = sensitive.primary[row as usize];
-                let values: Vec<u32> = sensitive.others.iter().map(|codes| codes[row as usize]).collect();
-                let kind = *numbers.entry((primary, values.clone())).or_insert_with(|| {
-                    kinds.push(values);
-                    examples.push(row);
-                    kinds.len() - 1
-                });
-                there.entry(primary).or_default().entry(at).or_default().insert(kind);
-                places[at].entry(primary).or_default().count += 1;
-            }
-        }
-        let mut of_primary: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for ((primary, _), &kind) in &numbers {
-            of_primary.entry(*primary).or_default().push(kind);
-        }
-        for (primary, holders) in &there {
-            if left_out.contains(primary) {
-                for &group in holders.keys() {
-                    if let Some(place) = places[group].get_mut(primary) {
-                        place.values.clone_from(&sets[group]);
-                    }
-                }
-                continue;
-            }
-            let kinds_of = &of_primary[primary];
-            // nodes are buckets, then kinds; a bucket leads to the kinds that its sets admit, a kind to its true buckets
-            let mut arcs: Vec<Vec<usize>> = Vec::with_capacity(holders.len() + kinds_of.len());
-            for &group in holders.keys() {
-                control.check()?;
-                let admitted =
-                    kinds_of.iter().enumerate().filter(|(_, kind)| sensitive.admitted(examples[**kind], &sets[group]));
-                arcs.push(admitted.map(|(at, _)| holders.len() + at).collect());
-            }
-            let place: BTreeMap<usize, usize> = kinds_of.iter().copied().zip(0..).collect();
-            arcs.resize(holders.len() + kinds_of.len(), Vec::new());
-            for (at, of_group) in holders.values().enumerate() {
-                of_group.iter().for_each(|kind| arcs[holders.len() + place[kind]].push(at));
-            }
-            let component = components(&arcs);
-            for (at, group) in holders.keys().enumerate() {
-                let possible = arcs[at].iter().filter(|&&node| component[node] == component[at]);
-                let Some(place) = places[*group].get_mut(primary) else { continue };
-                place.values = vec![BTreeSet::new(); sensitive.others.len()];
-                for node in possible {
-                    let kind: &Vec<u32> = &kinds[kinds_of[node - holders.len()]];
-                    place.values.iter_mut().zip(kind).for_each(|(values, value)| {
-                        values.insert(*value);
-                    });
+        let kinds = RowKinds::new(sensitive, groups, control)?;
+        let mut places: Vec<BTreeMap<u32, GroupSlot>> = groups.iter().map(|group| slots(sensitive, group)).collect();
+        for (primary, holders) in &kinds.holders {
+            let possible = match left_out.contains(primary) {
+                true => holders.keys().map(|&group| sets[group].clone()).collect(),
+                false => kinds.possible(*primary, holders, sets, control)?,
+            };
+            for (&group, values) in holders.keys().zip(possible) {
+                if let Some(place) = places[group].get_mut(primary) {
+                    place.values = values;
                 }
             }
         }
@@ -152,8 +104,10 @@ impl PossibleTuples {
                 if steps(set.len(), places.len()) > MAX_PLACEMENT_STEPS {
                     continue;
                 }
-                let of: Vec<(usize, &BTreeSet<u32>)> =
-                    places.values().map(|place| (place.count, &place.values[attribute])).collect();
+                let of: Vec<SlotValues<'_>> = places
+                    .values()
+                    .map(|place| SlotValues { count: place.count, values: &place.values[attribute] })
+                    .collect();
                 // the true rows have all values of the set
                 let Some(left) = covered(set, &of) else { continue };
                 places.values_mut().zip(left).for_each(|(place, left)| place.values[attribute] = left);
@@ -176,6 +130,88 @@ impl PossibleTuples {
             place.values[attribute].iter().for_each(|value| *alike.entry(*value).or_default() += place.count);
         }
         alike.into_values().max().unwrap_or(0)
+    }
+}
+
+/// Slots of a bucket by primary value, without possible values.
+fn slots(sensitive: &SensitiveCodesByRow, group: &[u32]) -> BTreeMap<u32, GroupSlot> {
+    let mut slots: BTreeMap<u32, GroupSlot> = BTreeMap::new();
+    for &row in group {
+        slots.entry(sensitive.primary[row as usize]).or_default().count += 1;
+    }
+    slots
+}
+
+/// The kinds of rows in each bucket: rows of one kind have equal values.
+struct RowKinds<'a> {
+    sensitive: &'a SensitiveCodesByRow,
+    /// Values of each kind, without the primary one.
+    values: Vec<Vec<u32>>,
+    /// A row of each kind.
+    examples: Vec<u32>,
+    /// Kinds with each primary value.
+    of_primary: BTreeMap<u32, Vec<usize>>,
+    /// By primary value, the buckets with its kinds in them.
+    holders: BTreeMap<u32, BTreeMap<usize, BTreeSet<usize>>>,
+}
+
+impl<'a> RowKinds<'a> {
+    fn new(sensitive: &'a SensitiveCodesByRow, groups: &RowsByGroup, control: &Control) -> Result<Self, Cancelled> {
+        let mut numbers: BTreeMap<(u32, Vec<u32>), usize> = BTreeMap::new();
+        let (of_primary, holders) = (BTreeMap::new(), BTreeMap::new());
+        let mut kinds = Self { sensitive, values: Vec::new(), examples: Vec::new(), of_primary, holders };
+        for (at, group) in groups.iter().enumerate() {
+            control.check()?;
+            for &row in group {
+                let primary = sensitive.primary[row as usize];
+                let values: Vec<u32> = sensitive.others.iter().map(|codes| codes[row as usize]).collect();
+                let kind = *numbers.entry((primary, values)).or_insert_with_key(|(_, values)| {
+                    kinds.values.push(values.clone());
+                    kinds.examples.push(row);
+                    kinds.examples.len() - 1
+                });
+                kinds.holders.entry(primary).or_default().entry(at).or_default().insert(kind);
+            }
+        }
+        for ((primary, _), kind) in numbers {
+            kinds.of_primary.entry(primary).or_default().push(kind);
+        }
+        Ok(kinds)
+    }
+
+    /// Possible values of each attribute at the slots with a primary value, for each bucket that holds it.
+    fn possible(
+        &self,
+        primary: u32,
+        holders: &BTreeMap<usize, BTreeSet<usize>>,
+        sets: &PublishedSets,
+        control: &Control,
+    ) -> Result<Vec<Vec<BTreeSet<u32>>>, Cancelled> {
+        let kinds = &self.of_primary[&primary];
+        // nodes are buckets, then kinds; a bucket leads to the kinds that its sets admit, a kind to its true buckets
+        let mut arcs: Vec<Vec<usize>> = Vec::with_capacity(holders.len() + kinds.len());
+        for &group in holders.keys() {
+            control.check()?;
+            let admits = |kind: usize| self.sensitive.admitted(self.examples[kind], &sets[group]);
+            let admitted = kinds.iter().enumerate().filter(|(_, kind)| admits(**kind));
+            arcs.push(admitted.map(|(at, _)| holders.len() + at).collect());
+        }
+        let place: BTreeMap<usize, usize> = kinds.iter().copied().zip(0..).collect();
+        arcs.resize(holders.len() + kinds.len(), Vec::new());
+        for (at, of_group) in holders.values().enumerate() {
+            of_group.iter().for_each(|kind| arcs[holders.len() + place[kind]].push(at));
+        }
+        let component = components(&arcs);
+        let values = |at: usize| {
+            let mut values = vec![BTreeSet::new(); self.sensitive.others.len()];
+            for &node in arcs[at].iter().filter(|&&node| component[node] == component[at]) {
+                for (values, value) in values.iter_mut().zip(&self.values[kinds[node - holders.len()]]) {
+                    values.insert(*value);
+                }
+            }
+            values
+        };
+        Ok((0..holders.len()).map(values).collect())
     }
 }
 

@@ -7,7 +7,13 @@ use std::collections::{BTreeSet, VecDeque};
 /// Largest number of steps for a bucket and an attribute; nothing is inferred above it.
 pub(super) const MAX_PLACEMENT_STEPS: u64 = 1 << 20;
 
-/// Number of steps of a bucket with so many values and distinct primary values.
+/// Slots of one kind, with their possible values.
+pub(super) struct SlotValues<'a> {
+    pub(super) count: usize,
+    pub(super) values: &'a BTreeSet<u32>,
+}
+
+/// Number of steps of a bucket, from its numbers of values and of distinct primary values.
 #[must_use]
 pub(super) const fn steps(values: usize, places: usize) -> u64 {
     (values as u64).saturating_mul(values as u64).saturating_mul(places as u64)
@@ -15,13 +21,13 @@ pub(super) const fn steps(values: usize, places: usize) -> u64 {
 
 /// Values that stay possible at slots, given the number of slots of each kind, when each of `values` has one; `None` if not all
 /// find one.
-pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]) -> Option<Vec<BTreeSet<u32>>> {
+pub(super) fn covered(values: &BTreeSet<u32>, places: &[SlotValues<'_>]) -> Option<Vec<BTreeSet<u32>>> {
     let values: Vec<u32> = values.iter().copied().collect();
     let mut seats = ValuePlacement {
-        free: places.iter().map(|(count, _)| *count).collect(),
+        free: places.iter().map(|place| place.count).collect(),
         fits: values
             .iter()
-            .map(|value| (0..places.len()).filter(|&place| places[place].1.contains(value)).collect())
+            .map(|value| (0..places.len()).filter(|&place| places[place].values.contains(value)).collect())
             .collect(),
         of: vec![None; values.len()],
         held: vec![Vec::new(); places.len()],
@@ -34,7 +40,7 @@ pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]
         let reached = seats.reached(place);
         let moves = reached.iter().any(|&to| seats.free[to] > 0);
         let stays = |value: usize| moves || seats.of[value].is_some_and(|of| reached.contains(&of));
-        let fits = (0..values.len()).filter(|&value| places[place].1.contains(&values[value]));
+        let fits = (0..values.len()).filter(|&value| places[place].values.contains(&values[value]));
         fits.filter(|&value| stays(value)).map(|value| values[value]).collect()
     };
     Some((0..places.len()).map(left).collect())

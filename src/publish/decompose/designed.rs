@@ -72,6 +72,31 @@ impl DecomposedTable {
         self.l.keys().copied().collect()
     }
 
+    /// Who may infer a value of another sensitive attribute, and in how many buckets; `None` where no adversary may.
+    #[must_use]
+    pub fn inferences_in_words(&self, drawn: &SecretBuckets, attr: Attr, names: &[String]) -> Option<String> {
+        let (name, primary) = (&names[attr.index()], &names[self.primary.index()]);
+        let at = self.others().position(|other| other == attr)?;
+        let mut buckets: BTreeMap<BreachKind, BTreeSet<usize>> = BTreeMap::new();
+        for breach in drawn.breaches.iter().filter(|breach| breach.attribute == at) {
+            buckets.entry(breach.kind).or_default().insert(breach.group);
+        }
+        if buckets.is_empty() {
+            return None;
+        }
+        let of = drawn.groups.len();
+        let in_words = |(kind, buckets): (BreachKind, BTreeSet<usize>)| {
+            let who = match kind {
+                BreachKind::Chain => format!("an adversary who knows {primary} of a person"),
+                BreachKind::Exclusion => format!("an adversary who excludes a value of {primary}"),
+                BreachKind::Forced => "any reader of both tables".to_owned(),
+            };
+            format!("in {} of {of} buckets by {who}", buckets.len())
+        };
+        let inferences: Vec<String> = buckets.into_iter().map(in_words).collect();
+        Some(format!("{name} may be inferred {}", inferences.join(", ")))
+    }
+
     /// Details of the publication, under these labels of the buckets.
     #[must_use]
     pub fn method_details(&self, drawn: &SecretBuckets, labels: &[u32]) -> DecompositionDetails {
@@ -104,7 +129,7 @@ impl SecretBuckets {
         labels.of_rows(BucketAssignment { bucket_of: (0..buckets).collect(), buckets })
     }
 
-    /// Bucket of each of so many rows.
+    /// Bucket of each row, given the number of rows.
     #[must_use]
     pub fn assignment(&self, rows: usize) -> BucketAssignment {
         let mut bucket_of = vec![BucketAssignment::NOWHERE; rows];

@@ -9,7 +9,8 @@ use crate::publication::{Part, PartContents, RowMeaning, TableName, TableProtect
 use crate::publish::arrange::{self, BucketRows};
 use crate::publish::assign::Labels;
 use crate::publish::error::PublishError;
-use crate::publish::make::{MadeTable, TableMaker};
+use crate::publish::made_table::MadeTable;
+use crate::publish::make::TableMaker;
 
 impl TableMaker<'_> {
     /// One of the two tables of a decomposition whose buckets are drawn.

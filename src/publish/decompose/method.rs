@@ -10,19 +10,21 @@ use super::attack::{InferredBreach, MAX_GROUP_PAIRS, PossibleTuples, breaches, p
 use super::codes::{PublishedSets, RowsByGroup, SensitiveCodesByRow, groups_of, sets_of};
 use super::designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 use super::fresh::{fresh_pick, fresh_swap};
-use super::noise::{NoiseError, swap_noise};
+use super::noise::{NoiseError, NoisySets, swap_noise};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
+use crate::privacy::links::Strata;
 use crate::privacy::{self, Dependency, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
 use crate::publication::{BreachKind, MethodDetails, SubmittedRule, TableName};
-use crate::publish::assign::{Labels, largest_l};
+use crate::publish::assign::{Labels, SensitiveCodes, largest_l};
 use crate::publish::design::{Decision, Design};
 use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::PlanError;
 use crate::publish::input::{PlanInput, PlanRows};
-use crate::spec::DecomposeSpec;
+use crate::publish::linked::{ConstantAttributes, LinkedSides, demands};
+use crate::spec::{BreachPolicy, DecomposeSpec};
 
 /// Smallest number of possible values of a row that is no breach.
 const MIN_POSSIBLE_VALUES: usize = 2;
@@ -34,7 +36,7 @@ const MIN_POSSIBLE_VALUES: usize = 2;
 pub fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
     let attributes = AttrSet::first(input.counts.attributes());
     let sensitive = spec.sensitive();
-    let rules: Vec<DesignedRule> =
+    let mut rules: Vec<DesignedRule> =
         spec.rules.iter().map(|rule| designed_rule(rule, attributes.minus(sensitive), sensitive, input)).collect();
     let mut buckets = DecomposedTable {
         role: DecompositionRole::Buckets,
@@ -43,9 +45,16 @@ pub fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> R
         drawn: None,
         faults: Vec::new(),
     };
+    let constant = constant_attributes(spec, &mut rules, input, control)?;
     if let (Some(rows), false) = (input.rows, rules.iter().any(DesignedRule::is_refused)) {
-        match draw(spec, &buckets, rows, control)? {
-            Ok(drawn) => buckets.drawn = Some(Arc::new(drawn)),
+        let strata = Strata::new(rows.table, constant.attributes);
+        match draw(spec, &buckets, StratifiedRows { rows, strata }, control)? {
+            Ok(drawn) => {
+                if spec.breaches == BreachPolicy::Refuse {
+                    buckets.faults = inference_faults(spec, &buckets, &drawn, input.published_names);
+                }
+                buckets.drawn = Some(Arc::new(drawn));
+            }
             Err(fault) => buckets.faults.push(fault),
         }
     }
@@ -56,7 +65,41 @@ pub fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> R
         DesignedTable::new(sensitive, TableDesign::Decomposed(joint)),
     ];
     // buckets and noise depend on sensitive values
-    Ok(Design { decision: Decision::ByData(None), details, ..Design::new(tables, rules) })
+    let used_dependencies = constant.because;
+    Ok(Design { decision: Decision::ByData(None), details, used_dependencies, ..Design::new(tables, rules) })
+}
+
+/// The attributes in which every bucket has to be constant; the rule of the primary attribute is rejected where no strata
+/// keep it.
+///
+/// Links among the sensitive attributes ask for nothing: their joint values are published.
+fn constant_attributes(
+    spec: &DecomposeSpec,
+    rules: &mut [DesignedRule],
+    input: &PlanInput<'_>,
+    control: &Control,
+) -> Result<ConstantAttributes, Cancelled> {
+    let protected = spec.sensitive();
+    let is_primary = |rule: &&DesignedRule| rule.rule.sensitive == spec.primary;
+    let sides = LinkedSides {
+        protected,
+        row_side: AttrSet::first(input.counts.attributes()).minus(protected),
+        demands: demands(rules.iter().filter(is_primary)),
+    };
+    match sides.constant(rules, input, control)? {
+        Ok(constant) => Ok(constant),
+        Err(reason) => {
+            let primary = rules.iter_mut().filter(|rule| rule.rule.sensitive == spec.primary);
+            primary.for_each(|rule| rule.reject(RuleRejection::Linked(reason)));
+            Ok(ConstantAttributes::default())
+        }
+    }
+}
+
+/// Rows in strata of which none shares a bucket with another, nor lends it noise.
+struct StratifiedRows<'a> {
+    rows: PlanRows<'a>,
+    strata: Strata,
 }
 
 /// Details of the publication, under the labels that the buckets are published with.
@@ -82,22 +125,23 @@ fn designed_rule(submitted: &SubmittedRule, known: AttrSet, sensitive: AttrSet, 
 /// A determinant of sensitive attributes alone is as secret as they are: nothing links the tuples of a bucket to its rows.
 fn determining(rule: &DesignedRule, known: AttrSet, sensitive: AttrSet, input: &PlanInput<'_>) -> Option<Dependency> {
     let demand = RuleDemand { known, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
-    let expansion = privacy::expand(&[demand], input.dependencies, usize::MAX).ok();
+    let expansion = privacy::expand(&[demand], input.known.all(), usize::MAX).ok();
     let by_known = expansion.and_then(|expansion| expansion.impossible.first().map(|(_, dependency)| *dependency));
     let mixed = |dependency: &&Dependency| {
         let Dependency { determinant, dependent } = **dependency;
         dependent == rule.rule.sensitive && determinant.meets(sensitive) && determinant.meets(known)
     };
-    by_known.or_else(|| input.dependencies.iter().find(mixed).copied())
+    by_known.or_else(|| input.known.all().iter().find(mixed).copied())
 }
 
 /// Draws the buckets, and finds what readers of both tables infer; or the fault for which there are none.
 fn draw(
     spec: &DecomposeSpec,
     buckets: &DecomposedTable,
-    rows: PlanRows<'_>,
+    stratified: StratifiedRows<'_>,
     control: &Control,
 ) -> Result<Result<SecretBuckets, Fault>, Cancelled> {
+    let rows = stratified.rows;
     let others: Vec<Attr> = buckets.others().collect();
     let codes = |attr: Attr| rows.table.column(attr).codes.iter().collect::<Vec<u32>>();
     let sensitive = SensitiveCodesByRow {
@@ -105,19 +149,26 @@ fn draw(
         others: others.iter().map(|attr| codes(*attr)).collect(),
     };
     let l: Vec<u64> = others.iter().map(|attr| buckets.l[attr]).collect();
-    let groups = groups_by_primary(buckets, &sensitive, rows, control)?;
+    let strata = groups_by_primary(buckets, &sensitive, &stratified, control)?;
     // merging of groups only lowers the number of pairs that are examined in the end
-    let found = pairs(&sensitive, &groups);
+    let found = pairs(&sensitive, &strata.concat());
     if found > MAX_GROUP_PAIRS {
         return Ok(Err(too_many_pairs(found)));
     }
-    let noisy = match swap_noise(&sensitive, groups, &l, &mut rows.streams.stream("decompose/noise"), control) {
-        Ok(noisy) => noisy,
-        Err(NoiseError::Cancelled) => return Err(Cancelled),
-        Err(NoiseError::TooFew { attribute }) => {
-            return Ok(Err(too_few(spec, others[attribute], l[attribute])));
+    let mut noisy = NoisySets { groups: Vec::new(), sets: Vec::new(), noise: Vec::new(), merged: 0 };
+    let mut stream = rows.streams.stream("decompose/noise");
+    for groups in strata {
+        match swap_noise(&sensitive, groups, &l, &mut stream, control) {
+            Ok(of_stratum) => {
+                noisy.groups.extend(of_stratum.groups);
+                noisy.sets.extend(of_stratum.sets);
+            }
+            Err(NoiseError::Cancelled) => return Err(Cancelled),
+            Err(NoiseError::TooFew { attribute }) => {
+                return Ok(Err(too_few(spec, others[attribute], l[attribute])));
+            }
         }
-    };
+    }
     let truth = sets_of(&sensitive, &noisy.groups);
     let has_noise = |at: usize| noisy.sets.iter().zip(&truth).any(|(sets, truth)| sets[at] != truth[at]);
     let published = PublishedBuckets {
@@ -143,22 +194,30 @@ fn draw(
     Ok(Ok(SecretBuckets { left_out, noisy: with_noise, bounded, repeat_free, breaches, groups, sets }))
 }
 
-/// Groups of rows by primary values, with few repeated values of the others.
+/// For each stratum, groups of rows by primary values, with few repeated values of the others.
 fn groups_by_primary(
     buckets: &DecomposedTable,
     sensitive: &SensitiveCodesByRow,
-    PlanRows { table, streams }: PlanRows<'_>,
+    StratifiedRows { rows: PlanRows { table, streams }, strata }: &StratifiedRows<'_>,
     control: &Control,
-) -> Result<RowsByGroup, Cancelled> {
+) -> Result<Vec<RowsByGroup>, Cancelled> {
     let l = buckets.l.get(&buckets.primary).copied().unwrap_or(1);
-    let label = format!("assign/{}", buckets.primary.0);
-    let assigned = largest_l(table.column(buckets.primary), l, &mut streams.stream(&label), control)?;
-    let groups = groups_of(&assigned.bucket_of, assigned.buckets);
-    if sensitive.others.is_empty() {
-        return Ok(groups);
+    let mut assign = streams.stream(&format!("assign/{}", buckets.primary.0));
+    let mut pick = streams.stream("decompose/pick");
+    let column = SensitiveCodes::from(table.column(buckets.primary));
+    let mut found = Vec::new();
+    for rows in strata.split().iter() {
+        let values = if strata.len() == 1 { column.clone() } else { column.of_rows(rows, false) };
+        let assigned = largest_l(values, l, &mut assign, control)?;
+        let mut groups = groups_of(&assigned.bucket_of, assigned.buckets);
+        groups.iter_mut().flatten().for_each(|row| *row = rows[*row as usize]);
+        if !sensitive.others.is_empty() {
+            let picked = fresh_pick(sensitive, &groups, &mut pick, control)?;
+            groups = fresh_swap(sensitive, picked, control)?;
+        }
+        found.push(groups);
     }
-    let picked = fresh_pick(sensitive, &groups, &mut streams.stream("decompose/pick"), control)?;
-    fresh_swap(sensitive, picked, control)
+    Ok(found)
 }
 
 /// Buckets with their published sets, as readers of both tables examine them.
@@ -245,6 +304,29 @@ impl PublishedBuckets<'_> {
     }
 }
 
+/// The faults of attributes of which a value can be inferred.
+fn inference_faults(
+    spec: &DecomposeSpec,
+    buckets: &DecomposedTable,
+    drawn: &SecretBuckets,
+    names: &[String],
+) -> Vec<Fault> {
+    let fault = |attr: Attr| {
+        let inferences = buckets.inferences_in_words(drawn, attr, names)?;
+        let detail = format!(
+            "{inferences}; suppress_chain prevents the first kind, versatile all; \"breaches\": \"report\" publishes with a warning"
+        );
+        Some(Fault::new(pointer_of(spec, attr), Kind::CanBeConcluded, detail))
+    };
+    buckets.others().filter_map(fault).collect()
+}
+
+/// The pointer of the rule of a sensitive attribute.
+fn pointer_of(spec: &DecomposeSpec, attr: Attr) -> &str {
+    let rule = spec.rules.iter().find(|rule| rule.protects.attributes().contains(attr));
+    rule.map_or("/method/sensitive", |rule| rule.pointer.as_str())
+}
+
 /// Fault of sensitive attributes with too many joint values.
 fn too_many_pairs(found: u64) -> Fault {
     let detail = "the sensitive attributes have too many values together to see what can be concluded of them";
@@ -252,9 +334,11 @@ fn too_many_pairs(found: u64) -> Fault {
     fault.with("limit", MAX_GROUP_PAIRS).with("found", found)
 }
 
-/// Fault of an l that exceeds the number of values: not even one bucket of all rows lists so many.
+/// Fault of an l that exceeds the number of values: not even one bucket of all rows has l values.
 pub(super) fn too_few(spec: &DecomposeSpec, attr: Attr, l: u64) -> Fault {
-    let pointer = spec.rules.iter().find(|rule| rule.protects.attributes().contains(attr));
-    let pointer = pointer.map_or("/method/sensitive", |rule| rule.pointer.as_str());
-    Fault::new(pointer, Kind::NoNoise, format!("no bucket can list {l} values, not even one of all rows"))
+    Fault::new(
+        pointer_of(spec, attr),
+        Kind::NoNoise,
+        format!("no bucket can list {l} values, not even one of all rows"),
+    )
 }

@@ -69,22 +69,17 @@ pub fn swap_noise(
 ) -> Result<NoisySets, NoiseError> {
     let sets = sets_of(sensitive, &groups);
     let mut noisy = NoisySets { groups, sets, noise: Vec::new(), merged: 0 };
-    let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for &row in noisy.groups.iter().flatten() {
-        by_value.entry(sensitive.primary[row as usize]).or_default().push(row);
-    }
-    by_value.values_mut().for_each(|rows| rows.sort_unstable());
-    let mut owner = owners(sensitive, &noisy.groups);
+    let mut search = ExchangeSearch::new(sensitive, &noisy.groups);
     let mut at = 0;
     'groups: while at < noisy.groups.len() {
         control.check()?;
         for (attribute, &wanted) in wanted.iter().enumerate() {
             while (noisy.sets[at][attribute].len() as u64) < wanted {
                 control.check()?;
-                let found = exchange(sensitive, &noisy, at, attribute, (&by_value, &owner), stream);
+                let found = search.exchange(&noisy, at, attribute, stream);
                 let Some(added) = found else {
                     merge(&mut noisy, at, attribute)?;
-                    owner = owners(sensitive, &noisy.groups);
+                    search.owner = owners(sensitive, &noisy.groups);
                     at = 0;
                     continue 'groups;
                 };
@@ -108,49 +103,69 @@ fn owners(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
     owner
 }
 
-/// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
-fn exchange(
-    sensitive: &SensitiveCodesByRow,
-    noisy: &NoisySets,
-    group: usize,
-    attribute: usize,
-    (by_value, owner): (&BTreeMap<u32, Vec<u32>>, &[usize]),
-    stream: &mut RandomStream,
-) -> Option<Vec<NoiseValue>> {
-    let missing = |group: usize, row: u32| {
-        let sets = &noisy.sets[group];
-        (0..sensitive.others.len()).filter_map(move |attribute| {
-            let value = sensitive.others[attribute][row as usize];
-            (!sets[attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
-        })
-    };
-    let mut best: Vec<Vec<NoiseValue>> = Vec::new();
-    for &row in &noisy.groups[group] {
-        let rows = by_value.get(&sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
-        let new = |other: &&u32| {
-            let value = sensitive.others[attribute][**other as usize];
-            owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
+/// Search for rows that could be exchanged.
+struct ExchangeSearch<'a> {
+    sensitive: &'a SensitiveCodesByRow,
+    /// Rows with each primary value, rising.
+    by_value: BTreeMap<u32, Vec<u32>>,
+    /// Bucket of each row.
+    owner: Vec<usize>,
+}
+
+impl<'a> ExchangeSearch<'a> {
+    fn new(sensitive: &'a SensitiveCodesByRow, groups: &RowsByGroup) -> Self {
+        let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &row in groups.iter().flatten() {
+            by_value.entry(sensitive.primary[row as usize]).or_default().push(row);
+        }
+        by_value.values_mut().for_each(|rows| rows.sort_unstable());
+        Self { sensitive, by_value, owner: owners(sensitive, groups) }
+    }
+
+    /// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
+    fn exchange(
+        &self,
+        noisy: &NoisySets,
+        group: usize,
+        attribute: usize,
+        stream: &mut RandomStream,
+    ) -> Option<Vec<NoiseValue>> {
+        let missing = |group: usize, row: u32| {
+            let sets = &noisy.sets[group];
+            (0..self.sensitive.others.len()).filter_map(move |attribute| {
+                let value = self.sensitive.others[attribute][row as usize];
+                (!sets[attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
+            })
         };
-        // from a position that depends on the row, so that none is preferred
-        let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
-        for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
-            let mut added: Vec<NoiseValue> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
-            added.sort_unstable();
-            added.dedup();
-            let least = best.first().map_or(usize::MAX, Vec::len);
-            if added.len() < least {
-                best.clear();
-            }
-            if added.len() <= least {
-                best.push(added);
+        let mut best: Vec<Vec<NoiseValue>> = Vec::new();
+        for &row in &noisy.groups[group] {
+            let rows = self.by_value.get(&self.sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
+            let new = |other: &&u32| {
+                let value = self.sensitive.others[attribute][**other as usize];
+                self.owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
+            };
+            // from a position that depends on the row, so that none is preferred
+            let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
+            for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
+                let mut added: Vec<NoiseValue> =
+                    missing(group, other).chain(missing(self.owner[other as usize], row)).collect();
+                added.sort_unstable();
+                added.dedup();
+                let least = best.first().map_or(usize::MAX, Vec::len);
+                if added.len() < least {
+                    best.clear();
+                }
+                if added.len() <= least {
+                    best.push(added);
+                }
             }
         }
+        if best.is_empty() {
+            return None;
+        }
+        let chosen = stream.below(best.len() as u32) as usize;
+        Some(best.swap_remove(chosen))
     }
-    if best.is_empty() {
-        return None;
-    }
-    let chosen = stream.below(best.len() as u32) as usize;
-    Some(best.swap_remove(chosen))
 }
 
 /// Merges a bucket with the one that brings most new values of an attribute. The share of a primary value does not exceed the

@@ -13,7 +13,7 @@ use crate::publication::BreachKind;
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::publish::assign::largest_l;
 use crate::random::{RandomStream, RandomStreams, ReleaseKey};
-use crate::spec::DecomposeSpec;
+use crate::spec::{BreachPolicy, DecomposeSpec};
 
 fn stream(key: u8) -> RandomStream {
     RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test")
@@ -381,7 +381,8 @@ fn more_values_than_there_are_cannot_be_published() {
         protects: Protected::Attribute(Attr(attr)),
         guarantee: Guarantee::LDiversity { l: 7 },
     };
-    let spec = DecomposeSpec { rules: vec![rule(0), rule(1)], primary: Attr(0), suppress_chain: false };
+    let (rules, breaches) = (vec![rule(0), rule(1)], BreachPolicy::Refuse);
+    let spec = DecomposeSpec { rules, primary: Attr(0), suppress_chain: false, breaches };
     let fault = super::method::too_few(&spec, Attr(1), 7);
     assert_eq!((fault.pointer.as_str(), fault.kind), ("/method/sensitive/1", Kind::NoNoise));
     assert_eq!(tightest(&[vec![1, 1, 1], vec![3], vec![2, 1]]), Some(1));

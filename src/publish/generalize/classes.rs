@@ -1,7 +1,10 @@
 //! Classes of rows by median splits, each half keeping k-anonymity and every guarantee by itself.
 
+use std::sync::Arc;
+
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::links::Strata;
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::publish::assign::BucketAssignment;
@@ -23,6 +26,8 @@ pub struct GeneralizationInput {
     pub split: MedianSplit,
     /// Largest number of quasi-identifiers tried for a class; `None` for all.
     pub max_attempts: Option<usize>,
+    /// The sets of rows in which classes are made; `None` for the whole table.
+    pub strata: Option<Arc<Strata>>,
 }
 
 /// Why there are no classes.
@@ -31,14 +36,14 @@ pub enum GeneralizeError {
     /// The table has no rows.
     #[error("the table has no rows")]
     Empty,
-    /// The table as one class has too few rows for k-anonymity.
-    #[error("the table has {rows} rows, fewer than k")]
+    /// The table or a stratum as one class has too few rows for k-anonymity.
+    #[error("the table or a stratum has {rows} rows, fewer than k")]
     TooFewRows {
-        /// Number of rows of the table.
+        /// Number of rows.
         rows: u64,
     },
-    /// The table as one class breaks the guarantee at this index.
-    #[error("guarantee {0} does not hold in the whole table")]
+    /// The table or a stratum as one class breaks the guarantee at this index.
+    #[error("guarantee {0} does not hold in the whole table or in a stratum")]
     NotKept(usize),
     /// The job was cancelled.
     #[error(transparent)]
@@ -62,8 +67,10 @@ impl GeneralizationInput {
         if rows == 0 {
             return Err(GeneralizeError::Empty);
         }
-        if rows < self.k {
-            return Err(GeneralizeError::TooFewRows { rows });
+        let strata = self.strata.as_deref();
+        let fewest_rows = strata.and_then(|strata| strata.sizes().iter().min()).map_or(rows, |&size| u64::from(size));
+        if fewest_rows < self.k {
+            return Err(GeneralizeError::TooFewRows { rows: fewest_rows });
         }
         let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
             let sensitive = table.column(attr);
@@ -72,12 +79,14 @@ impl GeneralizationInput {
             BucketRequirement { groups: None, sensitive, holds: Box::new(holds) }
         };
         let mut predicate = PerHalfPredicate::new(self.guarantees.iter().map(requirement).collect());
-        let all: Vec<u32> = (0..table.rows() as u32).collect();
-        if let Some((index, _)) = predicate.first_broken(&all, &mut GroupTally::default()) {
-            return Err(GeneralizeError::NotKept(index));
+        let first = strata.map_or_else(|| Strata::new(table, AttrSet::EMPTY).split(), Strata::split);
+        for rows in first.iter() {
+            if let Some((index, _)) = predicate.first_broken(rows, &mut GroupTally::default()) {
+                return Err(GeneralizeError::NotKept(index));
+            }
         }
         let fewest = self.guarantees.iter().map(|&(_, guarantee)| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
-        // at most the number of rows, as the whole table keeps every requirement
+        // at most the rows of a first class, as it keeps every requirement
         let min_bucket = self.k.max(fewest).max(1) as usize;
         let limits = PartitionLimits {
             split: self.split,
@@ -85,7 +94,7 @@ impl GeneralizationInput {
             min_bucket,
             tuning: PartitionTuning::default(),
         };
-        let space = SplitSpace::new(table, self.quasi_identifiers, annotations);
+        let space = SplitSpace::new(table, self.quasi_identifiers, annotations).within(self.strata.as_ref());
         let classes = partition::partition_apart(space, table.rows(), limits, &mut predicate, control);
         classes.map_err(|error| error.cancelled().into())
     }

@@ -8,7 +8,8 @@ use crate::publication::{CellContent, Guarantee, PublishedColumn, TableGuard, Ta
 use crate::publish::assign::BucketAssignment;
 use crate::publish::designed_table::Generalized;
 use crate::publish::error::PublishError;
-use crate::publish::make::{MadeTable, TableMaker};
+use crate::publish::made_table::MadeTable;
+use crate::publish::make::TableMaker;
 use crate::publish::single::{DescribedColumn, of_one_part};
 use crate::spec::CellKind;
 
@@ -66,6 +67,7 @@ impl TableMaker<'_> {
             guarantees: generalized.keeps.iter().flat_map(guarantees).collect(),
             split: generalized.split,
             max_attempts: None,
+            strata: generalized.strata.clone(),
         };
         let order = CutOrder { table: self.table, cells: generalized.cells };
         match generalization.classes(self.table, &order, self.control) {

@@ -29,7 +29,7 @@ fn table(rows: &[[u32; 4]]) -> Table {
 }
 
 fn generalization(k: u64, guarantees: Vec<(Attr, Guarantee)>, split: MedianSplit) -> GeneralizationInput {
-    GeneralizationInput { quasi_identifiers: AttrSet::first(2), k, guarantees, split, max_attempts: None }
+    GeneralizationInput { quasi_identifiers: AttrSet::first(2), k, guarantees, split, max_attempts: None, strata: None }
 }
 
 fn classes(generalization: &GeneralizationInput, table: &Table) -> Result<BucketAssignment, GeneralizeError> {

@@ -16,11 +16,20 @@ pub struct SplitCandidates<'a> {
     next: usize,
 }
 
+/// Width of a bucket along a dimension.
+#[derive(Clone, Copy)]
+struct DimensionWidth {
+    dimension: usize,
+    width: u64,
+    /// Width of the whole table.
+    span: u64,
+}
+
 /// Memory that buckets use in turn.
 #[derive(Default)]
 pub struct Scratch {
-    /// `(width, span, dimension)` of the dimensions of the bucket.
-    order: Vec<(u64, u64, usize)>,
+    /// The dimensions of the bucket.
+    order: Vec<DimensionWidth>,
     /// Ordinals of the rows of the bucket, and a copy for the selection of the median.
     of_rows: Vec<u32>,
     ordinals: Vec<u32>,
@@ -36,16 +45,17 @@ impl<'a> SplitCandidates<'a> {
         for (index, dimension) in space.dimensions.iter().enumerate() {
             let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows));
             if low < high {
-                scratch.order.push((dimension.axis.width(low, high), dimension.span, index));
+                let (width, span) = (dimension.axis.width(low, high), dimension.span);
+                scratch.order.push(DimensionWidth { dimension: index, width, span });
             }
         }
-        scratch.order.sort_by(|a, b| wider(*a, *b));
+        scratch.order.sort_by(wider);
         Self { space, split, rows, scratch, next: 0 }
     }
 
     /// The next split: rows of the left and of the right half, rising. Neither is empty.
     pub fn next_split(&mut self) -> Option<(&[u32], &[u32])> {
-        let &(_, _, dimension) = self.scratch.order.get(self.next)?;
+        let dimension = self.scratch.order.get(self.next)?.dimension;
         self.next += 1;
         self.scratch.cut(&self.space.dimensions[dimension].ordinals, self.rows, self.split);
         Some((&self.scratch.left, &self.scratch.right))
@@ -67,9 +77,9 @@ fn put<T: Copy + Into<u32>>(ordinals: &[T], rows: &[u32], to: &mut Vec<u32>) {
 }
 
 /// Order by the share of the span, falling; of equal ones the first.
-fn wider((width_a, span_a, a): (u64, u64, usize), (width_b, span_b, b): (u64, u64, usize)) -> Ordering {
-    let (share_a, share_b) = (u128::from(width_a) * u128::from(span_b), u128::from(width_b) * u128::from(span_a));
-    share_b.cmp(&share_a).then(a.cmp(&b))
+fn wider(a: &DimensionWidth, b: &DimensionWidth) -> Ordering {
+    let share = |one: &DimensionWidth, other: &DimensionWidth| u128::from(one.width) * u128::from(other.span);
+    share(b, a).cmp(&share(a, b)).then(a.dimension.cmp(&b.dimension))
 }
 
 impl Scratch {

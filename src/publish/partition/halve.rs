@@ -10,6 +10,7 @@ use super::candidates::{Scratch, SplitCandidates};
 use super::limits::PartitionLimits;
 use super::space::SplitSpace;
 use crate::control::{Cancelled, Control};
+use crate::privacy::links::RowGroups;
 use crate::publish::assign::BucketAssignment;
 
 /// Rows are renumbered once a bucket has at most one in this number of the rows at the last renumbering.
@@ -200,6 +201,17 @@ fn halve<E: From<Cancelled>>(
     Ok(None)
 }
 
+/// The rows of all strata, stratum by stratum, and the range of each.
+fn ordered(strata: &RowGroups) -> (Vec<u32>, Vec<Range<usize>>) {
+    let mut order = Vec::new();
+    let mut ranges = Vec::with_capacity(strata.iter().len());
+    for rows in strata.iter() {
+        ranges.push(order.len()..order.len() + rows.len());
+        order.extend_from_slice(rows);
+    }
+    (order, ranges)
+}
+
 /// A partition in progress.
 struct PartitionState {
     space: SplitSpace,
@@ -217,9 +229,11 @@ struct PartitionState {
 }
 
 impl PartitionState {
-    fn new(space: SplitSpace, rows: usize, limits: PartitionLimits) -> Self {
-        let order = (0..rows as u32).collect();
-        let open = (rows > 0).then_some(0..rows).into_iter().collect();
+    fn new(mut space: SplitSpace, rows: usize, limits: PartitionLimits) -> Self {
+        let (order, open) = match space.strata.take() {
+            None => ((0..rows as u32).collect(), (rows > 0).then_some(0..rows).into_iter().collect()),
+            Some(strata) => ordered(&strata),
+        };
         let unnumbered_rows = limits.tuning.unnumbered_rows;
         let bucket_of = vec![0; rows];
         Self { space, order, originals: None, among: rows, unnumbered_rows, open, bucket_of, closed: 0 }

@@ -1,12 +1,17 @@
 //! The space of a partition: one dimension per attribute.
 
+use std::sync::Arc;
+
 use super::annotations::TableAnnotations;
 use crate::microdata::{AttrSet, Axis, Codes, Table};
+use crate::privacy::links::{RowGroups, Strata};
 use crate::with_codes;
 
 /// Dimensions along which rows are split, in the order of attributes.
 pub struct SplitSpace {
     pub(super) dimensions: Vec<Dimension>,
+    /// The rows that the first buckets hold; `None` for one bucket of all rows.
+    pub(super) strata: Option<RowGroups>,
 }
 
 /// One dimension: an attribute along its axis.
@@ -32,7 +37,13 @@ impl SplitSpace {
             let span = if low < high { axis.width(low, high) } else { 0 };
             Dimension { axis, ordinals, span }
         };
-        Self { dimensions: attributes.iter().map(dimension).collect() }
+        Self { dimensions: attributes.iter().map(dimension).collect(), strata: None }
+    }
+
+    /// The same space, of which the first buckets are strata.
+    #[must_use]
+    pub fn within(self, strata: Option<&Arc<Strata>>) -> Self {
+        Self { strata: strata.map(|strata| strata.split()), ..self }
     }
 
     /// Renumbers rows: row `order[row]` becomes `row`.

@@ -218,20 +218,20 @@ impl<'a> ProblemBuilder<'a> {
 
     /// Fault of an attribute without a common label domain, at an external table if one publishes it.
     fn unplaced(&self, name: &str, why: LabelError) -> Fault {
-        let has = |release: &&EarlierRelease| release.entered && release.column(name).is_some();
+        let has = |release: &&EarlierRelease| release.external && release.column(name).is_some();
         let fault = unplaced(name, why);
         match self.earlier.iter().position(has) {
             None => fault,
             Some(at) => {
-                let detail = format!("of the table that was entered, {}", fault.detail);
+                let detail = format!("of the external table, {}", fault.detail);
                 Fault::new(format!("{AGAINST_POINTER}/{at}"), Kind::BadColumns, detail).with("attribute", name)
             }
         }
     }
 
     /// Ids of the external tables.
-    pub(super) fn entered(&self) -> Vec<String> {
-        self.earlier.iter().filter(|release| release.entered).map(|release| release.release.clone()).collect()
+    pub(super) fn external(&self) -> Vec<String> {
+        self.earlier.iter().filter(|release| release.external).map(|release| release.release.clone()).collect()
     }
 
     /// Whether all releases are known to be projections of the rows of the table.
@@ -257,7 +257,7 @@ impl<'a> ProblemBuilder<'a> {
                 };
                 if records.rows.iter().zip(values.codes.iter()).any(apart) {
                     let detail = format!(
-                        "rows of the table that was entered say another {name} than the dataset does under the same record key: the \
+                        "rows of the external table have another {name} than the dataset does under the same record key: the \
                          true rows would not be joined"
                     );
                     let fault = Fault::new(format!("{AGAINST_POINTER}/{at}"), Kind::BadColumns, detail);
@@ -486,7 +486,7 @@ fn unplaced(name: &str, why: LabelError) -> Fault {
         }
         LabelError::Spellings => {
             let detail =
-                format!("some numbers of {name} are spelled in several ways, which would be told from each other");
+                format!("some numbers of {name} are spelled in several ways, and the spellings would be distinct");
             Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name)
         }
     }

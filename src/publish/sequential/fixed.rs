@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 
 use super::signatures::{RowSignatures, TupleInterner};
 use super::span::{NodeRange, NodeSet};
-use super::tables::{ColumnRef, IndexedRequirement, JoinTables};
+use super::tables::{ColumnRange, ColumnRef, IndexedRequirement, JoinTables};
 use super::{GroupMeasure, SequentialJoinError};
 use crate::control::Control;
 
@@ -37,7 +37,7 @@ impl ColumnPairing {
 /// An exclusion between the new release and an earlier one.
 pub(super) struct ExclusionPairing {
     /// Columns of the new release with the node ranges that the exclusion names.
-    pub(super) within: Vec<(usize, NodeRange)>,
+    pub(super) within: Vec<ColumnRange>,
     /// Whether each block satisfies the other side.
     pub(super) applies: Vec<bool>,
 }
@@ -84,7 +84,13 @@ enum TupleSlot {
 
 struct PartialTuple {
     slots: Vec<TupleSlot>,
-    tuples: Vec<(Box<[u32]>, u128)>,
+    tuples: Vec<WeightedTuple>,
+}
+
+/// A tuple, and how often it occurs.
+struct WeightedTuple {
+    tuple: Box<[u32]>,
+    weight: u128,
 }
 
 impl JoinedEarlier {
@@ -118,7 +124,8 @@ impl JoinedEarlier {
             return Ok(Self::none(&sought.measure));
         }
         let mut classes: HashMap<usize, RowSignatures, RandomState> = HashMap::default();
-        let mut partial = PartialTuple { slots: Vec::new(), tuples: vec![(Box::default(), 1)] };
+        let mut partial =
+            PartialTuple { slots: Vec::new(), tuples: vec![WeightedTuple { tuple: Box::default(), weight: 1 }] };
         for (at, &release) in earlier.iter().enumerate() {
             let used = used(tables, sought, release, joined);
             let signatures = tables.views[release].signatures.project(&used, control)?;
@@ -151,22 +158,21 @@ impl JoinedEarlier {
             let rows = rows_places.iter().map(|&(_, at)| tuple[at]);
             y_places.iter().map(|&at| tuple[at]).chain(rows).collect::<Vec<u32>>()
         };
-        partial.tuples.sort_by_cached_key(|(tuple, _)| (of_x(tuple), of_y(tuple), tuple.clone()));
+        partial.tuples.sort_by_cached_key(|of| (of_x(&of.tuple), of_y(&of.tuple), of.tuple.clone()));
 
         // positions of earlier releases in Y
         let y_element: Vec<(usize, ColumnRef)> =
-            sought.y.iter().copied().enumerate().filter(|&(_, (release, _))| release != 0).collect();
+            sought.y.iter().copied().enumerate().filter(|(_, cell)| cell.release != 0).collect();
         let mut fixed = Self::default();
         let (mut xs, mut ys) = (TupleInterner::default(), TupleInterner::default());
-        for (tuple, weight) in &partial.tuples {
+        for WeightedTuple { tuple, weight } in &partial.tuples {
             fixed.x.push(xs.number(&of_x(tuple)).0);
             let (y, is_new) = ys.number(&of_y(tuple));
             if is_new {
                 let rows = |&(release, at): &(usize, usize)| u128::from(classes[&release].count(tuple[at] as usize));
                 fixed.y_weights.push(rows_places.iter().map(rows).product());
-                let label = |(&(in_y, (release, column)), &at): (&(usize, ColumnRef), &usize)| {
-                    (in_y, tables.views[release].places[column][tuple[at] as usize].clone())
-                };
+                let label =
+                    |(&(in_y, cell), &at): (&(usize, ColumnRef), &usize)| (in_y, tables.label(cell, tuple[at]).clone());
                 fixed.y_meets.push(meets(&sought.measure, y_element.iter().zip(&y_places).map(label)));
             }
             fixed.y.push(y);
@@ -180,29 +186,30 @@ impl JoinedEarlier {
 
     /// Columns of the new release that match labels of the blocks.
     fn match_new(&mut self, tables: &JoinTables, partial: &PartialTuple) {
-        let places = |at: usize, (release, column): ColumnRef| -> Vec<NodeSet> {
-            let of = &tables.views[release].places[column];
-            partial.tuples.iter().map(|(tuple, _)| of[tuple[at] as usize].clone()).collect()
+        let places = |at: usize, cell: ColumnRef| -> Vec<NodeSet> {
+            partial.tuples.iter().map(|of| tables.label(cell, of.tuple[at]).clone()).collect()
         };
         let mut releases: Vec<usize> = Vec::new();
         for (at, slot) in partial.slots.iter().enumerate() {
-            let TupleSlot::Cell((release, column)) = *slot else { continue };
-            if !releases.contains(&release) {
-                releases.push(release);
+            let TupleSlot::Cell(cell) = *slot else { continue };
+            if !releases.contains(&cell.release) {
+                releases.push(cell.release);
             }
-            if let Some(own) = tables.views[0].column(tables.views[release].attributes[column]) {
-                self.pairings.push(ColumnPairing::new(own, places(at, (release, column))));
+            if let Some(own) = tables.views[0].column(tables.attribute(cell)) {
+                self.pairings.push(ColumnPairing::new(own, places(at, cell)));
             }
         }
         for &release in &releases {
             for (own, other) in tables.barred.iter().filter_map(|barred| barred.between(0, release)) {
                 let mut applies = vec![true; partial.tuples.len()];
-                for &(column, within) in &other.within {
-                    let slot = TupleSlot::Cell((release, column));
+                for &ColumnRange { column, span } in &other.within {
+                    let cell = ColumnRef { release, column };
                     // present, because an exclusion names it
-                    let Some(at) = partial.slots.iter().position(|&other| other == slot) else { continue };
-                    for (applies, label) in applies.iter_mut().zip(places(at, (release, column))) {
-                        *applies &= label.within(within);
+                    let Some(at) = partial.slots.iter().position(|&other| other == TupleSlot::Cell(cell)) else {
+                        continue;
+                    };
+                    for (applies, label) in applies.iter_mut().zip(places(at, cell)) {
+                        *applies &= label.within(span);
                     }
                 }
                 self.barriers.push(ExclusionPairing { within: own.within.clone(), applies });
@@ -213,7 +220,7 @@ impl JoinedEarlier {
 
 /// Columns of a release that a requirement needs in a join.
 pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: usize, joined: &[usize]) -> Vec<usize> {
-    let y_element = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
+    let y_element = sought.x.iter().chain(&sought.y).filter(|cell| cell.release == release).map(|cell| cell.column);
     let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(y_element).collect();
     used.sort_unstable();
     used.dedup();
@@ -233,10 +240,35 @@ struct JoinStep<'a> {
     with_new: bool,
 }
 
-/// An exclusion between joined tuples and a release: parts and columns, each with its node range.
+/// A part of joined tuples, and the used column of a release that must be compatible.
+#[derive(Clone, Copy)]
+struct CellPair {
+    slot: usize,
+    cell: ColumnRef,
+    /// Index of the used column.
+    here: usize,
+}
+
+/// A condition on a part of a tuple, or on a used column of a release.
+#[derive(Clone, Copy)]
+struct CellRange {
+    at: usize,
+    cell: ColumnRef,
+    span: NodeRange,
+}
+
+/// An exclusion between joined tuples and a release.
 struct ExclusionTest {
-    before: Vec<(usize, ColumnRef, NodeRange)>,
-    here: Vec<(usize, usize, NodeRange)>,
+    before: Vec<CellRange>,
+    here: Vec<CellRange>,
+}
+
+impl ExclusionTest {
+    /// Whether no record has both.
+    fn forbids(&self, tables: &JoinTables, tuple: &[u32], signature: &[u32]) -> bool {
+        let within = |codes: &[u32], of: &CellRange| tables.label(of.cell, codes[of.at]).within(of.span);
+        self.before.iter().all(|of| within(tuple, of)) && self.here.iter().all(|of| within(signature, of))
+    }
 }
 
 impl JoinStep<'_> {
@@ -248,53 +280,34 @@ impl JoinStep<'_> {
         control: &Control,
     ) -> Result<PartialTuple, SequentialJoinError> {
         let Self { tables, release, used, .. } = *self;
-        let view = &tables.views[release];
-        // parts of tuples, with the column of this release that must be compatible
-        let mut pairs: Vec<(usize, ColumnRef, usize)> = Vec::new();
-        for (slot, kept) in partial.slots.iter().enumerate() {
-            let TupleSlot::Cell((before, column)) = *kept else { continue };
-            let attribute = tables.views[before].attributes[column];
-            let here = view.column(attribute).and_then(|own| used.iter().position(|&column| column == own));
-            pairs.extend(here.map(|here| (slot, (before, column), here)));
-        }
+        let pairs = self.pairs(partial);
         let inconsistent = self.inconsistent(partial);
-        let all: Vec<TupleSlot> = partial
-            .slots
-            .iter()
-            .copied()
-            .chain(used.iter().map(|&column| TupleSlot::Cell((release, column))))
-            .chain([TupleSlot::Rows(release)])
-            .collect();
+        let own = used.iter().map(|&column| TupleSlot::Cell(ColumnRef { release, column }));
+        let all: Vec<TupleSlot> = partial.slots.iter().copied().chain(own).chain([TupleSlot::Rows(release)]).collect();
         let kept: Vec<usize> = (0..all.len()).filter(|&at| self.is_needed(all[at])).collect();
 
-        let label = |(release, column): ColumnRef, code: u32| &tables.views[release].places[column][code as usize];
+        let agrees = |pair: &CellPair, code: u32, signature: &[u32]| {
+            let here = ColumnRef { release, column: used[pair.here] };
+            tables.label(pair.cell, code).meets(tables.label(here, signature[pair.here]))
+        };
         // signatures that are compatible with the label of the first pair
         let mut meeting: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
         let everything: Vec<u32> = (0..signatures.len() as u32).collect();
         let mut joined: HashMap<Box<[u32]>, u128, RandomState> = HashMap::default();
-        for (tuple, weight) in &partial.tuples {
+        for WeightedTuple { tuple, weight } in &partial.tuples {
             control.check()?;
             let candidates = match pairs.first() {
                 None => &everything,
-                Some(&(slot, cell, here)) => &*meeting.entry(tuple[slot]).or_insert_with(|| {
-                    let own = label(cell, tuple[slot]);
-                    let meets = |&at: &u32| own.meets(label((release, used[here]), signatures.get(at as usize)[here]));
+                Some(first) => &*meeting.entry(tuple[first.slot]).or_insert_with(|| {
+                    let meets = |&at: &u32| agrees(first, tuple[first.slot], signatures.get(at as usize));
                     everything.iter().copied().filter(meets).collect()
                 }),
             };
             for &at in candidates {
                 let signature = signatures.get(at as usize);
-                let agrees = |&(slot, cell, here): &(usize, ColumnRef, usize)| {
-                    label(cell, tuple[slot]).meets(label((release, used[here]), signature[here]))
-                };
-                let contradicts = |inconsistent: &ExclusionTest| {
-                    inconsistent.before.iter().all(|&(slot, cell, span)| label(cell, tuple[slot]).within(span))
-                        && inconsistent
-                            .here
-                            .iter()
-                            .all(|&(here, column, span)| label((release, column), signature[here]).within(span))
-                };
-                if !pairs.iter().skip(1).all(agrees) || inconsistent.iter().any(contradicts) {
+                if !pairs.iter().skip(1).all(|pair| agrees(pair, tuple[pair.slot], signature))
+                    || inconsistent.iter().any(|test| test.forbids(tables, tuple, signature))
+                {
                     continue;
                 }
                 let value = |&place: &usize| match place.checked_sub(tuple.len()) {
@@ -308,28 +321,42 @@ impl JoinStep<'_> {
                 return Err(SequentialJoinError::TooDense);
             }
         }
-        Ok(PartialTuple { slots: kept.iter().map(|&at| all[at]).collect(), tuples: joined.into_iter().collect() })
+        let tuples = joined.into_iter().map(|(tuple, weight)| WeightedTuple { tuple, weight }).collect();
+        Ok(PartialTuple { slots: kept.iter().map(|&at| all[at]).collect(), tuples })
+    }
+
+    /// The parts of tuples with a column of this release that must be compatible.
+    fn pairs(&self, partial: &PartialTuple) -> Vec<CellPair> {
+        let view = &self.tables.views[self.release];
+        let pair = |(slot, kept): (usize, &TupleSlot)| {
+            let TupleSlot::Cell(cell) = *kept else { return None };
+            let own = view.column(self.tables.attribute(cell))?;
+            let here = self.used.iter().position(|&column| column == own)?;
+            Some(CellPair { slot, cell, here })
+        };
+        partial.slots.iter().enumerate().filter_map(pair).collect()
     }
 
     fn inconsistent(&self, partial: &PartialTuple) -> Vec<ExclusionTest> {
         let mut found = Vec::new();
         let mut before: Vec<usize> = Vec::new();
         for slot in &partial.slots {
-            if let TupleSlot::Cell((release, _)) = *slot
-                && !before.contains(&release)
+            if let TupleSlot::Cell(cell) = *slot
+                && !before.contains(&cell.release)
             {
-                before.push(release);
+                before.push(cell.release);
             }
         }
         for other in before {
             for (there, here) in self.tables.barred.iter().filter_map(|barred| barred.between(other, self.release)) {
-                let slot = |&(column, span): &(usize, NodeRange)| {
-                    let cell = (other, column);
-                    let slot = partial.slots.iter().position(|&slot| slot == TupleSlot::Cell(cell))?;
-                    Some((slot, cell, span))
+                let slot = |&ColumnRange { column, span }: &ColumnRange| {
+                    let cell = ColumnRef { release: other, column };
+                    let at = partial.slots.iter().position(|&slot| slot == TupleSlot::Cell(cell))?;
+                    Some(CellRange { at, cell, span })
                 };
-                let own = |&(column, span): &(usize, NodeRange)| {
-                    Some((self.used.iter().position(|&used| used == column)?, column, span))
+                let own = |&ColumnRange { column, span }: &ColumnRange| {
+                    let at = self.used.iter().position(|&used| used == column)?;
+                    Some(CellRange { at, cell: ColumnRef { release: self.release, column }, span })
                 };
                 let before: Option<Vec<_>> = there.within.iter().map(slot).collect();
                 let here: Option<Vec<_>> = here.within.iter().map(own).collect();
@@ -346,7 +373,8 @@ impl JoinStep<'_> {
         match slot {
             TupleSlot::Rows(release) => sought.keys.contains(&release),
             TupleSlot::Cell(cell) => {
-                let matched = |other: usize| tables.matched(cell.0, &[cell.0, other]).contains(&cell.1);
+                let matched =
+                    |other: usize| tables.matched(cell.release, &[cell.release, other]).contains(&cell.column);
                 let waits = self.later.iter().any(|&other| matched(other)) || (self.with_new && matched(0));
                 waits || sought.x.contains(&cell) || sought.y.contains(&cell)
             }

@@ -14,8 +14,8 @@ use super::fixed::{ColumnPairing, JoinedEarlier, SensitiveMask, meets, used};
 use super::groups::{ChangeBatch, NO_BLOCK, TupleChange, XGroups, YIndex, YKey};
 use super::share::MeasureValue;
 use super::signatures::{RowSignatures, TupleInterner};
-use super::span::{CompatibilityIndex, NodeRange, NodeSet};
-use super::tables::{IndexedRequirement, JoinTables};
+use super::span::{CompatibilityIndex, NodeSet};
+use super::tables::{ColumnRange, ColumnRef, IndexedRequirement, JoinTables};
 use super::weighing::StepWeight;
 use super::{GroupMeasure, SequentialJoinError};
 use crate::control::Control;
@@ -41,6 +41,14 @@ pub(super) struct BlockPart {
     members: Vec<u32>,
     pub(super) rows: u64,
     pub(super) links: Arc<[u32]>,
+}
+
+/// A node of an attribute under specialization.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct CutNode {
+    /// Index of the attribute.
+    pub(super) cut_state: usize,
+    pub(super) node: u32,
 }
 
 /// A specialization step: a node of a used column, and its children.
@@ -131,9 +139,9 @@ pub(super) struct RequirementJoin {
     raw_places: Vec<Vec<NodeSet>>,
     pub(super) blocks: BlockTable,
     /// Blocks by attribute and node.
-    pub(super) of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
+    pub(super) of_node: HashMap<CutNode, HashSet<u32, RandomState>, RandomState>,
     /// Weights of steps by attribute and node, valid until a block of the node changes.
-    pub(super) weighed: HashMap<(usize, u32), StepWeight, RandomState>,
+    pub(super) weighed: HashMap<CutNode, StepWeight, RandomState>,
     xs: TupleInterner,
     ys: TupleInterner,
     y_meets: Vec<SensitiveMask>,
@@ -157,8 +165,7 @@ impl RequirementJoin {
         let columns = used(tables, sought, 0, joined);
         let cut_state_of: Vec<Option<usize>> =
             columns.iter().map(|&column| cut_states.iter().position(|cut_state| cut_state.column == column)).collect();
-        let place =
-            |&(release, column): &(usize, usize)| columns.iter().position(|&used| release == 0 && used == column);
+        let place = |cell: &ColumnRef| columns.iter().position(|&used| cell.release == 0 && used == cell.column);
         let x: Vec<usize> = sought.x.iter().filter_map(place).collect();
         let y: Vec<(usize, usize)> =
             sought.y.iter().enumerate().filter_map(|(in_y, cell)| Some((in_y, place(cell)?))).collect();
@@ -290,10 +297,10 @@ impl RequirementJoin {
         cut_states: &[CutState<'_>],
     ) -> Arc<[u32]> {
         for barrier in &self.fixed.barriers {
-            let names = |column: usize| barrier.within.iter().any(|&(named, _)| named == column);
-            let holds = |&(column, within): &(usize, NodeRange)| {
-                let at = self.columns.iter().position(|&used| used == column);
-                at.is_some_and(|at| self.places(at, labels[at], cut_states).within(within))
+            let names = |column: usize| barrier.within.iter().any(|range| range.column == column);
+            let holds = |range: &ColumnRange| {
+                let at = self.columns.iter().position(|&used| used == range.column);
+                at.is_some_and(|at| self.places(at, labels[at], cut_states).within(range.span))
             };
             if naming.is_none_or(names) && barrier.within.iter().all(holds) {
                 links = links.iter().copied().filter(|&link| !barrier.applies[link as usize]).collect();
@@ -352,8 +359,8 @@ impl RequirementJoin {
         let Some(block) = self.blocks.get(number) else { return };
         for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
             if let Some(cut_state) = *cut_state {
-                self.of_node.entry((cut_state, label)).or_default().insert(number);
-                self.weighed.remove(&(cut_state, label));
+                self.of_node.entry(CutNode { cut_state, node: label }).or_default().insert(number);
+                self.weighed.remove(&CutNode { cut_state, node: label });
             }
         }
     }
@@ -362,8 +369,8 @@ impl RequirementJoin {
         let Some(block) = self.blocks.get(number) else { return };
         for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
             let Some(cut_state) = *cut_state else { continue };
-            self.weighed.remove(&(cut_state, label));
-            if let Some(blocks) = self.of_node.get_mut(&(cut_state, label)) {
+            self.weighed.remove(&CutNode { cut_state, node: label });
+            if let Some(blocks) = self.of_node.get_mut(&CutNode { cut_state, node: label }) {
                 blocks.remove(&number);
             }
         }
@@ -446,8 +453,8 @@ impl RequirementJoin {
     }
 
     /// Blocks that a step divides, rising.
-    pub(super) fn divided(&self, cut_state: usize, node: u32) -> Vec<u32> {
-        let mut divided: Vec<u32> = self.of_node.get(&(cut_state, node)).into_iter().flatten().copied().collect();
+    pub(super) fn divided(&self, node: CutNode) -> Vec<u32> {
+        let mut divided: Vec<u32> = self.of_node.get(&node).into_iter().flatten().copied().collect();
         divided.sort_unstable();
         divided
     }
@@ -455,14 +462,14 @@ impl RequirementJoin {
     /// Replaces a node by its children.
     pub(super) fn make(
         &mut self,
-        cut_state: usize,
-        (node, children): (u32, &[u32]),
+        node: CutNode,
+        children: &[u32],
         cut_states: &[CutState<'_>],
         control: &Control,
     ) -> Result<(), SequentialJoinError> {
-        let divided = self.divided(cut_state, node);
+        let divided = self.divided(node);
         let mut parts = Vec::new();
-        let Some(descent) = self.descent(cut_state, children, cut_states) else { return Ok(()) };
+        let Some(descent) = self.descent(node.cut_state, children, cut_states) else { return Ok(()) };
         for &number in &divided {
             control.check()?;
             parts.extend(self.blocks.get(number).into_iter().flat_map(|block| self.parts(block, &descent)));

@@ -4,7 +4,8 @@ use super::designed::SequentialDesign;
 use crate::control::Cancelled;
 use crate::microdata::AttrSet;
 use crate::publication::{CellContent, PublishedColumn, TableProtection};
-use crate::publish::make::{MadeTable, TableMaker};
+use crate::publish::made_table::MadeTable;
+use crate::publish::make::TableMaker;
 use crate::publish::single::of_one_part;
 
 impl TableMaker<'_> {

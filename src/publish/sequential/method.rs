@@ -7,14 +7,22 @@ use super::designed::{GeneralizedColumn, SequentialDesign};
 use super::share::MeasureValue;
 use super::{SequentialError, SequentialSolution};
 use crate::control::Control;
-use crate::microdata::{AttrSet, Table};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::links::{self, Link};
 use crate::problem::{Fault, Kind};
-use crate::publication::{EarlierReleases, JoinResult, MethodDetails, SequentialDetails, XyRequirement};
+use crate::publication::{
+    EarlierReleases, JoinAttribute, JoinResult, MethodDetails, SequentialDetails, XyRequirement, YElement,
+};
 use crate::publish::design::{Decision, Design};
+use crate::publish::designed_rule::dependency_fault;
 use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
 use crate::spec::SequentialSpec;
+
+const PUBLISH_BOTH_DETAIL: &str = "a dependency may tie attributes of two of the joined releases; publish both of its sides in one release, or neither";
+const GENERALIZED_X_DETAIL: &str =
+    "a dependency ties what is counted to an attribute of X whose labels are generalized; leave that attribute out";
 
 /// Plans a sequential release. Without rows, nothing is decided.
 ///
@@ -30,6 +38,7 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
     let problem = builder.problem(control)?;
     let mut faults = builder.contradicted(&problem, earlier.excluded.as_deref(), control)?;
     faults.extend(builder.tied(control)?);
+    faults.extend(linked_faults(spec, &builder, input, rows.table.names()));
     if !faults.is_empty() {
         return Err(PlanRefusal(faults).into());
     }
@@ -42,7 +51,7 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
         requirements: achieved(&builder, &solution)?,
         exclusions: builder.exclusions.clone(),
         cuts: cuts.iter().map(|cut| published_cut(cut, rows.table)).collect(),
-        entered: builder.entered(),
+        external: builder.external(),
         other_rows: !builder.same_rows(),
         renamed: builder.renamed(input.published_names),
     };
@@ -56,6 +65,54 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
         details: MethodDetails::Sequential(Box::new(details)),
         ..Design::new(vec![table], Vec::new())
     })
+}
+
+/// Faults of dependencies that a join with earlier releases is not proved beside.
+///
+/// One that ties a published attribute to one outside the new release may tie the joined releases to each other. One that
+/// ties an attribute of Y to a generalized one of X says more of a group than its labels do.
+fn linked_faults(
+    spec: &SequentialSpec,
+    builder: &ProblemBuilder<'_>,
+    input: &PlanInput<'_>,
+    names: &[String],
+) -> Vec<Fault> {
+    let published = AttrSet::first(input.counts.attributes());
+    let with_known = input.known.all().iter().fold(published, |all, of| all.union(of.determinant).with(of.dependent));
+    let links = input.known.links(with_known);
+    let elements: Vec<AttrSet> = links.iter().map(|link| link.attributes).collect();
+    let mut faults = Vec::new();
+    let leads_out = |link: &&Link| link.attributes.meets(published) && !link.attributes.is_subset(published);
+    if let Some(link) = links.iter().find(leads_out).filter(|_| !spec.against.is_empty()) {
+        faults.push(dependency_fault(
+            "/method/against",
+            Kind::RuleImpossible,
+            link.because,
+            PUBLISH_BOTH_DETAIL,
+            names,
+        ));
+    }
+    let attr_of = |of: &JoinAttribute| names.iter().position(|known| *known == of.attribute).map(Attr::from);
+    // labels of earlier releases may be generalized, too
+    let is_shared = |of: &&JoinAttribute| of.release > 0 || attr_of(of).is_some_and(|x| spec.generalized.contains(x));
+    for requirement in &builder.requirements {
+        let x: AttrSet = requirement.x.iter().filter(is_shared).filter_map(attr_of).collect();
+        let named = requirement.y.iter().filter_map(|of| match of {
+            YElement::Attribute(of) => attr_of(of),
+            YElement::Key(_) => None,
+        });
+        let y: AttrSet = named.collect();
+        let tied = links::connected(y, &elements).minus(y).intersection(x);
+        if let Some(link) = links.iter().find(|link| link.attributes.meets(tied)) {
+            let pointer = pointer_of(requirement);
+            let kind = Kind::GuaranteeUnsupported;
+            let fault = dependency_fault(&pointer, kind, link.because, GENERALIZED_X_DETAIL, names);
+            let dropped = tied.iter().filter_map(|attr| names.get(attr.index()));
+            let repairs: Vec<serde_json::Value> = dropped.map(|name| serde_json::json!({ "drop": [name] })).collect();
+            faults.push(fault.with("repairs", repairs));
+        }
+    }
+    faults
 }
 
 /// The requirements with the measures that the release achieves on each join.
@@ -138,7 +195,7 @@ fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
             Fault::new(at(requirement), Kind::BadColumns, detail)
         }
         SequentialError::TooDense { requirement } => {
-            Fault::new(at(requirement), Kind::JoinTooDense, "there is too much to be told apart")
+            Fault::new(at(requirement), Kind::JoinTooDense, "there are too many distinct tuples")
         }
         SequentialError::TooManyJoins { .. } => {
             let allowed = "default, or fewer releases";

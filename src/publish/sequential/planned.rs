@@ -143,7 +143,7 @@ impl PlannedJoins {
     }
 }
 
-/// The joins of a requirement that names some of so many releases; `None` where they are too many.
+/// The joins of a requirement that names some of the releases; `None` where they are too many.
 fn joins(named: &[usize], releases: usize, which: JoinScope) -> Option<Vec<Vec<usize>>> {
     let others: Vec<usize> = (0..releases).filter(|release| !named.contains(release)).collect();
     let with = |more: &[usize]| {

@@ -7,11 +7,11 @@
 
 use super::cut_state::CutState;
 use super::gain::ClassHistogram;
-use super::joined::RequirementJoin;
+use super::joined::{CutNode, RequirementJoin};
 use super::planned::{JoinPlanner, PlannedJoins};
 use super::share::MeasureValue;
 use super::span::NodeSet;
-use super::tables::{JoinTables, distinct};
+use super::tables::{ColumnRef, JoinTables, distinct};
 use super::{
     AchievedMeasure, ColumnCut, CutLabel, GroupMeasure, SequentialError, SequentialProblem, SequentialSolution,
     SpecializationGain, SpecializationScore, TakenStep,
@@ -232,7 +232,7 @@ impl<'a> CutSearch<'a> {
         let (mut levels, mut keeps_all) = (Vec::new(), true);
         let strict = !self.problem.allow_violating_prefix;
         for open in &mut self.planned.open {
-            let level = open.weigh(cut_state, (node, children), &self.cut_states, strict, control);
+            let level = open.weigh(CutNode { cut_state, node }, children, &self.cut_states, strict, control);
             let level = level.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
             levels.push(level);
             if !level.is_some_and(|level| open.measure.allows(level)) {
@@ -268,7 +268,7 @@ impl<'a> CutSearch<'a> {
         let StepAttempt { candidate, measures, score, .. } = attempt;
         let CandidateStep { cut_state, node, children, .. } = self.candidates.remove(candidate);
         for open in &mut self.planned.open {
-            let made = open.make(cut_state, (node, &children), &self.cut_states, control);
+            let made = open.make(CutNode { cut_state, node }, &children, &self.cut_states, control);
             made.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
         }
         let levels = self.levels();
@@ -349,7 +349,7 @@ fn cut_states<'a>(
         (SpecializationGain::Information, Some(class)) => Some((class, distinct(class))),
     };
     let mut cut_states: Vec<CutState<'a>> = Vec::new();
-    for &(release, column) in tables.sought.iter().flat_map(|sought| &sought.x) {
+    for &ColumnRef { release, column } in tables.sought.iter().flat_map(|sought| &sought.x) {
         if release != 0 || cut_states.iter().any(|cut_state| cut_state.column == column) {
             continue;
         }

@@ -3,14 +3,25 @@
 use super::signatures::RowSignatures;
 use super::span::{NodeRange, NodeSet};
 use super::{
-    GroupMeasure, PublishedLabels, ResolvedAttribute, ResolvedExclusion, ResolvedRequirement, ResolvedYElement,
-    SequentialError, SequentialProblem,
+    GroupMeasure, NewTableColumn, PublishedLabels, ResolvedAttribute, ResolvedConditions, ResolvedExclusion,
+    ResolvedRequirement, ResolvedYElement, SequentialError, SequentialProblem,
 };
 use crate::control::Control;
 use crate::microdata::Codes;
 
 /// A column of a release.
-pub(super) type ColumnRef = (usize, usize);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ColumnRef {
+    pub(super) release: usize,
+    pub(super) column: usize,
+}
+
+/// A column with the node range that a condition names.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnRange {
+    pub(super) column: usize,
+    pub(super) span: NodeRange,
+}
 
 /// A release with the columns that are referred to, shared with other releases, or named in exclusions.
 pub(super) struct ReleaseView {
@@ -21,6 +32,32 @@ pub(super) struct ReleaseView {
 }
 
 impl ReleaseView {
+    /// The view of a release with the columns `used`.
+    fn new(
+        problem: &SequentialProblem<'_>,
+        release: usize,
+        used: &[usize],
+        control: &Control,
+    ) -> Result<Self, SequentialError> {
+        let Some(earlier) = release.checked_sub(1).map(|at| &problem.earlier[at]) else {
+            let columns = || used.iter().map(|&at| &problem.new.columns[at]);
+            let codes: Vec<&Codes> = columns().map(|column| column.codes).collect();
+            let spans = |column: &NewTableColumn<'_>| column.scale.spans(distinct(column.codes));
+            return Ok(Self {
+                attributes: columns().map(|column| column.attribute).collect(),
+                places: columns().map(|column| spans(column).into_iter().map(NodeSet::Range).collect()).collect(),
+                signatures: RowSignatures::of_rows(problem.new.rows, &codes, control)?,
+            });
+        };
+        let columns = || used.iter().map(|&at| &earlier.columns[at]);
+        let codes: Vec<&Codes> = columns().map(|column| column.codes).collect();
+        Ok(Self {
+            attributes: columns().map(|column| column.attribute).collect(),
+            places: columns().map(|column| column.places.clone()).collect(),
+            signatures: RowSignatures::of_rows(earlier.rows, &codes, control)?,
+        })
+    }
+
     pub(super) fn column(&self, attribute: u32) -> Option<usize> {
         self.attributes.iter().position(|&other| other == attribute)
     }
@@ -29,7 +66,26 @@ impl ReleaseView {
 /// One side of an exclusion: columns of a release, with their node ranges.
 pub(super) struct ExclusionSide {
     pub(super) release: usize,
-    pub(super) within: Vec<(usize, NodeRange)>,
+    pub(super) within: Vec<ColumnRange>,
+}
+
+impl ExclusionSide {
+    fn new(views: &[ReleaseView], side: &ResolvedConditions) -> Self {
+        let release = side.release;
+        let column = |&(attribute, span): &(u32, NodeRange)| {
+            let cell = ColumnRef::new(views, &ResolvedAttribute { release, attribute });
+            ColumnRange { column: cell.column, span }
+        };
+        Self { release, within: side.within.iter().map(column).collect() }
+    }
+}
+
+impl ColumnRef {
+    /// The column of a reference that was checked; each names a needed column.
+    fn new(views: &[ReleaseView], reference: &ResolvedAttribute) -> Self {
+        let column = views[reference.release].column(reference.attribute).unwrap_or_default();
+        Self { release: reference.release, column }
+    }
 }
 
 /// Conditions on two releases that no record satisfies together.
@@ -58,9 +114,21 @@ pub(super) struct IndexedRequirement {
 }
 
 impl IndexedRequirement {
+    fn new(views: &[ReleaseView], requirement: &ResolvedRequirement) -> Self {
+        let (mut y, mut keys) = (Vec::new(), Vec::new());
+        for y_element in &requirement.y {
+            match y_element {
+                ResolvedYElement::Attribute(reference) => y.push(ColumnRef::new(views, reference)),
+                ResolvedYElement::Key(release) => keys.push(*release),
+            }
+        }
+        let x = requirement.x.iter().map(|reference| ColumnRef::new(views, reference)).collect();
+        Self { x, y, keys, measure: requirement.measure.clone() }
+    }
+
     /// The releases it names, and the new one, rising.
     pub(super) fn named(&self) -> Vec<usize> {
-        let cells = self.x.iter().chain(&self.y).map(|&(release, _)| release);
+        let cells = self.x.iter().chain(&self.y).map(|cell| cell.release);
         let mut named: Vec<usize> = cells.chain(self.keys.iter().copied()).chain([0]).collect();
         named.sort_unstable();
         named.dedup();
@@ -69,7 +137,7 @@ impl IndexedRequirement {
 
     /// Whether the requirement names the new release.
     pub(super) fn names_new(&self) -> bool {
-        self.x.iter().chain(&self.y).any(|&(release, _)| release == 0) || self.keys.contains(&0)
+        self.x.iter().chain(&self.y).any(|cell| cell.release == 0) || self.keys.contains(&0)
     }
 
     /// The requirement on the new release alone, whose rows may be in no join; `None` if it does not name the release.
@@ -90,7 +158,7 @@ impl IndexedRequirement {
 
     /// The requirement restricted to one release.
     pub(super) fn only(&self, only: usize) -> Self {
-        let here = |&&(release, _): &&ColumnRef| release == only;
+        let here = |cell: &&ColumnRef| cell.release == only;
         let mut measure = self.measure.clone();
         if let GroupMeasure::Linkability { sensitive: Some(values), .. } = &mut measure {
             for value in values {
@@ -119,79 +187,32 @@ pub(super) struct JoinTables {
 
 impl JoinTables {
     pub(super) fn from_problem(problem: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
-        let SequentialProblem { new, earlier, requirements, exclusions, .. } = problem;
-        let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
-        let of_earlier =
-            |release: &super::EarlierReleaseTable<'_>| release.columns.iter().map(|column| column.attribute).collect();
-        let attributes: Vec<Vec<u32>> = std::iter::once(new_attributes).chain(earlier.iter().map(of_earlier)).collect();
-        check(requirements, exclusions, &attributes)?;
-        let matters = |release: usize, attribute: u32| {
-            let here = ResolvedAttribute { release, attribute };
-            let shared = attributes.iter().enumerate().any(|(other, of)| other != release && of.contains(&attribute));
-            let named = |requirement: &ResolvedRequirement| {
-                requirement.x.contains(&here) || requirement.y.contains(&ResolvedYElement::Attribute(here))
-            };
-            let barred = |exclusion: &ResolvedExclusion| {
-                let sides = [&exclusion.left, &exclusion.right];
-                sides.iter().any(|side| side.release == release && side.within.iter().any(|&(a, _)| a == attribute))
-            };
-            shared || requirements.iter().any(named) || exclusions.iter().any(barred)
-        };
-        let used: Vec<Vec<usize>> = attributes
-            .iter()
-            .enumerate()
-            .map(|(release, of)| (0..of.len()).filter(|&at| matters(release, of[at])).collect())
-            .collect();
-        let mut views = Vec::new();
-        for (release, used) in used.iter().enumerate() {
-            let rows = if release == 0 { new.rows } else { earlier[release - 1].rows };
-            let codes = |at: usize| -> &Codes {
-                if release == 0 { new.columns[at].codes } else { earlier[release - 1].columns[at].codes }
-            };
-            let places = |at: usize| match release {
-                0 => {
-                    let spans = new.columns[at].scale.spans(distinct(new.columns[at].codes));
-                    spans.into_iter().map(NodeSet::Range).collect()
-                }
-                _ => earlier[release - 1].columns[at].places.clone(),
-            };
-            let columns: Vec<&Codes> = used.iter().map(|&at| codes(at)).collect();
-            let signatures = RowSignatures::of_rows(rows, &columns, control)?;
-            views.push(ReleaseView {
-                attributes: used.iter().map(|&at| attributes[release][at]).collect(),
-                places: used.iter().map(|&at| places(at)).collect(),
-                signatures,
-            });
+        let attributes = attributes_of_releases(problem);
+        check(&problem.requirements, &problem.exclusions, &attributes)?;
+        let mut used: Vec<Vec<usize>> = Vec::with_capacity(attributes.len());
+        let mut views = Vec::with_capacity(attributes.len());
+        for (release, of) in attributes.iter().enumerate() {
+            let needed: Vec<usize> =
+                (0..of.len()).filter(|&at| is_needed(problem, &attributes, release, of[at])).collect();
+            views.push(ReleaseView::new(problem, release, &needed, control)?);
+            used.push(needed);
         }
-        let cell = |reference: &ResolvedAttribute| -> ColumnRef {
-            // every reference was checked, and each names a needed column
-            (reference.release, views[reference.release].column(reference.attribute).unwrap_or_default())
-        };
-        let side = |side: &super::ResolvedConditions| {
-            let column = |&(attribute, span): &(u32, NodeRange)| {
-                (cell(&ResolvedAttribute { release: side.release, attribute }).1, span)
-            };
-            ExclusionSide { release: side.release, within: side.within.iter().map(column).collect() }
-        };
-        let barred =
-            exclusions.iter().map(|exclusion| ExclusionPair([side(&exclusion.left), side(&exclusion.right)])).collect();
-        let sought = |requirement: &ResolvedRequirement| {
-            let (mut y, mut keys) = (Vec::new(), Vec::new());
-            for y_element in &requirement.y {
-                match y_element {
-                    ResolvedYElement::Attribute(reference) => y.push(cell(reference)),
-                    ResolvedYElement::Key(release) => keys.push(*release),
-                }
-            }
-            IndexedRequirement {
-                x: requirement.x.iter().map(cell).collect(),
-                y,
-                keys,
-                measure: requirement.measure.clone(),
-            }
-        };
-        let sought = requirements.iter().map(sought).collect();
+        let barred = problem.exclusions.iter().map(|exclusion| {
+            ExclusionPair([&exclusion.left, &exclusion.right].map(|side| ExclusionSide::new(&views, side)))
+        });
+        let sought = problem.requirements.iter().map(|requirement| IndexedRequirement::new(&views, requirement));
+        let (barred, sought) = (barred.collect(), sought.collect());
         Ok(Self { sought, barred, views, original: used.into_iter().next().unwrap_or_default() })
+    }
+
+    /// Attribute of a column.
+    pub(super) fn attribute(&self, cell: ColumnRef) -> u32 {
+        self.views[cell.release].attributes[cell.column]
+    }
+
+    /// Node set of a code of a column.
+    pub(super) fn label(&self, cell: ColumnRef, code: u32) -> &NodeSet {
+        &self.views[cell.release].places[cell.column][code as usize]
     }
 
     /// Columns of a release by which its rows match the other releases of `joined`.
@@ -203,7 +224,7 @@ impl JoinTables {
                 matched[at] |= self.views[other].column(attribute).is_some();
             }
             for (side, _) in self.barred.iter().filter_map(|barred| barred.between(release, other)) {
-                side.within.iter().for_each(|&(column, _)| matched[column] = true);
+                side.within.iter().for_each(|range| matched[range.column] = true);
             }
         }
         (0..matched.len()).filter(|&at| matched[at]).collect()
@@ -214,12 +235,37 @@ impl JoinTables {
     /// Y lies in it, and X holds every column by which it matches. Then its rows with equal X join the same tuples, whose number
     /// cancels out.
     pub(super) fn decisive(&self, sought: &IndexedRequirement, joined: &[usize]) -> Option<usize> {
-        let mut of_y = sought.y.iter().map(|&(release, _)| release).chain(sought.keys.iter().copied());
+        let mut of_y = sought.y.iter().map(|cell| cell.release).chain(sought.keys.iter().copied());
         let release = of_y.next()?;
         let decides = of_y.all(|other| other == release)
-            && self.matched(release, joined).into_iter().all(|column| sought.x.contains(&(release, column)));
+            && self
+                .matched(release, joined)
+                .into_iter()
+                .all(|column| sought.x.contains(&ColumnRef { release, column }));
         decides.then_some(release)
     }
+}
+
+/// Attributes of the columns of each release, the new one first.
+fn attributes_of_releases(problem: &SequentialProblem<'_>) -> Vec<Vec<u32>> {
+    let new = problem.new.columns.iter().map(|column| column.attribute).collect();
+    let of_earlier =
+        problem.earlier.iter().map(|release| release.columns.iter().map(|column| column.attribute).collect());
+    std::iter::once(new).chain(of_earlier).collect()
+}
+
+/// Whether a column is shared with another release, or named by a requirement or an exclusion.
+fn is_needed(problem: &SequentialProblem<'_>, attributes: &[Vec<u32>], release: usize, attribute: u32) -> bool {
+    let here = ResolvedAttribute { release, attribute };
+    let shared = attributes.iter().enumerate().any(|(other, of)| other != release && of.contains(&attribute));
+    let named = |requirement: &ResolvedRequirement| {
+        requirement.x.contains(&here) || requirement.y.contains(&ResolvedYElement::Attribute(here))
+    };
+    let barred = |exclusion: &ResolvedExclusion| {
+        let sides = [&exclusion.left, &exclusion.right];
+        sides.iter().any(|side| side.release == release && side.within.iter().any(|&(a, _)| a == attribute))
+    };
+    shared || problem.requirements.iter().any(named) || problem.exclusions.iter().any(barred)
 }
 
 /// Number of codes of a column.
@@ -260,7 +306,7 @@ fn check(
         }
     }
     for (at, ResolvedExclusion { left, right }) in exclusions.iter().enumerate() {
-        let known = |side: &super::ResolvedConditions| {
+        let known = |side: &ResolvedConditions| {
             !side.within.is_empty() && side.within.iter().all(|&(attribute, _)| exists(side.release, attribute))
         };
         if left.release == right.release || !known(left) || !known(right) {

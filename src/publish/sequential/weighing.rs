@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::SequentialJoinError;
 use super::cut_state::CutState;
 use super::groups::{MeasureTally, NO_BLOCK, YIndex, YKey};
-use super::joined::{RequirementJoin, SpecializationStep};
+use super::joined::{CutNode, RequirementJoin, SpecializationStep};
 use super::share::MeasureValue;
 use crate::control::Control;
 
@@ -21,8 +21,10 @@ pub(super) struct StepWeight {
     /// The worst level of the new groups, and of those that vanish.
     made: Option<MeasureValue>,
     gone: Option<MeasureValue>,
-    /// Number of links of the divided blocks, and of their parts.
-    links: (u64, u64),
+    /// Number of links of the divided blocks.
+    removed_links: u64,
+    /// Number of links of their parts.
+    added_links: u64,
     /// Whether the step certainly breaks the requirement, so that the rest is skipped.
     is_broken: bool,
 }
@@ -40,29 +42,29 @@ impl RequirementJoin {
     /// returned for a broken requirement.
     pub(super) fn weigh(
         &mut self,
-        cut_state: usize,
-        (node, children): (u32, &[u32]),
+        node: CutNode,
+        children: &[u32],
         cut_states: &[CutState<'_>],
         strict: bool,
         control: &Control,
     ) -> Result<Option<MeasureValue>, SequentialJoinError> {
-        let weighed = match self.weighed.get(&(cut_state, node)) {
+        let weighed = match self.weighed.get(&node) {
             Some(weighed) => *weighed,
             None => {
-                let Some(descent) = self.descent(cut_state, children, cut_states) else { return Ok(self.level()) };
-                let weighed = self.look((cut_state, node), &descent, strict, control)?;
+                let Some(descent) = self.descent(node.cut_state, children, cut_states) else { return Ok(self.level()) };
+                let weighed = self.look(node, &descent, strict, control)?;
                 // otherwise its groups hold unchanged blocks of other nodes, too
-                if self.is_on_x(cut_state) {
-                    self.weighed.insert((cut_state, node), weighed);
+                if self.is_on_x(node.cut_state) {
+                    self.weighed.insert(node, weighed);
                 }
                 weighed
             }
         };
-        let StepWeight { made, gone, links: (removed, added), is_broken } = weighed;
+        let StepWeight { made, gone, removed_links, added_links, is_broken } = weighed;
         if is_broken {
             return Ok(made);
         }
-        if self.links - removed + added > self.most {
+        if self.links - removed_links + added_links > self.most {
             return Err(SequentialJoinError::TooDense);
         }
         let now = self.level();
@@ -76,7 +78,7 @@ impl RequirementJoin {
         }
         // the worst group may vanish
         let mut levels: BTreeMap<MeasureValue, usize> = BTreeMap::new();
-        for blocks in self.batches(cut_state, node) {
+        for blocks in self.batches(node) {
             control.check()?;
             let before: Vec<LinkedRows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
             self.levels(&before, |level| {
@@ -90,21 +92,22 @@ impl RequirementJoin {
 
     fn look(
         &mut self,
-        (cut_state, node): (usize, u32),
+        node: CutNode,
         descent: &SpecializationStep<'_>,
         strict: bool,
         control: &Control,
     ) -> Result<StepWeight, SequentialJoinError> {
-        let mut weighed = StepWeight { made: None, gone: None, links: (0, 0), is_broken: false };
-        let divided = self.divided(cut_state, node);
+        let mut weighed = StepWeight { made: None, gone: None, removed_links: 0, added_links: 0, is_broken: false };
+        let divided = self.divided(node);
         // an attribute that is not on X divides blocks within one group
-        let groups = if self.is_on_x(cut_state) { descent.children.len() } else { 1 };
-        weighed.links.0 =
+        let groups = if self.is_on_x(node.cut_state) { descent.children.len() } else { 1 };
+        weighed.removed_links =
             divided.iter().filter_map(|&number| self.blocks.get(number)).map(|block| block.links.len() as u64).sum();
         // too many tuples are reported before a broken requirement
-        let most_links = self.links - weighed.links.0 + weighed.links.0.saturating_mul(descent.children.len() as u64);
+        let most_links =
+            self.links - weighed.removed_links + weighed.removed_links.saturating_mul(descent.children.len() as u64);
         let may_end = strict && most_links <= self.most;
-        for blocks in self.batches(cut_state, node) {
+        for blocks in self.batches(node) {
             control.check()?;
             let mut after: BTreeMap<usize, Vec<LinkedRows>> = BTreeMap::new();
             for &number in &blocks {
@@ -114,7 +117,7 @@ impl RequirementJoin {
                 }
                 let Some(block) = self.blocks.get(number) else { continue };
                 for part in self.parts(block, descent) {
-                    weighed.links.1 += part.links.len() as u64;
+                    weighed.added_links += part.links.len() as u64;
                     let y = self.number_y(&part.labels, descent.cut_states);
                     let rows = LinkedRows { rows: part.rows, y, links: part.links };
                     after.entry(part.child.min(groups - 1)).or_default().push(rows);
@@ -140,15 +143,15 @@ impl RequirementJoin {
 
     /// Blocks whose groups a step changes, grouped by their labels on X. Small groups come first: they reveal a broken
     /// requirement soonest.
-    fn batches(&self, cut_state: usize, node: u32) -> Vec<Vec<u32>> {
+    fn batches(&self, node: CutNode) -> Vec<Vec<u32>> {
         let of = |number: u32| self.blocks.get(number).map_or(0, |block| block.x);
         let mut batches: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
-        for number in self.divided(cut_state, node) {
+        for number in self.divided(node) {
             batches.entry(of(number)).or_default().push(number);
         }
-        if !self.is_on_x(cut_state) {
+        if !self.is_on_x(node.cut_state) {
             // rows that the step does not divide
-            let divided = self.of_node.get(&(cut_state, node));
+            let divided = self.of_node.get(&node);
             let others = self.blocks.numbers().filter(|number| divided.is_none_or(|divided| !divided.contains(number)));
             for number in others {
                 if let Some(batch) = batches.get_mut(&of(number)) {

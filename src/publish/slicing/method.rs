@@ -3,19 +3,28 @@
 //! The data may decide the columns, and always decides the buckets: splits are refused by sensitive values. The guarantees assume
 //! an adversary without minimality.
 
-use super::{ColumnChoice, SlicedDesign, SlicingError, SlicingPlan, WholeTableViolation};
-use crate::control::Control;
+use std::sync::Arc;
+
+use super::{ColumnChoice, SlicedDesign, SlicingDiversity, SlicingError, SlicingPlan, WholeTableViolation, is_cover};
+use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::RuleStatus;
+use crate::privacy::links::Strata;
 use crate::problem::{Fault, Kind};
 use crate::publication::{MethodDetails, TableProtection};
 use crate::publish::anatomy;
 use crate::publish::design::{Decision, Design};
-use crate::publish::designed_rule::DesignedRule;
+use crate::publish::designed_rule::{DesignedRule, LinkedReason, RuleRejection};
 use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
+use crate::publish::linked::{ConstantAttributes, LinkedSides, demands, link_across, reject_all};
 use crate::spec::SlicingSpec;
+
+const ACROSS_COLUMNS_DETAIL: &str = "this diversity is not proved where a dependency ties attributes of different columns; put them into one \
+     column, or use the diversity \"bucket\" with columns that share no attribute";
+const GENERALIZED_COLUMNS_DETAIL: &str = "generalized columns are not proved where a dependency ties the sensitive attribute to another; leave \
+     column_k out";
 
 /// Plans a slicing. The columns are left undecided if they need rows that are unknown.
 ///
@@ -23,7 +32,7 @@ use crate::spec::SlicingSpec;
 /// [`PlanError`] with every fault that can be shown, or on cancellation.
 pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
     let mut rule = anatomy::designed_rule(&spec.rule, input);
-    let plan = SlicingPlan::from_spec(spec, AttrSet::first(input.counts.attributes()));
+    let mut plan = SlicingPlan::from_spec(spec, AttrSet::first(input.counts.attributes()));
     check_floor(spec, input)?;
     if rule.take_ineligibility().is_some() {
         // wider columns cannot keep what the sensitive attribute by itself does not
@@ -36,14 +45,67 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
         return Ok(Design { decision: Decision::Undecided, ..Design::new(Vec::new(), vec![rule]) });
     };
     let mut decision = Decision::ByData(None);
+    let constant = constant_attributes(&plan, &columns, &mut rule, input, control)?;
+    let is_linked = !constant.attributes.is_empty();
+    plan.strata = input.rows.filter(|_| is_linked).map(|rows| Arc::new(Strata::new(rows.table, constant.attributes)));
     if let Some(rows) = input.rows
+        && !rule.is_refused()
         && let Err(error) = plan.check_whole(rows.table, &columns, rows.table, control)
     {
-        let violation = violation(error, &columns, plan.sensitive)?;
+        let mut violation = violation(error, &columns, plan.sensitive)?;
+        violation.known = violation.known.union(constant.attributes);
         rule.largest_l = rule.largest_l.min(violation.of / violation.most.max(1));
         decision = Decision::NotDiverse(violation);
     }
-    Ok(design(plan, columns, rule, decision))
+    let mut design = design(plan, columns, rule, decision);
+    design.used_dependencies = constant.because;
+    if let Some(TableDesign::Sliced(sliced)) = design.tables.first_mut().map(|table| &mut table.design) {
+        sliced.guards.iter_mut().for_each(|guard| guard.constant = constant.attributes);
+    }
+    Ok(design)
+}
+
+/// The attributes in which every bucket has to be constant; the rule is rejected where no strata keep it.
+///
+/// Given its bucket and the rest of the sensitive column, a row has each sensitive value there with equal chance. Mixtures
+/// over buckets, and columns that share attributes, are not proved beside dependencies.
+fn constant_attributes(
+    plan: &SlicingPlan,
+    columns: &[AttrSet],
+    rule: &mut DesignedRule,
+    input: &PlanInput<'_>,
+    control: &Control,
+) -> Result<ConstantAttributes, Cancelled> {
+    let none = ConstantAttributes::default();
+    if is_cover(columns) || !matches!(plan.diversity, SlicingDiversity::Bucket(_)) {
+        if let Some(link) = link_across(columns, input) {
+            rule.reject(RuleRejection::Unproved(link.because, ACROSS_COLUMNS_DETAIL));
+        }
+        return Ok(none);
+    }
+    let protected = AttrSet::one(plan.sensitive);
+    let sides = LinkedSides { protected, row_side: plan.attributes.minus(protected), demands: demands([&*rule]) };
+    match sides.constant(std::slice::from_ref(rule), input, control)? {
+        Ok(constant) => {
+            let least = plan.limits().min_bucket;
+            let is_small =
+                |table: &_| Strata::new(table, constant.attributes).sizes().iter().any(|size| (*size as usize) < least);
+            if !constant.attributes.is_empty() && input.rows.is_some_and(|rows| is_small(rows.table)) {
+                let dependency = constant.because.first().copied();
+                let strata = constant.attributes;
+                let reason = LinkedReason { dependency, strata, is_fixed: true, ..LinkedReason::default() };
+                rule.reject(RuleRejection::Linked(reason));
+            }
+            if let Some(&dependency) = constant.because.first().filter(|_| plan.column_k.is_some()) {
+                rule.reject(RuleRejection::Unproved(dependency, GENERALIZED_COLUMNS_DETAIL));
+            }
+            Ok(constant)
+        }
+        Err(reason) => {
+            reject_all(std::slice::from_mut(rule), reason);
+            Ok(none)
+        }
+    }
 }
 
 /// The columns, those with the sensitive attribute last; `None` if they depend on unknown rows.

@@ -1,8 +1,11 @@
 //! Request of a slicing: columns, diversity and limits of the partition.
 
+use std::sync::Arc;
+
 use super::columns::{ColumnChoice, CorrelationBins, is_cover};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy;
+use crate::privacy::links::Strata;
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, TableGuard, TableProtection};
 use crate::publish::partition::{MedianSplit, PartitionLimits, PartitionTuning, SplitSpace, TableAnnotations};
 use crate::spec::{SlicedColumns, SlicingSpec};
@@ -42,11 +45,11 @@ impl SlicingDiversity {
         let attributes = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
         match self {
             _ if is_cover(columns) => TableProtection::Exclusive,
-            Self::Bucket(guarantees) => TableProtection::Guarding(vec![TableGuard {
-                known: attributes.without(sensitive),
-                protects: Protected::Attribute(sensitive),
-                guarantees: guarantees.clone(),
-            }]),
+            Self::Bucket(guarantees) => TableProtection::Guarding(vec![TableGuard::new(
+                attributes.without(sensitive),
+                Protected::Attribute(sensitive),
+                guarantees.clone(),
+            )]),
             Self::Mixture(_) | Self::MixtureWeighted(_) => TableProtection::Exclusive,
         }
     }
@@ -77,6 +80,8 @@ pub struct SlicingPlan {
     pub bins: CorrelationBins,
     /// Memory layout and parallelism of the partition.
     pub tuning: PartitionTuning,
+    /// The sets of rows in which buckets are made; `None` for the whole table.
+    pub strata: Option<Arc<Strata>>,
 }
 
 impl SlicingPlan {
@@ -108,6 +113,7 @@ impl SlicingPlan {
             column_k: spec.column_k,
             bins: CorrelationBins { of: spec.bins.clone(), ..CorrelationBins::default() },
             tuning: PartitionTuning::default(),
+            strata: None,
         }
     }
 
@@ -122,7 +128,8 @@ impl SlicingPlan {
 
     /// Dimensions along which rows are split.
     pub(super) fn space(&self, table: &Table, annotations: &dyn TableAnnotations) -> SplitSpace {
-        SplitSpace::new(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), annotations)
+        let dimensions = self.dimensions.unwrap_or(self.attributes.without(self.sensitive));
+        SplitSpace::new(table, dimensions, annotations).within(self.strata.as_ref())
     }
 
     /// Limits of the tuple partition.

@@ -10,6 +10,7 @@ use super::sliced::{SlicedTable, SlicingError};
 use super::unmixed::{LocalMixtureChecker, NeedsOtherBuckets};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, ColumnAnnotations, Table};
+use crate::privacy::links::{RowGroups, Strata};
 use crate::privacy::{self, Population};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
@@ -121,6 +122,7 @@ impl<'a> Slicer<'a> {
             guarantees: Vec::new(),
             split: MedianSplit::Strict,
             max_attempts: None,
+            strata: None,
         };
         let classes = generalization.classes(self.table, &ValueOrder(self.annotations), self.control);
         classes.map(Some).map_err(|error| match error {
@@ -195,8 +197,14 @@ impl<'a> Slicer<'a> {
         let holds = move |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
         let groups = (companions.count > 1).then_some(companions);
         let predicate = PerHalfPredicate::new(vec![BucketRequirement { groups, sensitive, holds: Box::new(holds) }]);
-        let all: Vec<u32> = (0..self.table.rows() as u32).collect();
-        if predicate.holds(&all, &mut GroupTally::default()) { Ok(predicate) } else { Err(self.worst(companions)) }
+        let hold = self.first_buckets().iter().all(|rows| predicate.holds(rows, &mut GroupTally::default()));
+        if hold { Ok(predicate) } else { Err(self.worst(companions)) }
+    }
+
+    /// The rows from which the partition starts.
+    fn first_buckets(&self) -> RowGroups {
+        let strata = self.plan.strata.as_deref();
+        strata.map_or_else(|| Strata::new(self.table, AttrSet::EMPTY).split(), Strata::split)
     }
 
     fn sensitive(&self) -> &'a Column {
@@ -210,16 +218,18 @@ impl<'a> Slicer<'a> {
     /// The group in which a sensitive value has the largest share. Groups have equal values in the sensitive column.
     fn worst(&self, companions: &TallyGroups) -> SlicingError {
         let sensitive = self.sensitive();
-        let all: Vec<u32> = (0..self.table.rows() as u32).collect();
         let (mut most, mut of) = (0, 1);
-        GroupTally::default().groups(&all, Some(companions), &sensitive.codes, sensitive.domain.len(), |_, counts| {
-            let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
-            let rows: u64 = counts.iter().map(|(_, count)| count).sum();
-            if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {
-                (most, of) = (here, rows);
-            }
-            true
-        });
+        let mut tally = GroupTally::default();
+        for first in self.first_buckets().iter() {
+            tally.groups(first, Some(companions), &sensitive.codes, sensitive.domain.len(), |_, counts| {
+                let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+                let rows: u64 = counts.iter().map(|(_, count)| count).sum();
+                if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {
+                    (most, of) = (here, rows);
+                }
+                true
+            });
+        }
         SlicingError::NotDiverse { most, of }
     }
 

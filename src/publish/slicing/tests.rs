@@ -60,6 +60,7 @@ pub(super) fn slicing(
         column_k: None,
         bins: CorrelationBins::default(),
         tuning: PartitionTuning { unnumbered_rows: 1, parallel_rows: 1 },
+        strata: None,
     }
 }
 
@@ -373,8 +374,7 @@ fn bucket_diversity_is_guarding() {
     let guarantee = Guarantee::LDiversity { l: 2 };
     let columns = sets(&[vec![0, 1], vec![2, 3]]);
     let protection = |diversity: SlicingDiversity| diversity.protection(&columns, Attr(3));
-    let guard =
-        TableGuard { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
+    let guard = TableGuard::new(AttrSet::first(3), Protected::Attribute(Attr(3)), vec![guarantee]);
     assert_eq!(protection(SlicingDiversity::Bucket(vec![guarantee])), TableProtection::Guarding(vec![guard]));
     assert_eq!(protection(SlicingDiversity::Mixture(ratio(2, 1))), TableProtection::Exclusive);
     assert_eq!(protection(SlicingDiversity::MixtureWeighted(ratio(2, 1))), TableProtection::Exclusive);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::publication::Guarantee;
+use crate::publish::assign::AttributeGuarantees;
 use crate::publish::designed_table::{Bucketized, DesignedTable};
 
 /// A candidate for a table.
@@ -101,8 +102,8 @@ impl<'a> DecompositionInput<'a> {
 
     /// The designed table of a draft.
     pub(super) fn designed(&self, draft: &TableDraft) -> DesignedTable {
-        let asked: Vec<(Attr, &[Guarantee])> =
-            draft.sensitive.iter().map(|attr| (attr, self.guarantees(attr))).collect();
+        let of_attribute = |attr| AttributeGuarantees { attr, guarantees: self.guarantees(attr) };
+        let asked: Vec<AttributeGuarantees<'_>> = draft.sensitive.iter().map(of_attribute).collect();
         let bucketized = (!asked.is_empty()).then(|| Bucketized::together(draft.attributes, &asked));
         DesignedTable::new(draft.attributes, bucketized)
     }

@@ -11,7 +11,7 @@ use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::input::PlanInput;
 
 const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are declared_policy as excludable, and another attribute determines it, which has \
-                        values that occur with these alone: whoever rules out the former rules out the latter, which must be \
+                        values that occur with these alone: an adversary who rules out the former rules out the latter, which must be \
                         declared_policy as excludable too";
 const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are declared_policy as excludable, and several attributes together determine it: \
                        what is ruled out of each of them is not reckoned with; state the dependency under assume_unknown, or \
@@ -28,7 +28,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
         if rule.protects.attributes().len() > 1 || input.counts.annotations(sensitive).excludable().is_empty() {
             continue;
         }
-        for &dependency in input.dependencies {
+        for &dependency in input.known.all() {
             let Dependency { determinant, dependent } = dependency;
             // an attribute that is not published needs no protection
             if dependent != sensitive || !determinant.is_subset(published) {

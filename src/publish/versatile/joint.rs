@@ -21,6 +21,19 @@ const OVERLAPPING_COMBINATION_DETAIL: &str = "some of the combination is protect
 const NO_RARE_ATTRIBUTE_DETAIL: &str = "no attribute of the combination is rare enough by itself; its joint value is protected by uad without \
                      addback alone";
 
+/// Judges a combination that another rule implies on what that rule protects: tables are decided for that one.
+pub(super) fn follow_implying(rules: &mut [DesignedRule]) {
+    for index in 0..rules.len() {
+        let Some(by) = rules[index].implied_by.map(|by| &rules[by]) else { continue };
+        let (sensitive, judged) = (by.rule.sensitive, by.judged);
+        let implied = &mut rules[index];
+        if judged.attributes().is_subset(implied.protects.attributes()) {
+            implied.rule.sensitive = sensitive;
+            implied.judged = judged;
+        }
+    }
+}
+
 /// Decides which combinations are protected by their joint value, and rejects rules that conflict with these.
 ///
 /// # Errors
@@ -209,6 +222,7 @@ impl CombinationContraction {
             parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
             guards: bucketized.guards.into_iter().map(|guard| self.guard(guard)).collect(),
             buckets: bucketized.buckets,
+            strata: bucketized.strata,
         });
         DesignedTable::new(self.expand(attributes), bucketized)
     }
@@ -221,6 +235,6 @@ impl CombinationContraction {
             }
             Protected::Joint(_) | Protected::Rows => guard.protects,
         };
-        TableGuard { known: self.expand(guard.known), protects, guarantees: guard.guarantees }
+        TableGuard { known: self.expand(guard.known), protects, ..guard }
     }
 }

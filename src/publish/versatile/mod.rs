@@ -30,8 +30,10 @@ use super::designed_rule::{DesignedRule, RuleRejection, demand, dependency_fault
 use super::designed_table::{Bucketized, DesignedTable, TableDesign};
 use super::error::{PlanError, PlanRefusal};
 use super::input::PlanInput;
+use super::stratify::stratify;
 use crate::control::{Cancelled, Control};
 use crate::microdata::AttrSet;
+use crate::privacy::links;
 use crate::privacy::{self, Dependency, DerivedRule, PrivacyRule, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
 use crate::spec::{Algorithm, VersatileSpec};
@@ -48,6 +50,7 @@ const MAX_DERIVED_RULES: usize = 10_000;
 pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
     let (mut rules, used_dependencies) = designed_rules(spec, input)?;
     joint::settle(&mut rules, input, control)?;
+    joint::follow_implying(&mut rules);
     insiders::settle(&mut rules, input, control)?;
     if spec.algorithm != Algorithm::Uad || spec.addback {
         joint::refuse_combinations(&mut rules);
@@ -56,16 +59,27 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
     let mut design = Design { used_dependencies, enforcement, ..Design::new(Vec::new(), rules) };
     // one attribute represents each combination that only its joint value protects
     let contraction = CombinationContraction::from_rules(&design.rules);
-    let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && !rule.is_unsupported());
-    let kept: Vec<PrivacyRule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
     let attributes = AttrSet::first(input.counts.attributes());
+    let contracted = contraction.contract(attributes);
+    // a refused rule may protect an attribute that another one represents
+    let is_kept = |rule: &&DesignedRule| {
+        rule.implied_by.is_none() && !rule.is_unsupported() && contracted.contains(rule.rule.sensitive)
+    };
+    let visible = design.rules.iter().fold(attributes, |all, rule| all.union(rule.rule.known));
+    let links = input.known.links(visible);
+    // the links steer the choice; beside the tables they decide
+    let steered = |rule: &DesignedRule| {
+        let side = links::design_side(rule.rule.known, rule.judged.attributes(), &links).intersection(attributes);
+        contraction.rule(&PrivacyRule { known: rule.rule.known.union(side), ..rule.rule })
+    };
+    let kept: Vec<PrivacyRule> = design.rules.iter().filter(is_kept).map(steered).collect();
     match spec.algorithm {
         Algorithm::SingleAttribute => {
             design.tables = attributes.iter().map(|attr| DesignedTable::plain(AttrSet::one(attr))).collect();
         }
         Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
         Algorithm::Uad if !spec.addback => {
-            let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
+            let selected = decompose(contracted, &kept, spec.saturate);
             let active = input.active_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
             let active: Vec<PrivacyRule> = active.copied().collect();
             let tables =
@@ -76,6 +90,7 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
         Algorithm::Uad | Algorithm::Gd | Algorithm::Auto => decide_by_data(&mut design, kept, spec, input, control)?,
     }
     design.judge();
+    stratify(&mut design, input, control)?;
     Ok(design)
 }
 
@@ -87,15 +102,19 @@ pub(super) fn designed_rules(
     input: &PlanInput<'_>,
 ) -> Result<(Vec<DesignedRule>, Vec<Dependency>), PlanRefusal> {
     let submitted: Vec<RuleDemand> = spec.rules.iter().map(demand).collect();
-    let Ok(expansion) = privacy::expand(&submitted, input.dependencies, MAX_DERIVED_RULES) else {
+    let Ok(expansion) = privacy::expand(&submitted, input.known.all(), MAX_DERIVED_RULES) else {
         let detail = format!("more than {MAX_DERIVED_RULES} rules follow from the dependencies");
         return Err(PlanRefusal(vec![Fault::new("/method/rules", Kind::DependencyExpansionLimit, detail)]));
     };
     if !expansion.unsupported.is_empty() {
-        let detail = "the guarantee says nothing of combinations, and so cannot be kept beside a dependency";
         let fault = |(index, dependency): &(usize, Dependency)| {
-            let pointer = &spec.rules[*index].pointer;
-            dependency_fault(pointer, Kind::GuaranteeUnsupported, *dependency, detail, input.published_names)
+            let rule = &spec.rules[*index];
+            let detail = format!(
+                "{} says nothing of combinations, and so cannot be kept with a dependency; ask for l_diversity, or list the \
+                 dependency in assume_unknown",
+                rule.guarantee.as_str()
+            );
+            dependency_fault(&rule.pointer, Kind::GuaranteeUnsupported, *dependency, &detail, input.published_names)
         };
         return Err(PlanRefusal(expansion.unsupported.iter().map(fault).collect()));
     }
@@ -155,7 +174,7 @@ fn decide_by_data(
     let ground =
         DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, input.active_rules, input.earlier);
     let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
-    let mut links = CorrelatedAttributes::new(rows, input.dependencies, spec.correlated, control);
+    let mut links = CorrelatedAttributes::new(rows, input.known.all(), spec.correlated, control);
     let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
     links.mark(&mut design.rules, &drafts)?;
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();

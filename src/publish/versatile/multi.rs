@@ -10,7 +10,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, RuleDemand};
 use crate::publication::Guarantee;
-use crate::publish::assign::SensitiveGrid;
+use crate::publish::assign::{AttributeDiversity, SensitiveGrid};
 use crate::publish::design::{Decision, Design};
 use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::designed_table::{Bucketized, DesignedTable};
@@ -38,7 +38,7 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
     for rule in design.rules.iter_mut().filter(|rule| protected.contains(rule.rule.sensitive)) {
         let known = attributes.without(rule.rule.sensitive);
         let demand = RuleDemand { known, ..RuleDemand::from(rule.rule) };
-        if let Ok(expansion) = privacy::expand(&[demand], input.dependencies, usize::MAX) {
+        if let Ok(expansion) = privacy::expand(&[demand], input.known.all(), usize::MAX) {
             let determined = rule.determined_by().or(expansion.impossible.first().map(|(_, by)| *by));
             determined.into_iter().for_each(|by| rule.reject(RuleRejection::Determined(by)));
         }
@@ -46,10 +46,11 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
             rule.reject(RuleRejection::Unsupported(NO_PUBLIC_ATTRIBUTE_DETAIL));
         }
     }
-    let sensitive: Vec<(Attr, u64)> = sensitive.into_iter().collect();
+    let sensitive: Vec<AttributeDiversity> =
+        sensitive.into_iter().map(|(attr, l)| AttributeDiversity { attr, l }).collect();
     let bucketized = match sensitive[..] {
         [] => None,
-        [(attr, l)] => Some(Bucketized::on(attributes, attr, vec![Guarantee::LDiversity { l }])),
+        [AttributeDiversity { attr, l }] => Some(Bucketized::on(attributes, attr, vec![Guarantee::LDiversity { l }])),
         _ => Some(Bucketized::each_of(attributes, &sensitive)),
     };
     design.tables = vec![DesignedTable::new(attributes, bucketized)];

@@ -15,7 +15,7 @@ use std::thread;
 use super::ground::{DecompositionInput, TableDraft};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
-use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, entropy};
+use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, ValueShare, entropy};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::designed_table::Bucketized;
 use crate::publish::input::PlanRows;
@@ -247,7 +247,7 @@ impl BucketedSensitive {
         for (&bucket, row) in drawn.bucket_of.iter().zip(0..) {
             rows[bucket as usize].push(row);
         }
-        let mut shares: Vec<Vec<(u32, f64)>> = vec![vec![(0, 1.0)]; rows.len()];
+        let mut shares = vec![vec![ValueShare { value: 0, share: 1.0 }]; rows.len()];
         let (mut together, mut values) = (vec![0_u32; table.rows()], 1);
         for attr in tied.iter() {
             let codes = &table.column(attr).codes;
@@ -263,14 +263,14 @@ impl BucketedSensitive {
                     return Ok(None);
                 }
                 let mut wider = Vec::with_capacity(runs.len() * shares.len());
-                for &(value, share) in shares.iter() {
+                for &ValueShare { value, share } in shares.iter() {
                     for run in &runs {
                         let next = pairs.len() as u32;
-                        let pair = *pairs.entry((value, run[0])).or_insert(next);
-                        wider.push((pair, share * run.len() as f64 / rows.len() as f64));
+                        let value = *pairs.entry((value, run[0])).or_insert(next);
+                        wider.push(ValueShare { value, share: share * run.len() as f64 / rows.len() as f64 });
                     }
                 }
-                wider.sort_unstable_by_key(|(pair, _)| *pair);
+                wider.sort_unstable_by_key(|share| share.value);
                 *shares = wider;
             }
             // the values of a row occur together in its bucket

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::microdata::{Attr, AttributeCounts};
+use crate::privacy::links::KnownDependencies;
 use crate::publication::{Guarantee, Protected, Ratio, SubmittedRule};
 use crate::spec::{Algorithm, CorrelatedPolicy, DecompositionScore};
 
@@ -128,14 +129,12 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         published_names: &names,
         earlier: &[],
         active_rules: &[],
-        dependencies: &[],
+        known: &KnownDependencies::default(),
         earlier_releases: None,
         rows: None,
     };
     let spec = VersatileSpec {
         rules,
-        declared: Vec::new(),
-        assumed_unknown: Vec::new(),
         algorithm: Algorithm::Uad,
         saturate,
         addback: false,

@@ -175,7 +175,7 @@ fn records_of_one_person_are_one_person() {
     let hiv = fixture.tree(2).named("HIV");
     fixture.requirements[0].measure =
         GroupMeasure::Linkability { h: Ratio::new(3, 4).unwrap(), sensitive: Some(vec![vec![hiv]]) };
-    assert_eq!(achieved(&fixture), Ok(share(3, 4)), "diabetes may be told");
+    assert_eq!(achieved(&fixture), Ok(share(3, 4)), "diabetes may be inferred");
     fixture.requirements[0].measure =
         GroupMeasure::Linkability { h: Ratio::new(2, 3).unwrap(), sensitive: Some(vec![vec![hiv]]) };
     let solution = fixture.release().unwrap();

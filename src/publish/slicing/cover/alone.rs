@@ -28,7 +28,7 @@
 use super::dense::JoinTooDenseError;
 use super::halves::HalfPredicate;
 use super::margins::{BucketMargins, MarginCounts, rows_of};
-use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
+use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, ValueWeight, WorstShare};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
@@ -74,7 +74,11 @@ struct KnownShares {
 }
 
 /// A sensitive value: the product of its counts, and its divisor.
-type WeighedValue = (u32, u128, u128);
+struct WeighedValue {
+    code: u32,
+    times: u128,
+    over: u128,
+}
 
 impl<'a> BucketwiseChecker<'a> {
     /// A checker of columns that form a tree with every choice of the sensitive ones.
@@ -148,10 +152,10 @@ impl<'a> BucketwiseChecker<'a> {
 
     fn keeps(&self, weighed: &[WeighedValue], attributes: AttrSet, found: &mut KnownShares) {
         // without divisors both weightings are equal
-        let divided = weighed.iter().any(|(.., over)| *over > 1);
-        for way in if divided { &[false, true][..] } else { &[false] } {
+        let divided = weighed.iter().any(|value| value.over > 1);
+        for &divided in if divided { &[false, true][..] } else { &[false] } {
             let (mut floats, exactly) =
-                (made::<NaturalLog>(weighed, *way), || made::<UnreducedFraction>(weighed, *way));
+                (made::<NaturalLog>(weighed, divided), || made::<UnreducedFraction>(weighed, divided));
             found.broken |= !weights::holds(&self.bound, &mut floats, exactly);
             if let Some(worst) = &mut found.worst {
                 worst.see(&self.bound, attributes, &mut floats, exactly);
@@ -160,14 +164,14 @@ impl<'a> BucketwiseChecker<'a> {
     }
 }
 
-fn made<W: CountProduct>(weighed: &[WeighedValue], divided: bool) -> Vec<(u32, W)> {
-    let weight = |&(value, times, over): &WeighedValue| {
+fn made<W: CountProduct>(weighed: &[WeighedValue], divided: bool) -> Vec<ValueWeight<W>> {
+    let weight = |value: &WeighedValue| {
         let mut weight = W::one();
-        weight.times(times);
+        weight.times(value.times);
         if divided {
-            weight.over(over);
+            weight.over(value.over);
         }
-        (value, weight)
+        ValueWeight { code: value.code, weight }
     };
     weighed.iter().map(weight).collect()
 }
@@ -197,7 +201,8 @@ impl KnownWalk<'_> {
         let Some(shared) = &step.shared else {
             for place in 0..counted.len() {
                 let (value, paired) = counted.at(place);
-                let first: Vec<WeighedValue> = paired.iter().map(|&(of, rows)| (of, u128::from(rows), 1)).collect();
+                let weighed = |&(code, rows): &(u32, u32)| WeighedValue { code, times: u128::from(rows), over: 1 };
+                let first: Vec<WeighedValue> = paired.iter().map(weighed).collect();
                 self.go(picked, value, &first, found)?;
                 if found.is_enough() {
                     break;
@@ -212,9 +217,10 @@ impl KnownWalk<'_> {
         for &(_, place) in places[begin..].iter().take_while(|(of, _)| *of == wanted) {
             let (value, paired) = counted.at(place as usize);
             // a row that agrees in this column also agrees on the shared attributes, so that the divisor is positive
-            let with = |&(of, times, over): &WeighedValue| {
-                let rows = rows_of(paired, of);
-                (rows > 0).then(|| (of, times * u128::from(rows), over * u128::from(rows_of(agreeing, of))))
+            let with = |&WeighedValue { code, times, over }: &WeighedValue| {
+                let rows = u128::from(rows_of(paired, code));
+                let over = over * u128::from(rows_of(agreeing, code));
+                (rows > 0).then_some(WeighedValue { code, times: times * rows, over })
             };
             let next: Vec<WeighedValue> = weighed.iter().filter_map(with).collect();
             self.go(picked, value, &next, found)?;

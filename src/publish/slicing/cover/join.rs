@@ -16,8 +16,16 @@ pub(super) struct NaturalJoin(Vec<JoinComponent>);
 enum JoinComponent {
     /// One column, whose size is the number of rows.
     Alone,
-    /// Shared attributes of several columns in join order, each with the attributes that later steps need.
-    Several(Vec<(usize, Vec<Attr>)>),
+    /// Several columns in join order.
+    Several(Vec<ColumnJoin>),
+}
+
+/// A column of a join.
+struct ColumnJoin {
+    /// Margin of the attributes that it shares with other columns.
+    margin: usize,
+    /// The attributes so far that later columns need.
+    asked: Vec<Attr>,
 }
 
 impl NaturalJoin {
@@ -49,7 +57,10 @@ impl NaturalJoin {
             let part = shared;
             let all = |of: &[usize]| of.iter().fold(AttrSet::EMPTY, |all, &of| all.union(margins.attributes(of)));
             let (before, asked) = (|to: usize| all(&part[..to]), |from: usize| all(&part[from..]));
-            let step = |at: usize| (part[at], before(at + 1).intersection(asked(at + 1)).iter().collect());
+            let step = |at: usize| ColumnJoin {
+                margin: part[at],
+                asked: before(at + 1).intersection(asked(at + 1)).iter().collect(),
+            };
             parts.push(JoinComponent::Several((0..part.len()).map(step).collect()));
         }
         Ok(Self(parts))
@@ -59,7 +70,7 @@ impl NaturalJoin {
     pub(super) fn margins(&self) -> impl Iterator<Item = usize> {
         let of_part = |part: &JoinComponent| match part {
             JoinComponent::Alone => Vec::new(),
-            JoinComponent::Several(steps) => steps.iter().map(|(margin, _)| *margin).collect(),
+            JoinComponent::Several(steps) => steps.iter().map(|step| step.margin).collect(),
         };
         self.0.iter().flat_map(of_part)
     }
@@ -83,15 +94,15 @@ impl NaturalJoin {
 fn several(
     margins: &BucketMargins<'_>,
     counts: &MarginCounts,
-    steps: &[(usize, Vec<Attr>)],
+    steps: &[ColumnJoin],
 ) -> Result<u128, JoinTooDenseError> {
     type Sums = HashMap<Vec<u32>, u128, RandomState>;
     type Shared<'a> = HashMap<Vec<u32>, Vec<(&'a [u32], u128)>, RandomState>;
     let mut known: Vec<Attr> = Vec::new();
     let mut sums: Sums = std::iter::once((Vec::new(), 1)).collect();
     let mut steps_taken = 0;
-    for (column, asked) in steps {
-        let attributes = margins.attributes(*column);
+    for ColumnJoin { margin, asked } in steps {
+        let attributes = margins.attributes(*margin);
         let shared: Vec<usize> = (0..known.len()).filter(|&at| attributes.contains(known[at])).collect();
         let mut by_shared = Shared::default();
         for (key, sum) in &sums {
@@ -100,11 +111,11 @@ fn several(
         }
         let mut next = Sums::default();
         let mut wanted: Vec<u32> = Vec::new();
-        let counted = &counts[*column];
+        let counted = &counts[*margin];
         for place in 0..counted.len() {
             let (value, paired) = counted.at(place);
             for &(sensitive, rows) in paired {
-                let code = |attr: Attr| margins.code(*column, (value, sensitive), attr);
+                let code = |attr: Attr| margins.code(*margin, value, attr).unwrap_or(sensitive);
                 wanted.clear();
                 wanted.extend(shared.iter().map(|&at| code(known[at])));
                 for (key, sum) in by_shared.get(&wanted).into_iter().flatten() {

@@ -71,12 +71,10 @@ impl<'a> BucketMargins<'a> {
         self.all[margin].rows.iter().map(|&row| self.value(narrower, row)).collect()
     }
 
-    /// Code of an attribute in a value of a margin and a sensitive value.
-    pub(super) fn code(&self, margin: usize, (value, sensitive): (u32, u32), attr: Attr) -> u32 {
-        match attr == self.sensitive {
-            true => sensitive,
-            false => self.table.column(attr).codes.get(self.all[margin].rows[value as usize] as usize),
-        }
+    /// Code of an attribute in a value of a margin; `None` for the sensitive attribute, which values leave out.
+    pub(super) fn code(&self, margin: usize, value: u32, attr: Attr) -> Option<u32> {
+        let row = self.all[margin].rows[value as usize];
+        (attr != self.sensitive).then(|| self.table.column(attr).codes.get(row as usize))
     }
 
     /// Number of rows of a bucket that agree with a row on a margin, and on the sensitive value if the margin holds it.

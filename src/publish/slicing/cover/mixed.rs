@@ -21,7 +21,7 @@ use super::dense::JoinTooDenseError;
 use super::halves::HalfPredicate;
 use super::join::NaturalJoin;
 use super::margins::{BucketMargins, DenseCounter, MarginCounts, rows_of};
-use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
+use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, ValueWeight, WorstShare};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
@@ -98,6 +98,49 @@ struct SensitiveColumnSet {
     shared: Option<Vec<usize>>,
 }
 
+impl SensitiveColumnSet {
+    /// The `chosen` columns with all `others`.
+    fn new(
+        margins: &mut BucketMargins<'_>,
+        others: &[AttrSet],
+        chosen: &[AttrSet],
+        weights: BucketWeights,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let sensitive: Vec<usize> = chosen.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
+        let all = [others, chosen].concat();
+        let shared = match weights {
+            BucketWeights::Shares => None,
+            BucketWeights::SharesAndSizes => {
+                let joined = branches(&all).unwrap_or_default().into_iter().skip(1);
+                Some(joined.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
+            }
+        };
+        let columns: Vec<usize> = all.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
+        let join = NaturalJoin::new(margins, &columns, control)?;
+        Ok(Self { attributes: union(&all), sensitive, join, shared })
+    }
+
+    /// Whether its join or weights use a margin.
+    fn uses(&self, margin: usize) -> bool {
+        self.join.margins().any(|of| of == margin) || self.shared.iter().flatten().any(|of| *of == margin)
+    }
+}
+
+/// Columns of a cover.
+#[derive(Clone, Copy)]
+pub(super) struct CoverColumns<'c> {
+    /// Columns without the sensitive attribute.
+    pub(super) others: &'c [AttrSet],
+    /// Columns with the sensitive attribute.
+    pub(super) sensitive: &'c [AttrSet],
+}
+
+/// All attributes of some columns.
+fn union(columns: &[AttrSet]) -> AttrSet {
+    columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set))
+}
+
 struct MixtureBucketState {
     counts: MarginCounts,
     /// Counts of the columns that are counted apart, during the trial of the split that makes the bucket.
@@ -105,12 +148,25 @@ struct MixtureBucketState {
     rows: u64,
     /// Sizes of the join by choice, computed when needed.
     sizes: OnceCell<Result<Vec<Vec<u128>>, JoinTooDenseError>>,
-    /// Matching identities, each with whether a value is too frequent in this bucket; empty when the bucket is closed.
-    matching: Vec<(u32, bool)>,
+    /// Matching identities; empty when the bucket is closed.
+    matching: Vec<MatchingIdentity>,
 }
 
-/// A bucket with the sizes of its joins by choice; empty if these are not needed.
-type JoinSizes<'b> = (&'b MixtureBucketState, &'b [Vec<u128>]);
+/// An identity that matches a bucket.
+#[derive(Clone, Copy)]
+struct MatchingIdentity {
+    identity: u32,
+    /// Whether a value is too frequent in the bucket.
+    bad: bool,
+}
+
+/// A bucket with the sizes of its joins.
+#[derive(Clone, Copy)]
+struct SizedBucket<'b> {
+    bucket: &'b MixtureBucketState,
+    /// Sizes by choice; empty if these are not needed.
+    sizes: &'b [Vec<u128>],
+}
 
 /// Weighting of a bucket.
 #[derive(Clone, Copy)]
@@ -122,49 +178,30 @@ enum WeightKind {
 }
 
 impl<'a> OverlapMixtureChecker<'a> {
-    /// Begins with the whole table as one bucket. Returns its largest share if that violates the bound.
-    pub(super) fn begin(
+    /// A checker of a cover, without buckets.
+    pub(super) fn new(
         mut margins: BucketMargins<'a>,
-        columns: &[AttrSet],
-        sensitive: usize,
+        columns: CoverColumns<'_>,
         bound: FrequencyBound,
         weights: BucketWeights,
         control: &'a Control,
-    ) -> Result<Result<(Self, Option<WorstShare>), JoinTooDenseError>, Cancelled> {
-        let (without, with) = columns.split_at(columns.len() - sensitive);
-        let others: Vec<usize> = without.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
-        let mut choices = Vec::new();
-        for chosen in super::choices(with) {
-            let sensitive: Vec<usize> =
-                chosen.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
-            let all = [without, &chosen].concat();
-            let shared = match weights {
-                BucketWeights::Shares => None,
-                BucketWeights::SharesAndSizes => {
-                    let joined = branches(&all).unwrap_or_default().into_iter().skip(1);
-                    Some(joined.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
-                }
-            };
-            let join = NaturalJoin::new(&mut margins, &[&others[..], &sensitive].concat(), control)?;
-            let attributes = all.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
-            choices.push(SensitiveColumnSet { attributes, sensitive, join, shared });
-        }
-        let all = columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
-        let identities = margins.representatives(all, control)?;
-        let paired = with.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+    ) -> Result<Self, Cancelled> {
+        let others: Vec<usize> =
+            columns.others.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
+        let choices = super::choices(columns.sensitive)
+            .map(|chosen| SensitiveColumnSet::new(&mut margins, columns.others, &chosen, weights, control))
+            .collect::<Result<Vec<_>, _>>()?;
+        let paired = union(columns.sensitive);
+        let identities = margins.representatives(union(columns.others).union(paired), control)?;
         let of_rows = margins.together(paired, control)?;
         let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
         // margins that are looked up only
-        let used = |margin: &usize| {
-            choices.iter().any(|choice: &SensitiveColumnSet| {
-                choice.join.margins().any(|of| of == *margin) || choice.shared.iter().flatten().any(|of| of == margin)
-            })
-        };
-        let apart: Vec<usize> = others.iter().copied().filter(|margin| !used(margin)).collect();
+        let apart: Vec<usize> =
+            others.iter().copied().filter(|margin| !choices.iter().any(|choice| choice.uses(*margin))).collect();
         let other = |&margin: &usize| QiColumn { margin, apart: apart.iter().position(|of| *of == margin) };
         let others: Vec<QiColumn> = others.iter().map(other).collect();
         let revealed = || HalfShares { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
-        let mut judge = Self {
+        Ok(Self {
             margins,
             others,
             apart,
@@ -178,27 +215,32 @@ impl<'a> OverlapMixtureChecker<'a> {
             bad_in: vec![0; identities.len()],
             identities,
             buckets: Vec::new(),
-        };
-        let rows: Vec<u32> = (0..judge.margins.rows() as u32).collect();
-        let mut whole = judge.bucket(&rows);
-        judge.settle(&mut whole);
-        if let Err(dense) = judge.sizes(&whole) {
+        })
+    }
+
+    /// Begins with the whole table as one bucket. Returns its largest share if that violates the bound.
+    pub(super) fn begin(&mut self) -> Result<Result<Option<WorstShare>, JoinTooDenseError>, Cancelled> {
+        let rows: Vec<u32> = (0..self.margins.rows() as u32).collect();
+        let mut whole = self.bucket(&rows);
+        self.settle(&mut whole);
+        if let Err(dense) = self.sizes(&whole) {
             return Ok(Err(dense));
         }
         let mut worst = WorstShare::none();
         let mut broken = false;
-        let mut seen = vec![false; of_rows.count as usize];
-        for (number, (&row, &side)) in judge.identities.iter().zip(&judge.sides).enumerate() {
+        let mut seen = vec![false; self.revealed[0].of_sides.len()];
+        for (number, (&row, &side)) in self.identities.iter().zip(&self.sides).enumerate() {
             if number % Control::STRIDE == 0 {
-                control.check()?;
+                self.control.check()?;
             }
             if !std::mem::replace(&mut seen[side as usize], true) {
-                broken |= !judge.keeps(row, &[&whole], Some(&mut worst));
+                broken |= !self.keeps(row, &[&whole], Some(&mut worst));
             }
         }
-        whole.matching = (0..judge.identities.len() as u32).map(|identity| (identity, false)).collect();
-        judge.buckets.push(Some(whole));
-        Ok(Ok((judge, broken.then_some(worst))))
+        let matching = |identity: u32| MatchingIdentity { identity, bad: false };
+        whole.matching = (0..self.identities.len() as u32).map(matching).collect();
+        self.buckets.push(Some(whole));
+        Ok(Ok(broken.then_some(worst)))
     }
 
     /// Counts rows as a bucket, in spare memory if there is any.
@@ -249,10 +291,10 @@ impl<'a> OverlapMixtureChecker<'a> {
     fn weigh<W: CountProduct>(
         &self,
         row: u32,
-        (bucket, sizes): JoinSizes<'_>,
+        SizedBucket { bucket, sizes }: SizedBucket<'_>,
         choice: usize,
         kind: WeightKind,
-        out: &mut Vec<(u32, W)>,
+        out: &mut Vec<ValueWeight<W>>,
     ) {
         let value = |column: usize| self.margins.value(column, row);
         let (of, counts) = (&self.choices[choice], &bucket.counts);
@@ -284,46 +326,46 @@ impl<'a> OverlapMixtureChecker<'a> {
                 // a row that agrees on a column also agrees on its shared attributes, so that the divisor is positive
                 weight.over(u128::from(self.margins.rows_with(margin, &counts[margin], row, sensitive)));
             }
-            out.push((sensitive, weight));
+            out.push(ValueWeight { code: sensitive, weight });
         }
     }
 
     /// Whether a row keeps the bound over some of the buckets that it matches.
     fn keeps<'b>(&self, row: u32, buckets: &[&'b MixtureBucketState], mut worst: Option<&mut WorstShare>) -> bool {
-        let mut floats: Vec<(u32, NaturalLog)> = Vec::new();
+        let mut floats: Vec<ValueWeight<NaturalLog>> = Vec::new();
         let mut kept = true;
         // the size of a single bucket is a factor of all values alike
-        let mut sized: SmallVec<[JoinSizes<'b>; 4]> = SmallVec::new();
+        let mut sized: SmallVec<[SizedBucket<'b>; 4]> = SmallVec::new();
         for &bucket in buckets {
             let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
             let Ok(sizes) = sizes else { return false };
-            sized.push((bucket, sizes));
+            sized.push(SizedBucket { bucket, sizes });
         }
-        for (choice, of) in self.choices.iter().enumerate() {
-            let kinds = if of.shared.is_some() {
+        for (choice, set) in self.choices.iter().enumerate() {
+            let kinds = if set.shared.is_some() {
                 &[WeightKind::OfJoin, WeightKind::OfMatchings][..]
             } else {
                 &[WeightKind::OfJoin]
             };
             for &kind in kinds {
                 floats.clear();
-                for &(bucket, sizes) in &sized {
-                    self.weigh(row, (bucket, sizes), choice, kind, &mut floats);
+                for &of in &sized {
+                    self.weigh(row, of, choice, kind, &mut floats);
                 }
                 if floats.is_empty() {
                     // these columns exclude the buckets
                     continue;
                 }
                 let exactly = || {
-                    let mut exact: Vec<(u32, UnreducedFraction)> = Vec::new();
-                    for &(bucket, sizes) in &sized {
-                        self.weigh(row, (bucket, sizes), choice, kind, &mut exact);
+                    let mut exact: Vec<ValueWeight<UnreducedFraction>> = Vec::new();
+                    for &of in &sized {
+                        self.weigh(row, of, choice, kind, &mut exact);
                     }
                     exact
                 };
                 kept &= weights::holds(&self.bound, &mut floats, exactly);
                 match &mut worst {
-                    Some(worst) => worst.see(&self.bound, of.attributes, &mut floats, exactly),
+                    Some(worst) => worst.see(&self.bound, set.attributes, &mut floats, exactly),
                     None if !kept => return false,
                     None => {}
                 }
@@ -342,7 +384,7 @@ impl<'a> OverlapMixtureChecker<'a> {
     ) -> Option<Vec<OverlapChange>> {
         revealed.iter_mut().for_each(HalfShares::forget);
         let mut plan = Vec::with_capacity(split.matching.len());
-        for (number, &(identity, bad)) in split.matching.iter().enumerate() {
+        for (number, &MatchingIdentity { identity, bad }) in split.matching.iter().enumerate() {
             if number % Control::STRIDE == 0 && self.control.check().is_err() {
                 return None;
             }
@@ -387,7 +429,7 @@ impl<'a> OverlapMixtureChecker<'a> {
             for (half, into) in (first..).zip(into) {
                 let (Some(bad), Some(of)) = (into, &mut self.buckets[half as usize]) else { continue };
                 matched.push(half);
-                of.matching.push((identity, bad));
+                of.matching.push(MatchingIdentity { identity, bad });
             }
         }
     }

@@ -17,7 +17,7 @@ mod weights;
 use self::alone::BucketwiseChecker;
 use self::halves::{HalfPredicate, RenumberedPredicate};
 use self::margins::BucketMargins;
-use self::mixed::OverlapMixtureChecker;
+use self::mixed::{CoverColumns, OverlapMixtureChecker};
 use self::weights::WorstShare;
 use super::columns::{ColumnsError, MAX_SENSITIVE_COLUMNS};
 use super::counts::FrequencyBound;
@@ -115,11 +115,13 @@ impl SlicingPlan {
         }
         let bound = FrequencyBound { l, annotations: annotations.annotations(self.sensitive) };
         let margins = BucketMargins::new(cover.table, self.sensitive, cover.max_combinations);
-        let begun = OverlapMixtureChecker::begin(margins, cover.columns, sensitive, bound, weights, cover.control)?;
+        let (others, sensitive) = cover.columns.split_at(cover.columns.len() - sensitive);
+        let columns = CoverColumns { others, sensitive };
+        let mut checker = OverlapMixtureChecker::new(margins, columns, bound, weights, cover.control)?;
+        let worst = checker.begin()?;
         // a cancelled check has no result
         cover.control.check()?;
-        let (checker, worst) = begun?;
-        self.check_worst(worst)?;
+        self.check_worst(worst?)?;
         Ok(SplitChecker::Mixed(Box::new(checker)))
     }
 

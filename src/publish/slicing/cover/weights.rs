@@ -57,6 +57,13 @@ impl CountProduct for UnreducedFraction {
     }
 }
 
+/// A sensitive value with its weight.
+#[derive(Clone)]
+pub(super) struct ValueWeight<W> {
+    pub(super) code: u32,
+    pub(super) weight: W,
+}
+
 /// Share of a sensitive value: `most` of `of`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::publish::slicing) struct LargestShare {
@@ -76,28 +83,28 @@ impl LargestShare {
 /// `exactly` computes the same weights exactly, if logarithms do not decide.
 pub(super) fn holds(
     bound: &FrequencyBound,
-    weights: &mut [(u32, NaturalLog)],
-    exactly: impl FnOnce() -> Vec<(u32, UnreducedFraction)>,
+    weights: &mut [ValueWeight<NaturalLog>],
+    exactly: impl FnOnce() -> Vec<ValueWeight<UnreducedFraction>>,
 ) -> bool {
     clearly(bound, weights).unwrap_or_else(|| {
         let sums = CommonDenominator::from_weights(&exactly());
         let (l, of) = (bound.l.numerator(), bound.l.denominator());
         let (all, informative) = sums.totals(bound);
         informative > BigUint::ZERO
-            && sums.0.iter().all(|(value, sum)| {
-                sum * l <= (if bound.annotations.is_excludable(*value) { &all } else { &informative }) * of
+            && sums.0.iter().all(|sum| {
+                &sum.weight * l <= (if bound.annotations.is_excludable(sum.code) { &all } else { &informative }) * of
             })
     })
 }
 
 /// Decides by floats; `None` if the case is not clear.
-fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<bool> {
-    weights.sort_unstable_by_key(|(value, _)| *value);
+fn clearly(bound: &FrequencyBound, weights: &mut [ValueWeight<NaturalLog>]) -> Option<bool> {
+    weights.sort_unstable_by_key(|of| of.code);
     let (sums, all, informative) = floats(bound, weights);
     let l = bound.l.to_f64();
     let mut kept = true;
-    for (value, sum) in sums {
-        let among = if bound.annotations.is_excludable(value) { all } else { informative };
+    for ValueWeight { code, weight: sum } in sums {
+        let among = if bound.annotations.is_excludable(code) { all } else { informative };
         if (l * sum - among).abs() <= WEIGHT_EPSILON * all {
             return None;
         }
@@ -108,20 +115,20 @@ fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<
 }
 
 /// Weights of values over a common denominator, values rising.
-struct CommonDenominator(Vec<(u32, BigUint)>);
+struct CommonDenominator(Vec<ValueWeight<BigUint>>);
 
 impl CommonDenominator {
-    fn from_weights(weights: &[(u32, UnreducedFraction)]) -> Self {
-        let mut denominators: Vec<&BigUint> = weights.iter().map(|(_, weight)| &weight.denominator).collect();
+    fn from_weights(weights: &[ValueWeight<UnreducedFraction>]) -> Self {
+        let mut denominators: Vec<&BigUint> = weights.iter().map(|of| &of.weight.denominator).collect();
         denominators.sort_unstable();
         denominators.dedup();
         let common: BigUint = denominators.into_iter().product();
-        let mut sums: Vec<(u32, BigUint)> = Vec::new();
-        for (value, weight) in weights {
+        let mut sums: Vec<ValueWeight<BigUint>> = Vec::new();
+        for ValueWeight { code, weight } in weights {
             let more = &weight.numerator * (&common / &weight.denominator);
-            match sums.binary_search_by_key(value, |(value, _)| *value) {
-                Ok(at) => sums[at].1 += more,
-                Err(at) => sums.insert(at, (*value, more)),
+            match sums.binary_search_by_key(code, |sum| sum.code) {
+                Ok(at) => sums[at].weight += more,
+                Err(at) => sums.insert(at, ValueWeight { code: *code, weight: more }),
             }
         }
         Self(sums)
@@ -129,9 +136,9 @@ impl CommonDenominator {
 
     /// Sum of all weights, and of those of values that are not excluded.
     fn totals(&self, bound: &FrequencyBound) -> (BigUint, BigUint) {
-        let all = self.0.iter().map(|(_, sum)| sum).sum();
-        let informative = self.0.iter().filter(|(value, _)| !bound.annotations.is_excludable(*value));
-        (all, informative.map(|(_, sum)| sum).sum())
+        let all = self.0.iter().map(|sum| &sum.weight).sum();
+        let informative = self.0.iter().filter(|sum| !bound.annotations.is_excludable(sum.code));
+        (all, informative.map(|sum| &sum.weight).sum())
     }
 }
 
@@ -154,13 +161,14 @@ impl WorstShare {
         &mut self,
         bound: &FrequencyBound,
         attributes: AttrSet,
-        weights: &mut [(u32, NaturalLog)],
-        exactly: impl FnOnce() -> Vec<(u32, UnreducedFraction)>,
+        weights: &mut [ValueWeight<NaturalLog>],
+        exactly: impl FnOnce() -> Vec<ValueWeight<UnreducedFraction>>,
     ) {
-        weights.sort_unstable_by_key(|(value, _)| *value);
+        weights.sort_unstable_by_key(|of| of.code);
         let (sums, all, informative) = floats(bound, weights);
-        let share =
-            |&(value, sum): &(u32, f64)| sum / if bound.annotations.is_excludable(value) { all } else { informative };
+        let share = |sum: &ValueWeight<f64>| {
+            sum.weight / if bound.annotations.is_excludable(sum.code) { all } else { informative }
+        };
         let about = sums.iter().map(share).fold(0.0, f64::max);
         if about < self.about * (1.0 + WEIGHT_EPSILON) {
             return;
@@ -172,23 +180,25 @@ impl WorstShare {
 }
 
 /// Weights of values relative to the largest one, their sum, and the sum of values that are not excluded. Values rise.
-fn floats(bound: &FrequencyBound, weights: &[(u32, NaturalLog)]) -> (Vec<(u32, f64)>, f64, f64) {
-    let largest = weights.iter().map(|(_, weight)| weight.0).fold(f64::NEG_INFINITY, f64::max);
-    let sum =
-        |run: &[(u32, NaturalLog)]| (run[0].0, run.iter().map(|(_, weight)| (weight.0 - largest).exp()).sum::<f64>());
-    let sums: Vec<(u32, f64)> = weights.chunk_by(|a, b| a.0 == b.0).map(sum).collect();
-    let all = sums.iter().map(|(_, sum)| sum).sum();
-    let informative = sums.iter().filter(|(value, _)| !bound.annotations.is_excludable(*value));
-    let informative = informative.map(|(_, sum)| sum).sum();
+fn floats(bound: &FrequencyBound, weights: &[ValueWeight<NaturalLog>]) -> (Vec<ValueWeight<f64>>, f64, f64) {
+    let largest = weights.iter().map(|of| of.weight.0).fold(f64::NEG_INFINITY, f64::max);
+    let sum = |run: &[ValueWeight<NaturalLog>]| ValueWeight {
+        code: run[0].code,
+        weight: run.iter().map(|of| (of.weight.0 - largest).exp()).sum::<f64>(),
+    };
+    let sums: Vec<ValueWeight<f64>> = weights.chunk_by(|a, b| a.code == b.code).map(sum).collect();
+    let all = sums.iter().map(|sum| sum.weight).sum();
+    let informative = sums.iter().filter(|sum| !bound.annotations.is_excludable(sum.code));
+    let informative = informative.map(|sum| sum.weight).sum();
     (sums, all, informative)
 }
 
-fn largest(bound: &FrequencyBound, weights: &[(u32, UnreducedFraction)]) -> Option<LargestShare> {
+fn largest(bound: &FrequencyBound, weights: &[ValueWeight<UnreducedFraction>]) -> Option<LargestShare> {
     let sums = CommonDenominator::from_weights(weights);
     let (all, informative) = sums.totals(bound);
-    let share = |(value, sum): &(u32, BigUint)| {
-        let among = if bound.annotations.is_excludable(*value) { &all } else { &informative };
-        lowest(sum.clone(), among.clone())
+    let share = |sum: &ValueWeight<BigUint>| {
+        let among = if bound.annotations.is_excludable(sum.code) { &all } else { &informative };
+        lowest(sum.weight.clone(), among.clone())
     };
     sums.0.iter().map(share).reduce(|a, b| if b.exceeds(a) { b } else { a })
 }
@@ -216,12 +226,12 @@ mod tests {
     }
 
     fn kept(l: &str, excluded_codes: &[u32], weights: &[(u32, u128, u128)]) -> bool {
-        fn made<W: CountProduct>(weights: &[(u32, u128, u128)]) -> Vec<(u32, W)> {
-            let weight = |&(value, times, over): &(u32, u128, u128)| {
+        fn made<W: CountProduct>(weights: &[(u32, u128, u128)]) -> Vec<ValueWeight<W>> {
+            let weight = |&(code, times, over): &(u32, u128, u128)| {
                 let mut weight = W::one();
                 weight.times(times);
                 weight.over(over);
-                (value, weight)
+                ValueWeight { code, weight }
             };
             weights.iter().map(weight).collect()
         }
@@ -238,8 +248,9 @@ mod tests {
         assert!(!kept("2", &[1], &even) && kept("1", &[1], &even) && !kept("1", &[0, 1], &even));
         assert!(kept("4", &[9], &[(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]));
         let share = |weights: &[(u32, u128, u128)], excluded_codes: &[u32]| {
-            let weights = weights.iter().map(|&(value, times, over)| {
-                (value, UnreducedFraction { numerator: times.into(), denominator: over.into() })
+            let weights = weights.iter().map(|&(code, times, over)| ValueWeight {
+                code,
+                weight: UnreducedFraction { numerator: times.into(), denominator: over.into() },
             });
             largest(&bound("2", excluded_codes), &weights.collect::<Vec<_>>())
         };
