@@ -22,17 +22,17 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+pub use attack::bucket::{BucketAttackFinding, BucketAttackReport};
+pub use attack::dependency::find_by_dependencies;
 pub use attack::error::AttackError;
 pub use attack::inference::{InferenceQuestion, InferenceReport, InferredValue, infer_values};
 pub use attack::membership::members::members;
 pub use attack::membership::report::{MembershipError, MembershipReport, TupleEstimate};
-pub use attack::negative_association::{
-    NegativeAssociationFinding, NegativeAssociationReport, find_negative_associations,
-};
+pub use attack::negative_association::find_negative_associations;
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, Linkage, PosteriorSummary, TableFigures, VerifierReport};
-pub use contract::evidence::{Evidence, VerifierError};
+pub use contract::evidence::{DependencySearch, Evidence, VerifierError};
 pub use definition::measure::BucketMeasure;
 pub use external::decomposition_view::DecompositionView;
 pub use external::evaluate::evaluate;

@@ -2,7 +2,7 @@ use super::contract::checks::{CheckLog, CheckName, Linkage, VerifierReport};
 use super::contract::claim::SlicingClaim;
 use super::contract::evidence::{Evidence, VerifierError};
 use super::release::sequential::{check, details};
-use super::release::{claims, content, rules, tables};
+use super::release::{claims, content, dependencies, rules, tables};
 use crate::control::Control;
 
 /// Checks a publication.
@@ -22,6 +22,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     if let Some(sequence) = details::sequential_details(evidence) {
         check::check(evidence, sequence, control, &mut log)?;
     }
+    dependencies::check(evidence, control, &mut log)?;
     claims::check_thresholds(evidence, &tables.figures, &mut log);
     let figures = std::mem::take(&mut tables.figures);
     rules::check(evidence, tables, &mut log);
@@ -38,6 +39,7 @@ fn was_run(evidence: &Evidence<'_>, check: CheckName, log: &CheckLog) -> bool {
     let failed = log.0.contains_key(&check);
     match check {
         CheckName::Content => evidence.original.is_some(),
+        CheckName::Dependencies => !evidence.dependencies.is_empty() || failed,
         // claims about the rows of the original need it
         CheckName::Guarantee => {
             let needs_rows = SlicingClaim::from_evidence(evidence).is_some_and(|claim| claim.needs_rows());

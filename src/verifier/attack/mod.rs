@@ -1,5 +1,7 @@
 //! Simulations of adversaries on published tables.
 
+pub(super) mod bucket;
+pub(super) mod dependency;
 pub(super) mod error;
 pub(super) mod inference;
 pub(super) mod membership;

@@ -11,58 +11,27 @@
 //! # Citations
 //! [Wang et al. 2012, section 6]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 
+use super::bucket::{
+    BucketAttackFinding, BucketAttackReport, CodedBucket, CodedBuckets, MAX_REPORTED_FINDINGS, PairSteps, RuleLimit,
+    cell, most_certain,
+};
 use super::error::AttackError;
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet, Column};
-use crate::publication::{Guarantee, Protected, SubmittedRule};
-use crate::verifier::definition::fraction::{exceeds, is_above, lowest};
-use crate::verifier::definition::thresholds::{ThresholdBounds, ValueShare, counterfeits};
+use crate::microdata::{Attr, Column};
+use crate::publication::Protected;
+use crate::verifier::definition::fraction::{exceeds, lowest};
 use crate::verifier::external::submission::Submission;
-use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
+use crate::verifier::external::table::ExternalPart;
 
 /// Minimal number of rows with an excluding value.
 const MIN_SUPPORT_ROWS: u64 = 30;
 
 /// Minimal factor by which the excluded value is rarer among these rows than in the original.
 const MIN_RARITY_FACTOR: u128 = 10;
-
-/// Maximal number of examined pairs of a row and a value of its bucket.
-const MAX_PAIR_STEPS: u64 = 1 << 26;
-
-/// Maximal number of reported findings.
-const MAX_REPORTED_FINDINGS: usize = 10;
-
-/// Result of the attack by negative association.
-#[derive(Clone, Default, Debug)]
-pub struct NegativeAssociationReport {
-    /// The largest posterior among rows with an excluded value in their bucket, in lowest terms.
-    pub worst: Option<(u64, u64)>,
-    /// Number of buckets and distinct rows with a posterior that exceeds the rule.
-    pub total: u64,
-    /// At most ten findings, the most certain first.
-    pub first: Vec<NegativeAssociationFinding>,
-}
-
-/// A row of a bucket whose posterior exceeds the rule.
-#[derive(Clone, Debug)]
-pub struct NegativeAssociationFinding {
-    /// The index of the table.
-    pub table: usize,
-    /// The index of the rule.
-    pub rule: usize,
-    /// The label of the bucket.
-    pub bucket: CellText,
-    /// The known values of the row.
-    pub known: Vec<(Attr, CellText)>,
-    /// The most probable value among those that exceed the rule.
-    pub sensitive: CellText,
-    /// The posterior of this value, in lowest terms.
-    pub posterior: (u64, u64),
-}
 
 /// Attacks tables with rules, both given by index.
 ///
@@ -75,24 +44,17 @@ pub fn find_negative_associations(
     submission: &Submission<'_>,
     asked: &[(usize, usize)],
     control: &Control,
-) -> Result<NegativeAssociationReport, AttackError> {
+) -> Result<BucketAttackReport, AttackError> {
     let Some(original) = submission.original else { return Err(AttackError::NotExact) };
     let mut attacked = Vec::with_capacity(asked.len());
-    let mut steps = 0_u64;
+    let mut steps = PairSteps::default();
     for &(table, rule) in asked {
         let table = AttackedTable::new(submission, original, table, rule, control)?;
-        let pairs = table.buckets.all.values().map(|bucket| (bucket.rows.len() * bucket.values.len()) as u64);
-        steps = pairs.fold(steps, u64::saturating_add);
+        steps.add(&table.buckets);
         attacked.push(table);
     }
-    if steps > MAX_PAIR_STEPS {
-        return Err(AttackError::TooMany {
-            what: "rows and values of their buckets",
-            limit: MAX_PAIR_STEPS,
-            found: steps,
-        });
-    }
-    let mut report = NegativeAssociationReport::default();
+    steps.check()?;
+    let mut report = BucketAttackReport::default();
     for table in &attacked {
         table.attack(submission, original, &mut report, control)?;
     }
@@ -126,7 +88,7 @@ impl AttackedTable {
         &self,
         submission: &Submission<'_>,
         original: &ExternalPart,
-        report: &mut NegativeAssociationReport,
+        report: &mut BucketAttackReport,
         control: &Control,
     ) -> Result<(), AttackError> {
         let buckets = &self.buckets;
@@ -150,7 +112,7 @@ impl AttackedTable {
                     let column = original.column(*attr)?;
                     Some((*attr, cell(column, *code)))
                 });
-                report.first.push(NegativeAssociationFinding {
+                report.first.push(BucketAttackFinding {
                     table: self.table,
                     rule: self.rule,
                     bucket: buckets.labels[*label as usize].clone(),
@@ -174,16 +136,6 @@ struct BucketAdversary<'a> {
     associations: &'a [ObservedAssociations],
     counterfeits: u64,
     limit: &'a RuleLimit,
-}
-
-/// Keeps the most certain findings; of equal ones the first.
-fn most_certain(found: &mut Vec<NegativeAssociationFinding>) {
-    found.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
-    found.truncate(MAX_REPORTED_FINDINGS);
-}
-
-fn cell(column: &Column, code: u32) -> CellText {
-    CellText { kind: column.domain.kind(), value: column.domain.value(code).map(<[u8]>::to_vec) }
 }
 
 /// Joint counts of an attribute and the sensitive attribute in the original.
@@ -220,85 +172,6 @@ impl ObservedAssociations {
             && u128::from(together) * MIN_RARITY_FACTOR * u128::from(self.rows)
                 <= u128::from(overall) * u128::from(support)
     }
-}
-
-/// Buckets of a table, in the codes of the original.
-struct CodedBuckets {
-    labels: Vec<CellText>,
-    /// The known attributes of the rows.
-    attributes: Vec<Attr>,
-    all: BTreeMap<u32, CodedBucket>,
-    /// Number of counterfeits in each bucket.
-    counterfeits: u64,
-}
-
-#[derive(Default)]
-struct CodedBucket {
-    /// The distinct rows, by their known values.
-    rows: BTreeSet<Vec<u32>>,
-    /// The sensitive values with their counts.
-    values: BTreeMap<u32, u64>,
-}
-
-impl CodedBuckets {
-    fn new(
-        table: &ExternalTable,
-        known: AttrSet,
-        sensitive: Attr,
-        original: &ExternalPart,
-        control: &Control,
-    ) -> Result<Self, AttackError> {
-        let shown = |part: &ExternalPart| part.attributes().minus(part.opaque()).intersection(known).without(sensitive);
-        let holder = table.holder(sensitive).filter(|part| !part.opaque().contains(sensitive));
-        let of_rows = table.parts.iter().filter(|part| !part.attributes().contains(sensitive));
-        // the part with most known attributes; of equal ones the first
-        let of_rows = of_rows.rev().max_by_key(|part| shown(part).len());
-        let holder = holder.ok_or(AttackError::NotExact)?;
-        let counterfeits = counterfeits(holder.meaning);
-        let Some(of_rows) = of_rows else {
-            // a table of the sensitive attribute alone reveals nothing about a row
-            return Ok(Self { labels: Vec::new(), attributes: Vec::new(), all: BTreeMap::new(), counterfeits });
-        };
-        let (Some(labels), Some(of_row)) = (&holder.bucket, &of_rows.bucket) else { return Err(AttackError::NotExact) };
-        let numbers: AHashMap<Option<&[u8]>, u32> = labels.domain.iter().zip(0..).collect();
-        let here: Option<Vec<u32>> = of_row.domain.iter().map(|label| numbers.get(&label).copied()).collect();
-        let here = here.ok_or(AttackError::NotExact)?;
-        let mut all: BTreeMap<u32, CodedBucket> = BTreeMap::new();
-        let values = translated(holder, sensitive, original)?;
-        let column = holder.column(sensitive).ok_or(AttackError::NotExact)?;
-        for row in 0..holder.rows {
-            if row % Control::STRIDE == 0 {
-                control.check()?;
-            }
-            let value = values[column.codes.get(row) as usize];
-            *all.entry(labels.codes.get(row)).or_default().values.entry(value).or_default() += 1;
-        }
-        let attributes: Vec<Attr> = shown(of_rows).iter().collect();
-        let mut columns = Vec::with_capacity(attributes.len());
-        for attr in &attributes {
-            let column = of_rows.column(*attr).ok_or(AttackError::NotExact)?;
-            columns.push((column, translated(of_rows, *attr, original)?));
-        }
-        for row in 0..of_rows.rows {
-            if row % Control::STRIDE == 0 {
-                control.check()?;
-            }
-            let known = columns.iter().map(|(column, codes)| codes[column.codes.get(row) as usize]).collect();
-            all.entry(here[of_row.codes.get(row) as usize]).or_default().rows.insert(known);
-        }
-        let labels = (0..labels.domain.len() as u32).map(|label| cell(labels, label)).collect();
-        Ok(Self { labels, attributes, all, counterfeits })
-    }
-}
-
-/// For each code of a part's column, the code of the same value in the original.
-fn translated(part: &ExternalPart, attr: Attr, original: &ExternalPart) -> Result<Vec<u32>, AttackError> {
-    let (Some(column), Some(of)) = (part.column(attr), original.column(attr)) else {
-        return Err(AttackError::NotExact);
-    };
-    let codes: AHashMap<Option<&[u8]>, u32> = of.domain.iter().zip(0..).collect();
-    let known = column.domain.iter().map(|value| codes.get(&value).copied());
-    known.collect::<Option<_>>().ok_or(AttackError::NotExact)
 }
 
 /// Posterior of a row after the exclusions.
@@ -355,52 +228,14 @@ impl CodedBucket {
     }
 }
 
-/// Largest posterior that a rule allows for each value.
-enum RuleLimit {
-    /// One share for all values.
-    Share(u64, u64),
-    /// Thresholds with the counts of the values in the original and its number of rows.
-    Thresholds(Option<ThresholdBounds>, Vec<u64>, u64),
-    /// The guarantee bounds no share.
-    None,
-}
-
-impl RuleLimit {
-    fn new(submission: &Submission<'_>, rule: &SubmittedRule, sensitive: Attr, column: &Column) -> Self {
-        match rule.guarantee {
-            Guarantee::LDiversity { l } => Self::Share(1, l),
-            Guarantee::AlphaK { alpha, .. } => Self::Share(alpha.numerator(), alpha.denominator()),
-            Guarantee::Thresholds { stated, .. } => {
-                let of = submission.thresholds.iter().filter(|of| of.attribute == sensitive);
-                let mut bounds =
-                    of.map(|of| ThresholdBounds::new(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
-                let mut overall = vec![0; column.domain.len()];
-                column.codes.iter().for_each(|code| overall[code as usize] += 1);
-                Self::Thresholds(bounds.find(|bound| bound.name() == stated), overall, column.codes.len() as u64)
-            }
-            _ => Self::None,
-        }
-    }
-
-    fn is_exceeded(&self, value: u32, weight: u128, all: u128) -> bool {
-        match self {
-            Self::Share(numerator, denominator) => is_above(weight, all, *numerator, *denominator),
-            Self::Thresholds(bound, overall, rows) => {
-                let (count, size) = lowest(weight, all);
-                let in_bucket = ValueShare { count, rows: size };
-                let overall = ValueShare { count: overall[value as usize], rows: *rows };
-                // a rule without declared thresholds allows no value
-                !bound.as_ref().is_some_and(|bound| bound.admits(value, in_bucket, overall))
-            }
-            Self::None => false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::microdata::AttrSet;
     use crate::publication::RowMeaning;
+    use crate::verifier::external::table::ExternalTable;
     use crate::verifier::tests::fixture::{Cell as Text, column, rule};
 
     /// The rows `(known, sensitive, count)` as an original.
@@ -442,7 +277,7 @@ mod tests {
         ExternalTable { name: "t1".to_owned(), parts }
     }
 
-    fn played(table: ExternalTable, original: &ExternalPart, l: u64) -> Result<NegativeAssociationReport, AttackError> {
+    fn played(table: ExternalTable, original: &ExternalPart, l: u64) -> Result<BucketAttackReport, AttackError> {
         let (tables, names, rules) = ([table], ["a".to_owned(), "s".to_owned()], [rule(0, &[0], 1, l)]);
         let submission = Submission {
             tables: &tables,

@@ -4,6 +4,9 @@
 //! one bucket. No row is assigned twice, and tables that share an attribute agree on it. All worlds are equally
 //! probable: the adversary takes all orders of rows as equally likely, and the tables as made at random. Equal rows
 //! are handled once, with their multiplicity.
+//!
+//! # Citations
+//! docs/spec/guardian-normal-form.md#what-is-proved-and-what-is-not
 
 use std::collections::BTreeMap;
 
@@ -355,9 +358,9 @@ fn exceeding_values<'v>(
             let in_class: Vec<(u32, u64)> = in_class.collect();
             let prior: Vec<u64> = overall.iter().map(|(_, count)| scaled(*count, rows)).collect();
             let shares = BucketShares::new(&in_class, &prior, declared);
-            if let Guarantee::Thresholds { stated, .. } = other {
+            if let Guarantee::Thresholds { digest, .. } = other {
                 let value = |code: u32| overall.get(code as usize).map(|(value, _)| (value, counts[value]));
-                return shares.above_thresholds(stated).into_iter().filter_map(value).collect();
+                return shares.above_thresholds(digest).into_iter().filter_map(value).collect();
             }
             let most = counts.iter().map(|(value, count)| (value, *count)).max_by_key(|(_, count)| *count);
             most.filter(|_| !shares.satisfies(other)).into_iter().collect()

@@ -61,10 +61,12 @@ impl<'a> DecompositionClaim<'a> {
     /// The guards that the buckets of a table keep by themselves.
     pub(in crate::verifier) fn promised(&self, table: &PublishedTable) -> Vec<TableGuard> {
         let l = self.details.l.get(&self.details.primary).filter(|_| table.name == self.buckets.name);
-        let guard = |l: &u64| TableGuard {
-            known: self.known,
-            protects: Protected::Attribute(self.details.primary),
-            guarantees: vec![Guarantee::LDiversity { l: *l }],
+        let guard = |l: &u64| {
+            TableGuard::new(
+                self.known,
+                Protected::Attribute(self.details.primary),
+                vec![Guarantee::LDiversity { l: *l }],
+            )
         };
         l.map(guard).into_iter().collect()
     }
@@ -152,11 +154,7 @@ pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTa
     {
         match promised.iter_mut().find(|guard| guard.protects == rule.protects) {
             Some(guard) => guard.guarantees.push(rule.guarantee),
-            None => promised.push(TableGuard {
-                known: AttrSet::EMPTY,
-                protects: rule.protects,
-                guarantees: vec![rule.guarantee],
-            }),
+            None => promised.push(TableGuard::new(AttrSet::EMPTY, rule.protects, vec![rule.guarantee])),
         }
     }
     promised
@@ -280,11 +278,7 @@ impl SlicingClaim {
 
     /// A guard without guarantees, so that figures of each bucket are computed.
     pub(in crate::verifier) fn figures_guard(&self) -> TableGuard {
-        TableGuard {
-            known: self.attributes.without(self.sensitive),
-            protects: Protected::Attribute(self.sensitive),
-            guarantees: Vec::new(),
-        }
+        TableGuard::new(self.attributes.without(self.sensitive), Protected::Attribute(self.sensitive), Vec::new())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::control::Cancelled;
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
     DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EarlierReleases, ExcludedValues, MethodDetails,
-    Protected, Publication, PublishedBytes, SubmittedRule, TableProtection, Witness,
+    Protected, Publication, PublishedBytes, Ratio, SubmittedRule, TableProtection, Witness,
 };
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
@@ -21,6 +21,8 @@ pub struct Evidence<'a> {
     ///
     /// The release publishes no attribute that the original lacks.
     pub dependencies: &'a [(AttrSet, AttrSet)],
+    /// What the release states of its search for dependencies; `None` where it made none.
+    pub dependency_search: Option<DependencySearch<'a>>,
     /// The written bytes, through the reader that serves them.
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
@@ -43,6 +45,19 @@ pub struct Evidence<'a> {
     pub earlier_releases: Option<&'a EarlierReleases>,
     /// The thresholds of attributes, as the caller declared them.
     pub thresholds: &'a [DeclaredThresholds],
+}
+
+/// What a release states of its search for dependencies in the original.
+#[derive(Clone, Copy)]
+pub struct DependencySearch<'a> {
+    /// The dependencies of the evidence that the search found; the others are declared and need not hold.
+    pub found: &'a [(AttrSet, AttrSet)],
+    /// The dependencies that the adversary is assumed not to know.
+    pub withdrawn: &'a [(AttrSet, AttrSet)],
+    /// The largest share of rows that a dependency may not hold for.
+    pub tolerance: Ratio,
+    /// Whether `found` has all that the search found, or only what the release makes use of.
+    pub lists_all: bool,
 }
 
 impl Evidence<'_> {

@@ -6,7 +6,7 @@
 //! fills all slots, and a kind is possible in a type when the flow has a cycle through both.
 //!
 //! # Citations
-//! [Ye et al. 2009]
+//! [Ye et al. 2009, section 3], docs/spec/decompose.md#attacks
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -287,7 +287,9 @@ impl PossibleValues {
                 let few = places.iter().filter(|(_, of)| of.values[attribute].len() < fewest);
                 found.extend(few.map(|(&value, of)| {
                     let left = &of.values[attribute];
-                    self.inference(bucket, attribute, BreachKind::Chain, vec![value], left.clone(), of.count)
+                    let share = certain_share(left, of.count);
+                    let (kind, known) = (BreachKind::Chain, vec![value]);
+                    InferableValue { bucket, attribute, kind, known, values: left.clone(), share }
                 }));
             }
         }
@@ -345,7 +347,9 @@ impl PossibleValues {
             if values.len() < limits.fewest && !listed.iter().any(contains) {
                 listed.push((attribute, excluded.to_vec()));
                 let count = left().map(|of| of.count).sum();
-                found.push(self.inference(bucket, attribute, BreachKind::Exclusion, excluded.to_vec(), values, count));
+                let share = certain_share(&values, count);
+                let (kind, known) = (BreachKind::Exclusion, excluded.to_vec());
+                found.push(InferableValue { bucket, attribute, kind, known, values, share });
             }
         }
     }
@@ -379,20 +383,12 @@ impl PossibleValues {
         }
         found
     }
+}
 
-    fn inference(
-        &self,
-        bucket: usize,
-        attribute: usize,
-        kind: BreachKind,
-        known: Vec<u32>,
-        values: BTreeSet<u32>,
-        count: u64,
-    ) -> InferableValue {
-        // a single remaining value is certain for all rows; several values are not
-        let certain = if values.len() <= 1 { count } else { 0 };
-        InferableValue { bucket, attribute, kind, known, values, share: (certain, count) }
-    }
+/// Number of rows that certainly have the remaining value, and number of candidate rows.
+fn certain_share(values: &BTreeSet<u32>, count: u64) -> (u64, u64) {
+    // a single remaining value is certain for all rows; several values are not
+    (if values.len() <= 1 { count } else { 0 }, count)
 }
 
 /// Bipartite flow network: kinds of rows supply types of slots.
@@ -405,78 +401,128 @@ struct AssignmentNetwork {
     admitted: Vec<Vec<usize>>,
 }
 
+/// A kind that a type admits.
+#[derive(Clone, Copy)]
+struct AdmittedKind {
+    /// The type.
+    of: usize,
+    /// The index of the kind among those that the type admits.
+    at: usize,
+}
+
+/// A flow that may leave slots empty.
+struct Flow {
+    /// For each kind, the number of rows without a slot.
+    left: Vec<u64>,
+    /// For each type, the number of empty slots.
+    wanted: Vec<u64>,
+    /// For each type and admitted kind, the number of rows.
+    rows: Vec<Vec<u64>>,
+}
+
+/// A change of a flow that fills slots of a type.
+struct AugmentingPath {
+    /// The kind whose rows have no slot yet.
+    end: usize,
+    steps: Vec<PathStep>,
+}
+
+/// A type on a path: it takes rows of one kind, and gives rows of another one.
+struct PathStep {
+    of: usize,
+    /// The indexes of the kinds among those that the type admits.
+    taken: usize,
+    given: Option<usize>,
+}
+
+impl Flow {
+    /// Moves as many rows along a path to a type as it admits.
+    fn augment(&mut self, to: usize, path: &AugmentingPath) {
+        let spare = path.steps.iter().filter_map(|step| Some(self.rows[step.of][step.given?])).min();
+        let more = self.left[path.end].min(self.wanted[to]).min(spare.unwrap_or(u64::MAX));
+        for step in &path.steps {
+            self.rows[step.of][step.taken] += more;
+            if let Some(given) = step.given {
+                self.rows[step.of][given] -= more;
+            }
+        }
+        self.left[path.end] -= more;
+        self.wanted[to] -= more;
+    }
+}
+
 impl AssignmentNetwork {
     /// The flow of each admitted kind into each type that fills all slots; `None` when none does.
     fn filled(&self, control: &Control) -> Result<Option<Vec<Vec<u64>>>, Cancelled> {
         if self.supply.iter().sum::<u64>() != self.demand.iter().sum::<u64>() {
             return Ok(None);
         }
-        let mut left = self.supply.clone();
-        let mut wanted = self.demand.clone();
-        let mut flow: Vec<Vec<u64>> = self.admitted.iter().map(|kinds| vec![0; kinds.len()]).collect();
+        let mut flow = Flow {
+            left: self.supply.clone(),
+            wanted: self.demand.clone(),
+            rows: self.admitted.iter().map(|kinds| vec![0; kinds.len()]).collect(),
+        };
         // types with few kinds first
         let mut order: Vec<usize> = (0..self.admitted.len()).collect();
         order.sort_by_key(|of| self.admitted[*of].len());
         for &of in &order {
             for (at, &kind) in self.admitted[of].iter().enumerate() {
-                let more = left[kind].min(wanted[of]);
-                flow[of][at] += more;
-                left[kind] -= more;
-                wanted[of] -= more;
+                let more = flow.left[kind].min(flow.wanted[of]);
+                flow.rows[of][at] += more;
+                flow.left[kind] -= more;
+                flow.wanted[of] -= more;
             }
         }
         let holders = self.holders();
-        while let Some(from) = (0..wanted.len()).find(|&of| wanted[of] > 0) {
+        while let Some(from) = (0..flow.wanted.len()).find(|&of| flow.wanted[of] > 0) {
             control.check()?;
-            // the shortest augmenting path: a type takes a row of a kind from a type that can take another kind
-            let mut before: Vec<Option<(usize, usize)>> = vec![None; self.supply.len()];
-            let mut given: Vec<Option<usize>> = vec![None; self.admitted.len()];
-            let (mut next, mut end) = (VecDeque::from([from]), None);
-            'search: while let Some(of) = next.pop_front() {
-                for (at, &kind) in self.admitted[of].iter().enumerate() {
-                    if before[kind].is_some() {
-                        continue;
-                    }
-                    before[kind] = Some((of, at));
-                    if left[kind] > 0 {
-                        end = Some(kind);
-                        break 'search;
-                    }
-                    for &(holder, place) in &holders[kind] {
-                        if holder != from && given[holder].is_none() && flow[holder][place] > 0 {
-                            given[holder] = Some(place);
-                            next.push_back(holder);
-                        }
-                    }
-                }
-            }
-            let Some(end) = end else { return Ok(None) };
-            let mut path = Vec::new();
-            let mut kind = end;
-            while let Some((of, at)) = before[kind] {
-                path.push((of, at));
-                let Some(place) = given[of] else { break };
-                kind = self.admitted[of][place];
-            }
-            let spare = path.iter().filter_map(|&(of, _)| Some(flow[of][given[of]?])).min();
-            let more = left[end].min(wanted[from]).min(spare.unwrap_or(u64::MAX));
-            for (of, at) in path {
-                flow[of][at] += more;
-                if let Some(place) = given[of] {
-                    flow[of][place] -= more;
-                }
-            }
-            left[end] -= more;
-            wanted[from] -= more;
+            let Some(path) = self.augmenting_path(from, &flow, &holders) else { return Ok(None) };
+            flow.augment(from, &path);
         }
-        Ok(Some(flow))
+        Ok(Some(flow.rows))
+    }
+
+    /// The shortest augmenting path to a type: it takes a row of a kind from a type that can take another kind.
+    ///
+    /// `None` when the type cannot be filled.
+    fn augmenting_path(&self, from: usize, flow: &Flow, holders: &[Vec<AdmittedKind>]) -> Option<AugmentingPath> {
+        let mut before: Vec<Option<AdmittedKind>> = vec![None; self.supply.len()];
+        let mut given: Vec<Option<usize>> = vec![None; self.admitted.len()];
+        let (mut next, mut end) = (VecDeque::from([from]), None);
+        'search: while let Some(of) = next.pop_front() {
+            for (at, &kind) in self.admitted[of].iter().enumerate() {
+                if before[kind].is_some() {
+                    continue;
+                }
+                before[kind] = Some(AdmittedKind { of, at });
+                if flow.left[kind] > 0 {
+                    end = Some(kind);
+                    break 'search;
+                }
+                for holder in &holders[kind] {
+                    if holder.of != from && given[holder.of].is_none() && flow.rows[holder.of][holder.at] > 0 {
+                        given[holder.of] = Some(holder.at);
+                        next.push_back(holder.of);
+                    }
+                }
+            }
+        }
+        let end = end?;
+        let mut steps = Vec::new();
+        let mut kind = end;
+        while let Some(AdmittedKind { of, at }) = before[kind] {
+            steps.push(PathStep { of, taken: at, given: given[of] });
+            let Some(place) = given[of] else { break };
+            kind = self.admitted[of][place];
+        }
+        Some(AugmentingPath { end, steps })
     }
 
     /// For each kind, the types that admit it, with its index among their kinds.
-    fn holders(&self) -> Vec<Vec<(usize, usize)>> {
+    fn holders(&self) -> Vec<Vec<AdmittedKind>> {
         let mut holders = vec![Vec::new(); self.supply.len()];
         for (of, kinds) in self.admitted.iter().enumerate() {
-            kinds.iter().enumerate().for_each(|(at, &kind)| holders[kind].push((of, at)));
+            kinds.iter().enumerate().for_each(|(at, &kind)| holders[kind].push(AdmittedKind { of, at }));
         }
         holders
     }

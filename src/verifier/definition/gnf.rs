@@ -135,7 +135,7 @@ pub(in crate::verifier) fn reaching(tables: &[AttrSet], known: AttrSet, sensitiv
 /// Whether a chain of tables connects two attributes [Jin et al. 2010, Definition 3].
 ///
 /// An attribute that no table holds is connected to none.
-fn connected(from: Attr, to: Attr, tables: &[AttrSet]) -> bool {
+pub(in crate::verifier) fn connected(from: Attr, to: Attr, tables: &[AttrSet]) -> bool {
     let published = |attr: Attr| tables.iter().any(|table| table.contains(attr));
     if !published(from) || !published(to) {
         return false;
@@ -183,10 +183,12 @@ mod tests {
                 .expect("tables")
                 .iter()
                 .map(|table| {
-                    let guarding = table["sa"].as_str().map(|name| TableGuard {
-                        known: attributes(&table["x"]),
-                        protects: Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
-                        guarantees: vec![guarantee],
+                    let guarding = table["sa"].as_str().map(|name| {
+                        TableGuard::new(
+                            attributes(&table["x"]),
+                            Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
+                            vec![guarantee],
+                        )
                     });
                     (attributes(&table["attrs"]), guarding.into_iter().collect())
                 })
@@ -216,7 +218,7 @@ mod tests {
     fn status_weaker_guard_is_violated() {
         let guard = |l| {
             let protects = Protected::Attribute(Attr(1));
-            vec![TableGuard { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
+            vec![TableGuard::new(AttrSet::one(Attr(0)), protects, vec![Guarantee::LDiversity { l }])]
         };
         for (l, holds) in [(2, false), (3, true), (4, true)] {
             let guards = guard(l);

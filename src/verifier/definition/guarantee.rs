@@ -1,7 +1,11 @@
 //! Guarantees by definition: their conditions on a bucket, and their implications.
+//!
+//! # Citations
+//! docs/reference/guarantees.md#order-of-guarantees
 
 use std::sync::Arc;
 
+use super::fraction::Distance;
 use super::taxonomy::{DeclaredValues, TaxonomyPaths};
 use super::thresholds::{ThresholdBounds, ValueShare};
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
@@ -142,50 +146,51 @@ impl BucketShares {
         self.values.iter().map(gap)
     }
 
-    /// Earth mover's distance from the column, as a fraction.
+    /// Earth mover's distance from the column.
     ///
     /// `None` for the hierarchical distance without a taxonomy.
-    pub(in crate::verifier) fn distance(&self, distance: ValueDistance) -> Option<(u128, u128)> {
+    pub(in crate::verifier) fn distance(&self, distance: ValueDistance) -> Option<Distance> {
         let unit = u128::from(self.size) * u128::from(self.rows);
         match distance {
             ValueDistance::Equal => Some(self.apart()),
             ValueDistance::Ordered => Some(self.ordered()),
             ValueDistance::Hierarchical => {
                 let (work, height) = self.paths.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
-                Some((work, unit.checked_mul(height)?))
+                Some(Distance { work, unit: unit.checked_mul(height)? })
             }
         }
     }
 
     /// Total variation: all values are equally distant.
-    fn apart(&self) -> (u128, u128) {
+    fn apart(&self) -> Distance {
         let unit = u128::from(self.size) * u128::from(self.rows);
-        (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit)
+        Distance { work: self.gaps().map(i128::unsigned_abs).sum(), unit: 2 * unit }
     }
 
     /// Earth mover's distance over the order of the values.
-    fn ordered(&self) -> (u128, u128) {
+    fn ordered(&self) -> Distance {
         let unit = u128::from(self.size) * u128::from(self.rows);
         let mut carried = 0;
         let work = self.gaps().map(|gap| {
             carried += gap;
             carried.unsigned_abs()
         });
-        (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
+        Distance { work: work.sum(), unit: unit * (self.values.len().max(2) - 1) as u128 }
     }
 
     /// The largest difference between the shares in the bucket and in the column, as a fraction.
-    fn largest_gap(&self) -> (u128, u128) {
-        (self.gaps().map(i128::unsigned_abs).max().unwrap_or(0), u128::from(self.size) * u128::from(self.rows))
+    fn largest_gap(&self) -> Distance {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        Distance { work: self.gaps().map(i128::unsigned_abs).max().unwrap_or(0), unit }
     }
 
     /// The divergence of the bucket from the column.
     pub(in crate::verifier) fn divergence(&self, divergence: Divergence) -> f64 {
         let mut shares = self.values.iter().map(|&(count, rows)| (self.share(count), self.prior(rows)));
         match divergence {
-            Divergence::TotalVariation => real(self.apart()),
-            Divergence::Emd => real(self.ordered()),
-            Divergence::Max => real(self.largest_gap()),
+            Divergence::TotalVariation => self.apart().to_f64(),
+            Divergence::Emd => self.ordered().to_f64(),
+            Divergence::Max => self.largest_gap().to_f64(),
             Divergence::Kl => {
                 shares.filter(|(share, _)| *share > 0.0).map(|(share, prior)| share * (share / prior).ln()).sum()
             }
@@ -223,20 +228,20 @@ impl BucketShares {
                 most * u128::from(alpha.denominator()) <= size * u128::from(alpha.numerator()) && self.size >= k
             }
             Guarantee::TCloseness { t, distance } => {
-                self.distance(distance).is_some_and(|distance| at_most(distance, t))
+                self.distance(distance).is_some_and(|distance| distance.is_at_most(t))
             }
             Guarantee::Delta { distance, b, .. } => match distance {
-                Divergence::TotalVariation => at_most(self.apart(), b),
-                Divergence::Emd => at_most(self.ordered(), b),
-                Divergence::Max => at_most(self.largest_gap(), b),
+                Divergence::TotalVariation => self.apart().is_at_most(b),
+                Divergence::Emd => self.ordered().is_at_most(b),
+                Divergence::Max => self.largest_gap().is_at_most(b),
                 Divergence::Kl | Divergence::LogRatio => {
                     self.divergence(distance) <= b.to_f64() * (1.0 + LOG_TOLERANCE) + LOG_TOLERANCE
                 }
             },
             Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
             // a class by itself has no codes
-            Guarantee::Thresholds { stated, .. } => {
-                self.codes.len() == self.values.len() && self.above_thresholds(stated).is_empty()
+            Guarantee::Thresholds { digest, .. } => {
+                self.codes.len() == self.values.len() && self.above_thresholds(digest).is_empty()
             }
         }
     }
@@ -272,17 +277,6 @@ impl BucketShares {
     }
 }
 
-fn real((numerator, denominator): (u128, u128)) -> f64 {
-    numerator as f64 / denominator as f64
-}
-
-/// Whether a fraction is at most a bound; false when the products overflow.
-fn at_most((numerator, denominator): (u128, u128), bound: Ratio) -> bool {
-    let left = numerator.checked_mul(u128::from(bound.denominator()));
-    let right = denominator.checked_mul(u128::from(bound.numerator()));
-    left.zip(right).is_some_and(|(left, right)| left <= right)
-}
-
 fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     for &value in of {
@@ -306,8 +300,8 @@ pub(in crate::verifier) fn at_least(held: Guarantee, wanted: Guarantee) -> bool 
             Thresholds { most, .. } => u128::from(most.numerator()) * u128::from(l) <= u128::from(most.denominator()),
             _ => false,
         },
-        Thresholds { stated, least, .. } => match held {
-            Thresholds { stated: same, most, .. } => same == stated || most <= least,
+        Thresholds { digest, least, .. } => match held {
+            Thresholds { digest: same, most, .. } => same == digest || most <= least,
             LDiversity { l } => u128::from(least.denominator()) <= u128::from(least.numerator()) * u128::from(l),
             _ => false,
         },

@@ -47,10 +47,7 @@ impl BucketMeasure {
                 let (most, tail) = left().recursive(l)?;
                 Self::RecursiveC(most as f64 / tail as f64)
             }
-            Guarantee::TCloseness { distance, .. } => {
-                let (work, unit) = bucket.distance(distance)?;
-                Self::Distance(work as f64 / unit as f64)
-            }
+            Guarantee::TCloseness { distance, .. } => Self::Distance(bucket.distance(distance)?.to_f64()),
             Guarantee::Rho { .. } => Self::Gain(bucket.gain()),
             Guarantee::Delta { distance, .. } => Self::Distance(bucket.divergence(distance)),
         })

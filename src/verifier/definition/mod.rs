@@ -6,6 +6,8 @@ pub(super) mod fraction;
 pub(super) mod gnf;
 pub(super) mod guarantee;
 pub(super) mod join_tree;
+pub(super) mod links;
 pub(super) mod measure;
+pub(super) mod significance;
 pub(super) mod taxonomy;
 pub(super) mod thresholds;

@@ -1,6 +1,9 @@
 //! Thresholds by their definition.
 //!
 //! In a bucket of n rows, a value with threshold f takes at most f * n rows.
+//!
+//! # Citations
+//! docs/spec/bucketize.md#definitions
 
 use crate::microdata::AttributeType;
 use crate::publication::{DigestedThresholds, Ratio, RowMeaning, Thresholds, ThresholdsDigest};
@@ -41,7 +44,7 @@ impl ThresholdBounds {
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Self {
-        Self { thresholds: thresholds.clone(), named: named(thresholds.stated(), kind, values) }
+        Self { thresholds: thresholds.clone(), named: named(thresholds.declared(), kind, values) }
     }
 
     /// The digest by which guarantees name these thresholds.
@@ -60,7 +63,7 @@ impl ThresholdBounds {
         if let Some(ratio) = self.named.get(code as usize).copied().flatten() {
             return Some(exact(ratio));
         }
-        match self.thresholds.stated() {
+        match self.thresholds.declared() {
             Thresholds::Uniform { l } => Some(ThresholdFraction { numerator: 1, denominator: (*l).into() }),
             Thresholds::Linear { theta, c, .. } => {
                 // theta * count / rows + c

@@ -162,8 +162,8 @@ impl<'a> ExternalClasses<'a> {
             if compared {
                 let shares = BucketShares::new(kind, &self.overall, &self.declared);
                 let maximize = |worst: &mut Option<f64>, distance: ValueDistance| {
-                    if let Some((work, unit)) = shares.distance(distance) {
-                        *worst = most(*worst, work as f64 / unit as f64);
+                    if let Some(distance) = shares.distance(distance) {
+                        *worst = most(*worst, distance.to_f64());
                     }
                 };
                 maximize(&mut measures.t_equal, ValueDistance::Equal);

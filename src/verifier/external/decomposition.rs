@@ -16,7 +16,7 @@ use super::submission::{ClassMeasures, Submission, ViolatingClass, ViolatingClas
 use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{BreachKind, Guarantee, NoticeKind, RowMeaning};
+use crate::publication::{Guarantee, NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::feasible_worlds::{
     ExclusionLimits, InferenceError, ObservedDecomposition, PossibleValues,
@@ -131,45 +131,22 @@ impl<'a> JointDecomposition<'a> {
         remarks: &mut Vec<(NoticeKind, String)>,
         control: &Control,
     ) -> Result<(), Cancelled> {
-        let (buckets, joint) = (&self.table.name, &submission.tables[self.joint].name);
-        let (by, listed) = (AttrSet::one(self.primary), self.others.iter().copied().collect::<AttrSet>());
-        let mut detail = format!(
-            "tables {buckets} and {joint} are judged together, as buckets by {} with joint values",
-            submission.list(by)
-        );
-        let declared = listed.intersection(submission.exact);
-        if !declared.is_empty() {
-            detail +=
-                &format!("; every listed value of {} belongs to some row, as declared", submission.list(declared));
-        }
-        remarks.push((NoticeKind::JudgedTogether, detail));
+        remarks.push((NoticeKind::JudgedTogether, self.judged_together(submission)));
         let Some(possible) = &self.possible else {
             let detail = "there are too many pairs of buckets and joint values for what follows from them to be found";
             remarks.push((NoticeKind::ConclusionsNotComputed, detail.to_owned()));
             return Ok(());
         };
         let chains = possible.chains(self.others.len(), MIN_LISTED_JOINT_VALUES);
-        let exclusions = possible
-            .exclusions(
-                ExclusionLimits {
-                    attributes: self.others.len(),
-                    fewest: MIN_LISTED_JOINT_VALUES,
-                    excluded: 1,
-                    work: u64::MAX,
-                },
-                control,
-            )?
-            .unwrap_or_default();
-        for (kind, inferences) in [(BreachKind::Chain, chains), (BreachKind::Exclusion, exclusions)] {
+        let (attributes, fewest) = (self.others.len(), MIN_LISTED_JOINT_VALUES);
+        let limits = ExclusionLimits { attributes, fewest, excluded: 1, work: u64::MAX };
+        let exclusions = possible.exclusions(limits, control)?.unwrap_or_default();
+        for (adversary, inferences) in [("knows", chains), ("can exclude a value of", exclusions)] {
             if inferences.is_empty() {
                 continue;
             }
             let attributes: AttrSet = inferences.iter().map(|inference| self.others[inference.attribute]).collect();
             let attributes = submission.list(attributes);
-            let adversary = match kind {
-                BreachKind::Chain => "knows",
-                BreachKind::Exclusion | BreachKind::Forced => "can exclude a value of",
-            };
             let detail = format!(
                 "in {} places an adversary who {adversary} {} infers {attributes}",
                 inferences.len(),
@@ -185,6 +162,22 @@ impl<'a> JointDecomposition<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// The remark that both tables are evaluated together.
+    fn judged_together(&self, submission: &Submission<'_>) -> String {
+        let (buckets, joint) = (&self.table.name, &submission.tables[self.joint].name);
+        let (by, listed) = (AttrSet::one(self.primary), self.others.iter().copied().collect::<AttrSet>());
+        let mut detail = format!(
+            "tables {buckets} and {joint} are judged together, as buckets by {} with joint values",
+            submission.list(by)
+        );
+        let declared = listed.intersection(submission.exact);
+        if !declared.is_empty() {
+            detail +=
+                &format!("; every listed value of {} belongs to some row, as declared", submission.list(declared));
+        }
+        detail
     }
 
     /// Whether the decomposition decides a rule.

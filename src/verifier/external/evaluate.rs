@@ -210,14 +210,11 @@ impl Evaluator<'_> {
         let violated_by = gnf::reaching(&self.schemas, known, target.attr);
         let prior = self.violations_of_prior(&holders, target)?;
         if violated_by.is_empty() {
-            return Ok(match prior {
-                None => {
-                    RuleOutcome { held: Some(ExternalEnforcement::Unreachable), violated_by, ..RuleOutcome::default() }
-                }
-                Some(ClassViolation { breaks, detail }) => {
-                    RuleOutcome { breaks, detail, violated_by, ..RuleOutcome::default() }
-                }
-            });
+            let Some(ClassViolation { breaks, detail }) = prior else {
+                let held = Some(ExternalEnforcement::Unreachable);
+                return Ok(RuleOutcome { held, ..RuleOutcome::default() });
+            };
+            return Ok(RuleOutcome { breaks, detail, ..RuleOutcome::default() });
         }
         let mut outcome = RuleOutcome { violated_by, ..RuleOutcome::default() };
         let mut examined = Vec::new();
@@ -250,13 +247,10 @@ impl Evaluator<'_> {
         {
             outcome = RuleOutcome { breaks, detail, ..outcome };
         }
-        if outcome.detail.is_none() {
+        outcome.detail.get_or_insert_with(|| {
             let (reaching, name) = (self.submission.list(outcome.violated_by), self.submission.list(target.attributes));
-            let detail = format!(
-                "{reaching} and {name} are tied together by several tables, and no one table stands between them"
-            );
-            outcome.detail = Some(detail);
-        }
+            format!("{reaching} and {name} are tied together by several tables, and no one table stands between them")
+        });
         Ok(outcome)
     }
 

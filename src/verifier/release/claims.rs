@@ -6,8 +6,8 @@ use super::sequential::details;
 use super::{decomposed, slicing};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    EnforcedBy, Guarantee, MethodDetails, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableName,
-    TableProtection, Thresholds,
+    EnforcedBy, Guarantee, MethodDetails, Part, Protected, PublishedTable, RowMeaning, SizeCount, TableGuard,
+    TableName, TableProtection, Thresholds,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
@@ -276,7 +276,7 @@ pub(in crate::verifier) fn check_thresholds(evidence: &Evidence<'_>, figures: &[
     };
     let is_of_rule = match (thresholds, rule.guarantee) {
         (Thresholds::Uniform { l }, Guarantee::LDiversity { l: asked }) => *l == asked,
-        (_, Guarantee::Thresholds { stated, .. }) => thresholds.name() == stated,
+        (_, Guarantee::Thresholds { digest, .. }) => thresholds.name() == digest,
         _ => false,
     };
     if !is_of_rule {
@@ -285,7 +285,7 @@ pub(in crate::verifier) fn check_thresholds(evidence: &Evidence<'_>, figures: &[
     let [figures] = figures else {
         return log.fail(CheckName::Buckets, "buckets by size stand in one table");
     };
-    if !figures.sizes.iter().map(|(size, buckets)| (*size, *buckets)).eq(setting.iter().copied()) {
+    if !figures.sizes.iter().map(|(&size, &buckets)| SizeCount { size, buckets }).eq(setting.iter().copied()) {
         log.fail(CheckName::Buckets, "the buckets do not have the declared sizes");
     }
     let lost: u128 = figures.sizes.iter().map(|(&s, &b)| u128::from(b) * u128::from(s - 1) * u128::from(s - 1)).sum();

@@ -74,29 +74,50 @@ pub(in crate::verifier) fn check(
             }
         }
         (Some(TableWitness::Buckets(assigned) | TableWitness::Boxes { labels: assigned, .. }), Some(labels)) => {
-            if assigned.len() != original.rows() {
-                return fail("the assignment is of other rows");
-            }
-            let published = published(assigned);
-            let (Some(found), Some(buckets)) = (counted(&published, part.rows), &part.buckets) else {
-                return fail("not every row has a bucket");
-            };
-            if found != *buckets {
-                return fail("buckets do not have as many rows as were put into them");
-            }
-            // rows in canonical order are already grouped by bucket
-            let mut keys = if labels.is_sorted() { keys } else { keys.grouped(labels, buckets) };
-            let mut expected = expected.labelled(assigned).grouped(&published, buckets);
-            keys.sort_within(buckets);
-            expected.sort_within(buckets);
-            if keys != expected {
-                let differs =
-                    |range: &std::ops::Range<usize>| keys.slice(range.clone()) != expected.slice(range.clone());
-                let wrong = buckets.ranges().filter(differs).count();
-                fail(&format!("{wrong} buckets do not hold the rows that were put into them"));
+            let rows = BucketedRows { assigned, labels, published: keys, expected };
+            if let Err(detail) = rows.check(part, original.rows()) {
+                fail(&detail);
             }
         }
         _ => fail("the assignment of rows is of another kind"),
+    }
+}
+
+/// Rows of a part with buckets, and the rows of the original under the assignment.
+struct BucketedRows<'a> {
+    /// The label of each row of the original; 0 for a suppressed row.
+    assigned: &'a [u32],
+    /// The label of each published row.
+    labels: &'a [u32],
+    published: RowKeys,
+    expected: RowKeys,
+}
+
+impl BucketedRows<'_> {
+    /// Checks that each bucket holds the rows that were put into it.
+    fn check(self, part: &ParsedPart, rows: usize) -> Result<(), String> {
+        if self.assigned.len() != rows {
+            return Err("the assignment is of other rows".to_owned());
+        }
+        let of_rows = published(self.assigned);
+        let (Some(found), Some(buckets)) = (counted(&of_rows, part.rows), &part.buckets) else {
+            return Err("not every row has a bucket".to_owned());
+        };
+        if found != *buckets {
+            return Err("buckets do not have as many rows as were put into them".to_owned());
+        }
+        // rows in canonical order are already grouped by bucket
+        let is_grouped = self.labels.is_sorted();
+        let mut keys = if is_grouped { self.published } else { self.published.grouped(self.labels, buckets) };
+        let mut expected = self.expected.labelled(self.assigned).grouped(&of_rows, buckets);
+        keys.sort_within(buckets);
+        expected.sort_within(buckets);
+        if keys == expected {
+            return Ok(());
+        }
+        let differs = |range: &std::ops::Range<usize>| keys.slice(range.clone()) != expected.slice(range.clone());
+        let wrong = buckets.ranges().filter(differs).count();
+        Err(format!("{wrong} buckets do not hold the rows that were put into them"))
     }
 }
 

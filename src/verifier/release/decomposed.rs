@@ -163,23 +163,7 @@ pub(in crate::verifier) fn check(
         log.fail(CheckName::Guarantee, format!("table {name}: its buckets could not be read"));
         return Ok(());
     };
-    let others: Vec<Attr> = claim.others().collect();
-    let l: Vec<u64> = others.iter().map(|attr| claim.details.l[attr]).collect();
-    for (at, attr) in others.iter().enumerate() {
-        let few = observed.sets.iter().filter(|sets| (sets[at].len() as u64) < l[at]).count();
-        if few > 0 {
-            let detail =
-                format!("table {name}: {few} buckets list fewer than {} values of {}", l[at], evidence.name(*attr));
-            log.fail(CheckName::Guarantee, detail);
-        }
-        // without noise, a bucket has at most as many values as rows
-        let many = |(rows, sets): (&Vec<u32>, &Vec<BTreeSet<u32>>)| sets[at].len() > rows.len();
-        if observed.exact[at] && observed.primary.iter().zip(&observed.sets).any(many) {
-            let detail =
-                format!("table {name}: there are buckets with more values of {} than rows", evidence.name(*attr));
-            log.fail(CheckName::Guarantee, detail);
-        }
-    }
+    check_lists(evidence, claim, &observed, log);
     let possible = match observed.possible(control) {
         Ok(possible) => possible,
         Err(InferenceError::Cancelled) => return Err(crate::control::Cancelled.into()),
@@ -197,7 +181,7 @@ pub(in crate::verifier) fn check(
         let detail = format!("table {name}: {excludable} listed values are excluded by the joint values");
         log.fail(CheckName::Guarantee, detail);
     }
-    let found = figures(claim, &observed, &possible, &others, &l, control)?;
+    let found = figures(claim, &observed, &possible, control)?;
     if found.bounded != claim.details.bounded {
         let wrong = claim.details.bounded.minus(found.bounded).union(found.bounded.minus(claim.details.bounded));
         let detail = format!("table {name}: whether {} is bounded is not as the buckets show", evidence.list(wrong));
@@ -212,22 +196,47 @@ pub(in crate::verifier) fn check(
     Ok(())
 }
 
+/// Checks the number of listed values of each bucket.
+fn check_lists(
+    evidence: &Evidence<'_>,
+    claim: &DecompositionClaim<'_>,
+    observed: &ObservedDecomposition,
+    log: &mut CheckLog,
+) {
+    let name = &claim.buckets.name;
+    for (at, attr) in claim.others().enumerate() {
+        let l = claim.details.l[&attr];
+        let few = observed.sets.iter().filter(|sets| (sets[at].len() as u64) < l).count();
+        if few > 0 {
+            let detail = format!("table {name}: {few} buckets list fewer than {l} values of {}", evidence.name(attr));
+            log.fail(CheckName::Guarantee, detail);
+        }
+        // without noise, a bucket has at most as many values as rows
+        let many = |(rows, sets): (&Vec<u32>, &Vec<BTreeSet<u32>>)| sets[at].len() > rows.len();
+        if observed.exact[at] && observed.primary.iter().zip(&observed.sets).any(many) {
+            let detail =
+                format!("table {name}: there are buckets with more values of {} than rows", evidence.name(attr));
+            log.fail(CheckName::Guarantee, detail);
+        }
+    }
+}
+
 /// The details that the tables justify.
 fn figures(
     claim: &DecompositionClaim<'_>,
     observed: &ObservedDecomposition,
     possible: &PossibleValues,
-    others: &[Attr],
-    l: &[u64],
     control: &Control,
 ) -> Result<DecompositionDetails, VerifierError> {
+    let others: Vec<Attr> = claim.others().collect();
+    let l: Vec<u64> = others.iter().map(|attr| claim.details.l[attr]).collect();
     let exclusions = possible
         .exclusions(
             ExclusionLimits { attributes: others.len(), fewest: MIN_LISTED_VALUES, excluded: 1, work: u64::MAX },
             control,
         )?
         .unwrap_or_default();
-    let inferences = [possible.chains(others.len(), MIN_LISTED_VALUES), exclusions, possible.forced(l)];
+    let inferences = [possible.chains(others.len(), MIN_LISTED_VALUES), exclusions, possible.forced(&l)];
     let listed = |inferred: &InferableValue| InferableBucket {
         bucket: inferred.bucket as u32 + 1,
         attribute: others[inferred.attribute],

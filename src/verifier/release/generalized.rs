@@ -2,6 +2,9 @@
 //!
 //! A class consists of the rows of a part with equal generalized cells. An adversary who knows some quasi-identifiers
 //! sees the union of several classes, and the guarantee of each class implies that of the union.
+//!
+//! # Citations
+//! docs/spec/generalize.md#proof
 
 use std::collections::BTreeSet;
 

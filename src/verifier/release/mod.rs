@@ -3,8 +3,10 @@
 pub(super) mod claims;
 pub(super) mod content;
 pub(super) mod decomposed;
+pub(super) mod dependencies;
 pub(super) mod generalized;
 pub(super) mod overlapping;
+pub(super) mod placement;
 pub(super) mod posteriors;
 pub(super) mod rules;
 pub(super) mod sequential;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::dependencies::linked_tables;
 use super::tables::TablesReport;
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{
@@ -16,6 +17,7 @@ use crate::verifier::definition::dependencies::follow_dependencies;
 use crate::verifier::definition::gnf;
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable};
 use crate::verifier::definition::guarantee::{BucketShares, at_least};
+use crate::verifier::definition::links::LinkedTables;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::JointColumn;
 
@@ -26,6 +28,7 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, 
     let search = RuleSearch {
         evidence,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
+        linked: linked_tables(evidence, evidence.dependencies),
         declared: declared
             .into_iter()
             .enumerate()
@@ -66,6 +69,8 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, 
 struct RuleSearch<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<LiteralTable<'a>>,
+    /// The tables with the links of dependencies, where these constrain guards.
+    linked: Option<LinkedTables<'a>>,
     counts: Vec<Option<ValueCounts>>,
     /// What the caller declares about the values of the counts.
     declared: Vec<DeclaredValues>,
@@ -85,8 +90,14 @@ impl RuleSearch<'_> {
             // a decomposition does not link dependent sensitive values to rows
             let followed =
                 if claim::DecompositionClaim::from_evidence(self.evidence).is_some() { Vec::new() } else { followed };
+            // a rule that holds beside the links keeps what follows from them
+            let kept =
+                self.linked.as_ref().is_some_and(|linked| linked.hold(rule.known, rule.protects, rule.guarantee));
             for follows in followed {
                 self.insiders(follows)?;
+                if kept {
+                    continue;
+                }
                 let because =
                     |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
                 self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;

@@ -6,13 +6,15 @@ use ahash::AHashMap;
 
 use super::content::PartPlace;
 use super::decomposed::BothTables;
+use super::placement::{PlacedPart, TupleCount};
 use super::posteriors::{PosteriorTally, count, posterior, posteriors};
 use super::sequential::details::sequential_details;
-use super::{content, decomposed, generalized, overlapping, slicing};
+use super::{content, decomposed, dependencies, generalized, overlapping, placement, slicing};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{
-    EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableProtection,
+    CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard,
+    TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
@@ -140,6 +142,8 @@ struct TableCheck<'a> {
     buckets: Option<BucketOffsets>,
     /// The parts, where a check needs all of them.
     parts: Vec<ParsedPart>,
+    /// The bucketed parts against the original, where no witness says which rows are in a bucket.
+    placed: Vec<PlacedPart>,
 }
 
 impl<'a> TableCheck<'a> {
@@ -171,6 +175,7 @@ impl<'a> TableCheck<'a> {
             figures: TableFigures::default(),
             buckets: None,
             parts: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -194,6 +199,7 @@ impl<'a> TableCheck<'a> {
         if self.is_generalized && !self.is_sequential {
             generalized::label(self.table, &mut part);
         }
+        dependencies::constant_in_part(self.evidence, self.table, &part, &place, log);
         match (&part.labels, &part.buckets) {
             (None, _) => {}
             (Some(_), None) => {
@@ -214,6 +220,7 @@ impl<'a> TableCheck<'a> {
         }
         if self.evidence.original.is_some() || self.is_generalized {
             self.control.check()?;
+            self.placed.extend(self.placed(claimed, &part, &keys));
             self.content(position, &part, keys, &place, log);
         }
         if let Some(buckets) = part.buckets.take() {
@@ -225,6 +232,20 @@ impl<'a> TableCheck<'a> {
             (false, false) => {}
         }
         Ok(())
+    }
+
+    /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.
+    fn placed(&self, claimed: &Part, part: &ParsedPart, keys: &RowKeys) -> Option<PlacedPart> {
+        let original = self.evidence.original.filter(|_| self.evidence.witness.is_none() && claimed.bucketed)?;
+        let labels = part.labels.as_ref().filter(|_| claimed.columns.iter().all(|c| c.cells == CellContent::Exact))?;
+        let counting = match claimed.rows {
+            RowMeaning::Tuples => TupleCount::Equal,
+            RowMeaning::TuplesAndCounterfeits { .. } => TupleCount::AtMost,
+            RowMeaning::Values => TupleCount::Listed,
+        };
+        let columns = part.columns.iter().map(|c| (&original.column(c.attribute).codes, c.ranks.as_deref()));
+        let expected = RowKeys::pack(&part.layout(), original.rows(), columns);
+        Some(PlacedPart::new(counting, labels, keys, &expected, original.rows()))
     }
 
     /// Compares a part with the original.
@@ -273,6 +294,8 @@ impl<'a> TableCheck<'a> {
             Some(claim) => slicing::check(self.evidence, &claim, &self.parts, self.control, log)?,
             None => {}
         }
+        let place = format!("table {}", self.table.name);
+        placement::check(&self.placed, self.evidence.publication.suppressed, &place, self.control, log)?;
         if self.checked_guards.len() < self.guards.len() {
             log.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", self.table.name));
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::fixture::{Cell, VerifierFixture, failed, rule};
 use crate::publication::{
-    EnforcedBy, Guarantee, MethodDetails, Ratio, RowMeaning, SubmittedRule, TableName, TableProtection, Thresholds,
+    EnforcedBy, Guarantee, MethodDetails, Ratio, RowMeaning, SizeCount, SubmittedRule, TableName, TableProtection,
+    Thresholds,
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
@@ -64,7 +65,7 @@ fn fixture(filled: &Filled, thresholds: Thresholds) -> VerifierFixture {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     filled.iter().for_each(|(_, values)| *sizes.entry(values.len() as u64).or_default() += 1);
     let loss = sizes.iter().map(|(size, buckets)| buckets * (size - 1) * (size - 1)).sum();
-    let setting = sizes.into_iter().collect();
+    let setting = sizes.into_iter().map(|(size, buckets)| SizeCount { size, buckets }).collect();
     fixture.publication.method_details =
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
     fixture
@@ -84,9 +85,7 @@ fn counterfeited() -> VerifierFixture {
     fixture
 }
 
-fn method_details(
-    fixture: &mut VerifierFixture,
-) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
+fn method_details(fixture: &mut VerifierFixture) -> (&mut Thresholds, &mut Vec<SizeCount>, &mut u64, &mut Option<u64>) {
     match &mut fixture.publication.method_details {
         MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => (thresholds, setting, loss, lower_bound),
         _ => panic!("buckets by size"),
@@ -141,8 +140,8 @@ type Fault = (&'static str, fn(&mut VerifierFixture), &'static [CheckName]);
 
 const BY_THRESHOLDS: &[Fault] = &[
     ("a rare value twice in a bucket", |w| swap(w, ("3", "v1"), ("5", "v0")), &[Kept, Content]),
-    ("sizes that the buckets have not", |w| method_details(w).1[0] = (3, 4), &[Buckets]),
-    ("fewer buckets than there are", |w| method_details(w).1[1].1 -= 1, &[Buckets]),
+    ("sizes that the buckets have not", |w| method_details(w).1[0] = SizeCount::new(3, 4), &[Buckets]),
+    ("fewer buckets than there are", |w| method_details(w).1[1].buckets -= 1, &[Buckets]),
     ("a loss that is not theirs", |w| *method_details(w).2 += 1, &[Buckets]),
     ("a bound above the loss", |w| *method_details(w).3 = Some(1000), &[Buckets]),
     (
@@ -248,7 +247,7 @@ const WITH_COUNTERFEITS: &[Fault] = &[
 fn every_fault_is_caught(sound: fn() -> VerifierFixture, faults: &[Fault]) {
     let report = sound().verify();
     assert!(report.verified(), "{:?}", report.checks);
-    assert!(sound().audit_with(false, false).verified(), "{:?}", sound().audit_with(false, false).checks);
+    assert!(sound().verify_with(false, false).verified(), "{:?}", sound().verify_with(false, false).checks);
     for (name, plant, checks) in faults {
         let mut fixture = sound();
         plant(&mut fixture);

@@ -270,7 +270,7 @@ const NOISY: &[Fault] = &[
 
 fn every_fault_is_caught(sound: fn() -> VerifierFixture, faults: &[Fault]) {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let report = sound().audit_with(original, witness);
+        let report = sound().verify_with(original, witness);
         assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
     }
     for (name, plant, checks) in faults {
@@ -282,7 +282,7 @@ fn every_fault_is_caught(sound: fn() -> VerifierFixture, faults: &[Fault]) {
         }
         // the parts alone show the inferences
         if checks.iter().all(|check| *check == Kept) {
-            assert!(!fixture.audit_with(false, false).verified(), "{name}");
+            assert!(!fixture.verify_with(false, false).verified(), "{name}");
         }
     }
 }
@@ -307,12 +307,12 @@ fn joint_table_without_a_primary_value_passes() {
     let details = method_details(&mut fixture);
     (details.first, details.breach_counts) = (Vec::new(), BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect());
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let report = fixture.audit_with(original, witness);
+        let report = fixture.verify_with(original, witness);
         assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
     }
     drop_joint(&mut fixture, "clerk");
     assert!(failed(&fixture.verify()).contains(&Content));
-    assert!(failed(&fixture.audit_with(false, false)).contains(&Kept));
+    assert!(failed(&fixture.verify_with(false, false)).contains(&Kept));
 }
 
 /// Enumerates every possible world: calls `seen` with each complete assignment of joint rows to slots.

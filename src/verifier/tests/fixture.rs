@@ -8,11 +8,11 @@ use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
 use crate::publication::{
     CellContent, DeclaredTaxonomy, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, MethodDetails, Part, Protected,
-    Publication, PublishedBytes, PublishedColumn, PublishedTable, RowMeaning, RuleOrigin, SubmittedRule, TableGuard,
-    TableName, TableProtection, TableWitness, Witness,
+    Publication, PublishedBytes, PublishedColumn, PublishedTable, Ratio, RowMeaning, RuleOrigin, SubmittedRule,
+    TableGuard, TableName, TableProtection, TableWitness, Witness,
 };
 use crate::verifier::contract::checks::{Check, CheckName, VerifierReport};
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::{DependencySearch, Evidence};
 use crate::verifier::verify::verify;
 
 pub(in crate::verifier) type Cell = Option<String>;
@@ -31,6 +31,10 @@ pub(in crate::verifier) struct VerifierFixture {
     pub(in crate::verifier) publication: Publication,
     pub(in crate::verifier) submitted: Vec<SubmittedRule>,
     pub(in crate::verifier) dependencies: Vec<(AttrSet, AttrSet)>,
+    /// Whether a search found the dependencies; otherwise they are declared.
+    pub(in crate::verifier) searched: bool,
+    /// The dependencies that the adversary is assumed not to know.
+    pub(in crate::verifier) withdrawn: Vec<(AttrSet, AttrSet)>,
     pub(in crate::verifier) files: BTreeMap<String, Grid>,
     pub(in crate::verifier) witness: Vec<Option<Vec<u32>>>,
     pub(in crate::verifier) accounted: AttrSet,
@@ -101,11 +105,7 @@ pub(in crate::verifier) fn guardian(table: &str, known: &[u8]) -> EnforcedBy {
 
 /// The guard of l-diversity against an adversary who knows `known`.
 pub(in crate::verifier) fn guard(known: &[u8], protects: Protected, l: u64) -> TableGuard {
-    TableGuard {
-        known: known.iter().map(|&a| Attr(a)).collect(),
-        protects,
-        guarantees: vec![Guarantee::LDiversity { l }],
-    }
+    TableGuard::new(known.iter().map(|&a| Attr(a)).collect(), protects, vec![Guarantee::LDiversity { l }])
 }
 
 impl VerifierFixture {
@@ -119,6 +119,8 @@ impl VerifierFixture {
             publication: Publication { tables: Vec::new(), rules: Vec::new(), method_details, suppressed: 0 },
             submitted: Vec::new(),
             dependencies: Vec::new(),
+            searched: false,
+            withdrawn: Vec::new(),
             files: BTreeMap::new(),
             witness: Vec::new(),
             excludable: Vec::new(),
@@ -142,11 +144,7 @@ impl VerifierFixture {
     /// Publishes a bucketized table: `known` in one part, `sensitive` in another.
     pub(in crate::verifier) fn guarding(&mut self, known: &[u8], sensitive: u8, l: u64, labels: Vec<u32>) {
         let parts = vec![self.part("qi", known, Some(&labels)), self.part("sa", &[sensitive], Some(&labels))];
-        let guard = TableGuard {
-            known: known.iter().map(|&a| Attr(a)).collect(),
-            protects: Protected::Attribute(Attr(sensitive)),
-            guarantees: vec![Guarantee::LDiversity { l }],
-        };
+        let guard = guard(known, Protected::Attribute(Attr(sensitive)), l);
         self.push(parts, TableProtection::Guarding(vec![guard]), Some(labels));
     }
 
@@ -281,11 +279,11 @@ impl VerifierFixture {
 
     /// Verifies with all evidence.
     pub(in crate::verifier) fn verify(&self) -> VerifierReport {
-        self.audit_with(true, true)
+        self.verify_with(true, true)
     }
 
     /// Verifies with or without the original and the witness.
-    pub(in crate::verifier) fn audit_with(&self, original: bool, witness: bool) -> VerifierReport {
+    pub(in crate::verifier) fn verify_with(&self, original: bool, witness: bool) -> VerifierReport {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
             None => TableWitness::Plain,
@@ -296,13 +294,25 @@ impl VerifierFixture {
         });
         let assigned = Witness { tables: assigned.collect() };
         let parts = self.bytes();
-        let evidence = Evidence {
+        let (original, witness) = (original.then_some(&table), witness.then_some(&assigned));
+        verified(&Evidence { original, witness, ..self.evidence(&parts) })
+    }
+
+    /// The claims and declarations, without the original and the witness.
+    pub(in crate::verifier) fn evidence<'a>(&'a self, parts: &'a dyn PublishedBytes) -> Evidence<'a> {
+        Evidence {
             publication: &self.publication,
             submitted: &self.submitted,
             dependencies: &self.dependencies,
-            parts: &parts,
-            original: original.then_some(&table),
-            witness: witness.then_some(&assigned),
+            dependency_search: self.searched.then_some(DependencySearch {
+                found: &self.dependencies,
+                withdrawn: &self.withdrawn,
+                tolerance: Ratio::new(1, 100).expect("a ratio"),
+                lists_all: true,
+            }),
+            parts,
+            original: None,
+            witness: None,
             names: &self.names,
             kinds: &[],
             accounted: self.accounted,
@@ -310,9 +320,32 @@ impl VerifierFixture {
             taxonomies: &self.taxonomies,
             earlier_releases: None,
             thresholds: &[],
-        };
-        verify(&evidence, &Control::default()).expect("an answer")
+        }
     }
+
+    /// Publishes one exclusive table of one part, with the given rows.
+    pub(in crate::verifier) fn rows_with(&mut self, cells: &[CellContent], rows: Vec<Vec<Cell>>) {
+        let name = TableName::at(0);
+        let columns =
+            (0..).zip(cells).map(|(attr, cells)| PublishedColumn { cells: cells.clone(), ..self.published(attr) });
+        let part = Part {
+            name: "rows".into(),
+            columns: columns.collect(),
+            rows: RowMeaning::Tuples,
+            bucketed: false,
+            len: rows.len() as u64,
+            null: None,
+        };
+        let rows = rows.into_iter().map(|cells| (String::new(), cells)).collect();
+        self.files.insert(part.file(&name), Grid { header: self.names.clone(), rows });
+        self.publication.tables =
+            vec![PublishedTable { name, parts: vec![part], protection: TableProtection::Exclusive }];
+    }
+}
+
+/// The report on evidence that can be read.
+pub(in crate::verifier) fn verified(evidence: &Evidence<'_>) -> VerifierReport {
+    verify(evidence, &Control::default()).expect("an answer")
 }
 
 /// The names of the failed checks.

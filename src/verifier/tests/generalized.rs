@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use super::fixture::{Cell, Grid, VerifierFixture, failed, guard, protection, rule, table as table_of};
-use crate::control::Control;
+use super::fixture::{Cell, VerifierFixture, failed, guard, protection, rule, table as table_of, verified};
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
-    CellContent, DeclaredTaxonomy, EnforcedBy, Guarantee, Part, Protected, PublishedTable, RowMeaning, SubmittedRule,
-    TableName, TableProtection, TableWitness, Witness,
+    CellContent, DeclaredTaxonomy, EnforcedBy, Guarantee, Part, Protected, SubmittedRule, TableProtection,
+    TableWitness, Witness,
 };
 use crate::verifier::contract::checks::CheckName::{
     Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards, Order,
 };
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::Evidence;
-use crate::verifier::verify::verify;
 
 const FILE: &str = "t1.rows.csv";
 
@@ -61,25 +59,14 @@ fn anonymity(k: u64) -> SubmittedRule {
 
 fn case(guarding: bool) -> Case {
     let mut fixture = VerifierFixture::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
-    let columns = (0..3).map(|attr| {
-        let cells = [CellContent::Interval, CellContent::Set, CellContent::Exact][usize::from(attr)].clone();
-        crate::publication::PublishedColumn { cells, ..fixture.published(attr) }
-    });
-    let part = Part {
-        name: "rows".into(),
-        columns: columns.collect(),
-        rows: RowMeaning::Tuples,
-        bucketed: false,
-        len: 8,
-        null: None,
-    };
-    let guards = vec![guard(&[0, 1], Protected::Attribute(Attr(2)), 2)];
-    let protection_of = if guarding { TableProtection::Guarding(guards) } else { TableProtection::Exclusive };
-    let name = TableName::at(0);
-    fixture.publication.tables =
-        vec![PublishedTable { name: name.clone(), parts: vec![part], protection: protection_of }];
-    let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
-    fixture.files.insert(FILE.into(), Grid { header: fixture.names.clone(), rows });
+    let cells_of = [CellContent::Interval, CellContent::Set, CellContent::Exact];
+    fixture.rows_with(&cells_of, CELLS.iter().map(cells).collect());
+    let table = &mut fixture.publication.tables[0];
+    if guarding {
+        let guards = vec![guard(&[0, 1], Protected::Attribute(Attr(2)), 2)];
+        table.protection = TableProtection::Guarding(guards);
+    }
+    let name = table.name.clone();
     for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
         fixture.publication.rules.push(protection(&rule, EnforcedBy::Table(name.clone())));
         fixture.submitted.push(rule);
@@ -118,22 +105,8 @@ impl Case {
         let of = table_of(&self.fixture.names, &self.fixture.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.fixture.bytes();
-        let evidence = Evidence {
-            publication: &self.fixture.publication,
-            submitted: &self.fixture.submitted,
-            dependencies: &[],
-            parts: &parts,
-            original: original.then_some(&of),
-            witness: witness.then_some(&assigned),
-            names: &self.fixture.names,
-            kinds: &[],
-            accounted: self.fixture.accounted,
-            excludable: &[],
-            taxonomies: &self.fixture.taxonomies,
-            thresholds: &[],
-            earlier_releases: None,
-        };
-        verify(&evidence, &Control::default()).expect("an answer")
+        let (original, witness) = (original.then_some(&of), witness.then_some(&assigned));
+        verified(&Evidence { original, witness, ..self.fixture.evidence(&parts) })
     }
 
     fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {
@@ -195,7 +168,7 @@ const FAULTS: [Fault; 20] = [
         (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
         case.part().columns[1].cells = CellContent::Exact;
     }),
-    ("a plain standing", Guards, |case| case.fixture.publication.tables[0].protection = TableProtection::Plain),
+    ("a plain table", Guards, |case| case.fixture.publication.tables[0].protection = TableProtection::Plain),
     ("a row that is left out", Columns, |case| {
         case.fixture.files.get_mut(FILE).expect("the part").rows.pop();
         case.part().len = 7;

@@ -186,7 +186,7 @@ const FAULTS: &[Fault] = &[
 fn verify_faults_in_several_sensitive_attributes_fails() {
     for fixture in [joint, together, corners] {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let report = fixture().audit_with(original, witness);
+            let report = fixture().verify_with(original, witness);
             assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
         }
     }
@@ -203,7 +203,7 @@ fn verify_faults_in_several_sensitive_attributes_fails() {
 /// Buckets of four values with an excluded one; another attribute determines the value.
 #[test]
 fn excluded_value_requires_exclusion_of_its_determinant() {
-    let report = |stated: &[(u8, &[&str])]| {
+    let report = |declared: &[(u8, &[&str])]| {
         let of = |row: u32| [row, row % 4, row % 4 * 2 + row / 4 % 2, 0];
         let mut fixture = VerifierFixture::new(&["q", "s", "x", "o"], rows((0..16).map(of)));
         let labels = (0..16).map(|row| LABELS[row / 4]).collect();
@@ -211,7 +211,7 @@ fn excluded_value_requires_exclusion_of_its_determinant() {
         fixture.plain(&[2]);
         fixture.hold(rule(0, &[0], 1, 2), guardian("t1", &[0]));
         fixture.dependencies.push((set(&[2]), set(&[1])));
-        for &(attr, values) in stated {
+        for &(attr, values) in declared {
             let values = values.iter().map(|&value| Some(value.to_owned())).collect();
             fixture.excludable.push(ExcludedValues { attribute: Attr(attr), values });
         }

@@ -387,6 +387,72 @@ fn verify_planted_faults_fails() {
     }
 }
 
+/// Whether the known cells of each row of a bucket of `t1` are those of no other row.
+fn has_single_rows(fixture: &VerifierFixture, label: &str) -> bool {
+    let rows = &fixture.files["t1.qi.csv"].rows;
+    let single = |row: &(String, Vec<Cell>)| rows.iter().filter(|other| other.1 == row.1).count() == 1;
+    rows.iter().filter(|row| row.0 == label).all(single)
+}
+
+/// Whether a bucket of `t1` has a sensitive value.
+fn holds(fixture: &VerifierFixture, label: &str, value: &[Cell]) -> bool {
+    fixture.files["t1.sa.csv"].rows.iter().any(|(other, held)| other == label && held == value)
+}
+
+/// Exchanges two rows of a part that `fits` finds; both are rows of a bucket whose known cells no other row has.
+fn exchange(
+    fixture: &mut VerifierFixture,
+    file: &str,
+    attrs: &[u8],
+    fits: impl Fn(&VerifierFixture, [usize; 2]) -> bool,
+) {
+    let rows = fixture.files[file].rows.clone();
+    let singles: Vec<usize> = (0..rows.len()).filter(|&row| has_single_rows(fixture, &rows[row].0)).collect();
+    let mut pairs = singles.iter().flat_map(|&a| singles.iter().map(move |&b| [a, b]));
+    let [a, b] = pairs.find(|pair| fits(fixture, *pair)).expect("two rows");
+    let grid = fixture.files.get_mut(file).expect("a part");
+    (grid.rows[a].1, grid.rows[b].1) = (rows[b].1.clone(), rows[a].1.clone());
+    fixture.settle(file, attrs);
+}
+
+/// Exchanges the known cells of two rows whose buckets have no sensitive value in common.
+fn swap_known(fixture: &mut VerifierFixture) {
+    exchange(fixture, "t1.qi.csv", &[0, 1], |fixture, pair| {
+        let [a, b] = pair.map(|row| fixture.files["t1.qi.csv"].rows[row].0.clone());
+        !fixture.files["t1.sa.csv"].rows.iter().any(|(label, value)| *label == a && holds(fixture, &b, value))
+    });
+}
+
+/// Exchanges two sensitive values, neither of which the other bucket has.
+fn move_value(fixture: &mut VerifierFixture) {
+    exchange(fixture, "t1.sa.csv", &[3], |fixture, pair| {
+        let [(a, first), (b, second)] = pair.map(|row| fixture.files["t1.sa.csv"].rows[row].clone());
+        !holds(fixture, &a, &second) && !holds(fixture, &b, &first)
+    });
+}
+
+/// What a publisher changes.
+type PlantedFault = fn(&mut VerifierFixture);
+
+/// Without a witness, parts that are right one by one do not fit the rows of the original.
+#[test]
+fn verify_rows_that_stand_in_no_bucket_fails() {
+    let faults: [(&str, PlantedFault); 2] =
+        [("known cells of two rows exchanged", swap_known), ("a sensitive value in another bucket", move_value)];
+    for seed in 0..8 {
+        let sound = fixture(seed).verify_with(true, false);
+        assert!(sound.verified(), "seed {seed}: {:?}", sound.checks);
+        for (name, plant) in faults {
+            let mut fixture = fixture(seed);
+            plant(&mut fixture);
+            let failed = failed(&fixture.verify_with(true, false));
+            assert_eq!(failed, [Content], "seed {seed}: {name}");
+            // the parts as such are in order
+            assert!(fixture.verify_with(false, false).verified(), "seed {seed}: {name}");
+        }
+    }
+}
+
 /// The parts alone reveal their faults, without a witness and without an original.
 #[test]
 fn verify_faults_of_parts_without_original_fails() {
@@ -396,10 +462,10 @@ fn verify_faults_of_parts_without_original_fails() {
         let (name, plant, checks) =
             FAULTS.iter().find(|(name, _, _)| name.starts_with(fault)).expect("a fault of this name");
         let mut fixture = fixture(1);
-        assert!(fixture.audit_with(false, false).verified() && fixture.audit_with(true, false).verified());
+        assert!(fixture.verify_with(false, false).verified() && fixture.verify_with(true, false).verified());
         plant(&mut fixture);
         for original in [false, true] {
-            let failed = failed(&fixture.audit_with(original, false));
+            let failed = failed(&fixture.verify_with(original, false));
             assert!(checks.iter().all(|check| failed.contains(check)), "{name}: {failed:?}");
         }
     }

@@ -139,7 +139,7 @@ const FAULTS: &[Fault] = &[
 fn verify_faults_in_overlapping_columns_fails() {
     for diversity in SlicedDiversity::ALL {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let report = even(diversity).audit_with(original, witness);
+            let report = even(diversity).verify_with(original, witness);
             assert!(report.verified(), "{diversity:?} {original} {witness}: {:?}", report.checks);
             let checked = report.checks.iter().any(|check| check.check == Kept);
             assert_eq!(checked, original || diversity == SlicedDiversity::Bucket, "what speaks of rows needs them");
@@ -159,7 +159,7 @@ fn verify_faults_in_overlapping_columns_fails() {
     for (fault, check) in [(1, Kept), (2, Buckets), (3, Buckets)] {
         let mut fixture = sound();
         FAULTS[fault].1(&mut fixture);
-        assert!(failed(&fixture.audit_with(false, false)).contains(&check), "{}", FAULTS[fault].0);
+        assert!(failed(&fixture.verify_with(false, false)).contains(&check), "{}", FAULTS[fault].0);
     }
 }
 
@@ -272,7 +272,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
-    fn the_audit_is_the_definition(
+    fn verifier_agrees_with_the_definition(
         rows in prop::collection::vec((0u32..2, 0u32..2, 0u32..1, 0u32..3, 0usize..2), 1..7),
         cover in 0usize..5, l in (2u64..7, 2u64..5), form in 0usize..3,
     ) {

@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::fixture::{Cell, Grid, VerifierFixture, failed, protection, rule, table};
-use crate::control::Control;
+use super::fixture::{Cell, VerifierFixture, failed, protection, rule, table, verified};
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     CellContent, Conditions, DeclaredTaxonomy, EarlierColumn, EarlierRelease, EarlierReleases, EnforcedBy, Exclusion,
-    JoinAttribute, JoinResult, JoinSelection, MethodDetails, Part, PublishedTable, RecordMatches, RowCorrespondence,
-    RowMeaning, SequentialDetails, TableName, TableProtection, TableWitness, Witness, XyMeasure, XyRequirement,
-    YElement,
+    JoinAttribute, JoinResult, JoinSelection, MethodDetails, RecordMatches, RowCorrespondence, SequentialDetails,
+    TableName, TableProtection, TableWitness, Witness, XyMeasure, XyRequirement, YElement,
 };
 use crate::verifier::contract::checks::CheckName::{Columns, Content, Dictionary, Gnf, Guards, Order, Requirements};
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::Evidence;
 use crate::verifier::release::sequential::premise::by_itself;
-use crate::verifier::verify::verify;
 
 const FILE: &str = "t1.rows.csv";
 
@@ -94,24 +91,9 @@ fn exclusion(name: &str, disease: &str) -> Exclusion {
 fn case() -> Case {
     let mut fixture =
         VerifierFixture::new(&["name", "job", "class"], ROWS.iter().map(|row| texts(&row[..3])).collect());
-    let columns = (0..3).map(|attr| {
-        let node = CellContent::Node { taxonomy: "job".into(), cut: None };
-        let cells = if attr == 1 { node } else { CellContent::Exact };
-        crate::publication::PublishedColumn { cells, ..fixture.published(attr) }
-    });
-    let part = Part {
-        name: "rows".into(),
-        columns: columns.collect(),
-        rows: RowMeaning::Tuples,
-        bucketed: false,
-        len: 5,
-        null: None,
-    };
-    let name = TableName::at(0);
-    fixture.publication.tables =
-        vec![PublishedTable { name, parts: vec![part], protection: TableProtection::Exclusive }];
-    let rows = CELLS.iter().map(|row| (String::new(), texts(row))).collect();
-    fixture.files.insert(FILE.into(), Grid { header: fixture.names.clone(), rows });
+    let node = CellContent::Node { taxonomy: "job".into(), cut: None };
+    let cells = [CellContent::Exact, node, CellContent::Exact];
+    fixture.rows_with(&cells, CELLS.iter().map(|row| texts(row)).collect());
     fixture.taxonomies = vec![DeclaredTaxonomy { attribute: Attr(1), tree: jobs() }];
     let requirement = XyRequirement {
         pointer: "/method/requirements/0".into(),
@@ -127,7 +109,7 @@ fn case() -> Case {
         requirements: vec![(requirement, vec![JoinResult { releases: vec![0, 1], achieved: (2, 1) }])],
         exclusions: Vec::new(),
         cuts: vec![("job".into(), vec![label("Field"), label("Office")])],
-        entered: Vec::new(),
+        external: Vec::new(),
         other_rows: false,
         renamed: BTreeMap::new(),
     };
@@ -148,7 +130,7 @@ fn case() -> Case {
         sequence: None,
         alone: false,
         taxonomies: BTreeMap::new(),
-        entered: false,
+        external: false,
         rows_of: RowCorrespondence::Content,
     };
     let earlier = EarlierReleases { releases: vec![earlier], excluded: Some(Arc::new(all)) };
@@ -168,20 +150,12 @@ impl Case {
         publication.method_details = MethodDetails::Sequential(Box::new(self.sequence.clone()));
         let evidence = Evidence {
             publication: &publication,
-            submitted: &self.fixture.submitted,
-            dependencies: &[],
-            parts: &parts,
             original: original.then_some(&of),
             witness: witness.then_some(&assigned),
-            names: &self.fixture.names,
-            kinds: &[],
-            accounted: self.fixture.accounted,
-            excludable: &[],
-            taxonomies: &self.fixture.taxonomies,
-            thresholds: &[],
             earlier_releases: earlier.then_some(&self.earlier),
+            ..self.fixture.evidence(&parts)
         };
-        verify(&evidence, &Control::default()).expect("an answer")
+        verified(&evidence)
     }
 
     fn set(&mut self, row: usize, column: usize, cell: &str) {
@@ -306,7 +280,7 @@ const FAULTS: [Fault; 25] = [
         (release.columns[0].nodes, release.columns[0].shape) = (true, CellShape::Node);
         release.taxonomies.insert("job".into(), other);
     }),
-    ("a guarding standing", Guards, |case| {
+    ("a guarding table", Guards, |case| {
         case.fixture.publication.tables[0].protection = TableProtection::Guarding(Vec::new())
     }),
     ("a rule that nothing holds", Gnf, |case| {
@@ -418,11 +392,11 @@ fn content_without_witness_compares_rows_with_the_cut() {
 fn foreign() -> Case {
     let mut case = case();
     let release = &mut case.earlier.releases[0];
-    (release.entered, release.rows_of, release.rows) = (true, RowCorrespondence::Unknown, 4);
+    (release.external, release.rows_of, release.rows) = (true, RowCorrespondence::Unknown, 4);
     for column in &mut release.columns {
         column.cells.codes = column.cells.codes.gather(&[0, 1, 2, 3]);
     }
-    case.sequence.entered = vec!["e".into()];
+    case.sequence.external = vec!["e".into()];
     case.sequence.other_rows = true;
     case.sequence.requirements[0].1.push(JoinResult { releases: vec![0], achieved: (2, 1) });
     case
@@ -434,9 +408,9 @@ fn keyed() -> Case {
     let (release, all) = (&mut case.earlier.releases[0], case.earlier.excluded.as_ref().expect("all columns"));
     let values = Arc::new(table(&["job".to_owned()], &ROWS.map(|row| texts(&row[1..2]))));
     assert_eq!(all.rows(), 5);
-    (release.entered, release.rows_of) =
+    (release.external, release.rows_of) =
         (true, RowCorrespondence::Records(RecordMatches { rows: vec![0, 1, 2, 3, 4], values }));
-    case.sequence.entered = vec!["e".into()];
+    case.sequence.external = vec!["e".into()];
     case
 }
 
@@ -455,7 +429,7 @@ const OF_ROWS: [OfRows; 11] = [
         case.sequence.other_rows = false;
         case.sequence.requirements[0].1.pop();
     }),
-    ("an undeclared external table", foreign, |case| case.sequence.entered.clear()),
+    ("an undeclared external table", foreign, |case| case.sequence.external.clear()),
     // no row of the field is in the join, where groups have three rows
     ("a requirement that the release alone breaks", foreign, |case| {
         let release = &mut case.earlier.releases[0];

@@ -212,7 +212,7 @@ const FAULTS: &[Fault] = &[
 fn verify_faults_in_columns_fails() {
     for fixture in [bucket, shares] {
         for (original, witness) in [(true, true), (true, false), (false, false)] {
-            let report = fixture().audit_with(original, witness);
+            let report = fixture().verify_with(original, witness);
             assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
         }
     }
@@ -333,7 +333,7 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
 #[test]
 fn verify_faults_in_boxes_fails() {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
-        let report = boxed().audit_with(original, witness);
+        let report = boxed().verify_with(original, witness);
         assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
         assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, (2, 4));
     }
@@ -346,7 +346,7 @@ fn verify_faults_in_boxes_fails() {
     // without a witness: values that no box has
     let mut narrow = boxed();
     boxes_of(&mut narrow, "t1.qi.csv", 0, &["54..64", "22..33"]);
-    assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
+    assert!(failed(&narrow.verify_with(true, false)).contains(&Content));
     // exact columns that are claimed to be generalized
     let mut exact = bucket();
     exact.publication.method_details = MethodDetails::Slicing {
@@ -381,12 +381,12 @@ fn mixture_exactly_at_its_bound_passes() {
 #[test]
 fn guarantee_mixture_without_original_is_omitted() {
     let checks = |fixture: VerifierFixture, original| {
-        let report = fixture.audit_with(original, original);
+        let report = fixture.verify_with(original, original);
         report.checks.iter().map(|check| check.check).collect::<Vec<_>>()
     };
     assert!(checks(shares(), true).contains(&Kept) && !checks(shares(), false).contains(&Kept));
     assert!(checks(bucket(), false).contains(&Kept));
-    let report = shares().audit_with(false, false);
+    let report = shares().verify_with(false, false);
     let posteriors = report.tables[0].posteriors[&Attr(3)];
     assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((3, 4), 2));
 }

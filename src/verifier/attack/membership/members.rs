@@ -46,13 +46,15 @@ pub fn members(
     if words > MAX_BITMAP_WORDS {
         return Err(MembershipError::TooMany { limit: MAX_BITMAP_WORDS, found: words });
     }
-    let Some(full) = found(table, original, (table.attributes(), AttrSet::EMPTY), control)? else { return Ok(None) };
+    let all = MatchedAttributes { shown: table.attributes(), hidden: AttrSet::EMPTY };
+    let Some(full) = count_matching(table, original, all, control)? else { return Ok(None) };
     let known = table.attributes().minus(protected);
     let none = TupleEstimate { value: 0.0, standard_error: 0.0, exact: true };
     // if all attributes are protected, the adversary knows none
+    let of_known = MatchedAttributes { shown: known, hidden: protected.intersection(table.repeated()) };
     let fake_qi = match known.is_empty() {
         true => none,
-        false => match found(table, original, (known, protected.intersection(table.repeated())), control)? {
+        false => match count_matching(table, original, of_known, control)? {
             Some(known) => known.fake,
             None => return Ok(None),
         },
@@ -61,11 +63,20 @@ pub fn members(
     Ok(Some(MembershipReport { fake_full: full.fake, fake_qi, rows: full.rows, originals: full.originals, fakes }))
 }
 
-/// Counts the tuples of `shown` attributes that agree in a bucket on `hidden` attributes.
-pub(in crate::verifier) fn found(
+/// Attributes of counted tuples.
+#[derive(Clone, Copy)]
+pub(in crate::verifier) struct MatchedAttributes {
+    /// The attributes of the tuples.
+    pub(in crate::verifier) shown: AttrSet,
+    /// Other attributes, on whose values the parts of a bucket agree.
+    pub(in crate::verifier) hidden: AttrSet,
+}
+
+/// Counts the tuples of the shown attributes that agree in a bucket on the hidden ones.
+pub(in crate::verifier) fn count_matching(
     table: &ExternalTable,
     original: &[(Attr, &Column)],
-    (shown, hidden): (AttrSet, AttrSet),
+    MatchedAttributes { shown, hidden }: MatchedAttributes,
     control: &Control,
 ) -> Result<Option<TupleSearch>, MembershipError> {
     let attributes = shown.union(hidden);

@@ -29,6 +29,26 @@ pub(in crate::verifier) fn translated(column: &Column, original: Option<&Column>
     column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(UNTRANSLATED_VALUE)).collect()
 }
 
+/// Numbers of the bucket labels of a table, common to all its parts.
+#[derive(Default)]
+pub(super) struct BucketNumbers(AHashMap<Option<Vec<u8>>, u32>);
+
+impl BucketNumbers {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of the bucket of each row.
+    pub(super) fn of_rows(&mut self, bucket: &Column) -> Vec<u32> {
+        let number = |label: Option<&[u8]>| {
+            let next = self.0.len() as u32;
+            *self.0.entry(label.map(<[u8]>::to_vec)).or_insert(next)
+        };
+        let of_code: Vec<u32> = bucket.domain.iter().map(number).collect();
+        bucket.codes.iter().map(|code| of_code[code as usize]).collect()
+    }
+}
+
 /// Possible values of a row in rising order, each with its share.
 type ValueShares = Vec<(u32, f64)>;
 
@@ -77,7 +97,7 @@ impl<'a> AgreeingParts<'a> {
         used.push(root);
         let sets: Vec<AttrSet> = used.iter().map(|&part| attributes[part]).collect();
         let order = tree(&sets).ok_or(AttackError::Circle)?;
-        let mut labels: AHashMap<Option<Vec<u8>>, u32> = AHashMap::new();
+        let mut numbers = BucketNumbers::default();
         let mut branches = Vec::with_capacity(order.len());
         for (at, shared) in order {
             control.check()?;
@@ -86,16 +106,8 @@ impl<'a> AgreeingParts<'a> {
                 return Err(AttackError::NotExact);
             }
             let bucket = part.bucket.as_ref().ok_or(AttackError::NotExact)?;
-            let of_code: Vec<u32> = bucket
-                .domain
-                .iter()
-                .map(|label| {
-                    let next = labels.len() as u32;
-                    *labels.entry(label.map(<[u8]>::to_vec)).or_insert(next)
-                })
-                .collect();
-            branches
-                .push(PartBranch::new(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
+            let buckets = numbers.of_rows(bucket);
+            branches.push(PartBranch::new(part, known, shared, original, &buckets));
         }
         let codes = original.columns.iter().filter(|(attr, _)| known.contains(*attr));
         let original = codes.map(|(attr, column)| (*attr, &column.codes)).collect();
@@ -116,59 +128,17 @@ impl<'a> AgreeingParts<'a> {
     }
 
     fn weigh(&self, row_values: &[u32]) -> Option<ValueShares> {
-        let value = |attr: &Attr| {
-            let at = self.original.iter().position(|(of, _)| of == attr);
-            at.map_or(UNTRANSLATED_VALUE, |at| row_values[at])
-        };
         let mut of_branches: Vec<&[TupleCounts]> = Vec::with_capacity(self.branches.len());
         for branch in &self.branches {
-            let known: Vec<u32> = branch.known.iter().map(value).collect();
+            let known: Vec<u32> = branch.known.iter().map(|attr| self.known_value(row_values, *attr)).collect();
             of_branches.push(branch.tuples.get(&known)?);
         }
-        let fewest = of_branches.iter().min_by_key(|tuples| tuples.len())?;
+        let fewest = *of_branches.iter().min_by_key(|tuples| tuples.len())?;
+        let target = self.branches[0].open.iter().position(|attr| *attr == self.attribute)?;
+        let matching = MatchingTuples { row_values, of_branches, target };
         let mut sums: AHashMap<u32, f64> = AHashMap::new();
-        let place = self.branches[0].open.iter().position(|attr| *attr == self.attribute)?;
         for run in fewest.chunk_by(|a, b| a.0 == b.0) {
-            let bucket = run[0].0;
-            let here = |tuples: &[TupleCounts]| {
-                let first = tuples.partition_point(|(of, ..)| *of < bucket);
-                let all = tuples[first..].partition_point(|(of, ..)| *of == bucket);
-                (first, first + all)
-            };
-            // messages to the branch at an index, by the shared values
-            let mut messages: Vec<(usize, AttrSet, AHashMap<Vec<u32>, f64>)> = Vec::new();
-            let mut free = 1.0;
-            for (at, branch) in self.branches.iter().enumerate().rev() {
-                let (first, end) = here(of_branches[at]);
-                let mut of_shared: AHashMap<Vec<u32>, f64> = AHashMap::new();
-                for (_, open, rows) in &of_branches[at][first..end] {
-                    let of = |set: AttrSet| -> Vec<u32> {
-                        let open = |attr: Attr| branch.open.iter().position(|of| *of == attr).map(|at| open[at]);
-                        set.iter().map(|attr| open(attr).unwrap_or_else(|| value(&attr))).collect()
-                    };
-                    let incoming = messages.iter().filter(|(on, ..)| *on == at);
-                    let incoming = incoming.map(|(_, shared, sums)| sums.get(&of(*shared)).copied().unwrap_or(0.0));
-                    let weight = f64::from(*rows) * incoming.product::<f64>();
-                    if at == 0 {
-                        *of_shared.entry(vec![open[place]]).or_default() += weight;
-                        continue;
-                    }
-                    let shared = of(branch.shared);
-                    let agreeing = branch.agreeing.get(&(bucket, shared.clone())).copied().unwrap_or(1);
-                    *of_shared.entry(shared).or_default() += weight / f64::from(agreeing);
-                }
-                if at == 0 {
-                    for (value, weight) in of_shared {
-                        *sums.entry(value[0]).or_default() += weight * free;
-                    }
-                    break;
-                }
-                let on = (0..at).find(|&before| branch.shared.is_subset(self.branches[before].set()));
-                match on.filter(|_| !branch.shared.is_empty()) {
-                    Some(on) => messages.push((on, branch.shared, of_shared)),
-                    None => free *= of_shared.values().sum::<f64>(),
-                }
-            }
+            self.add_bucket(&matching, run[0].0, &mut sums);
         }
         let all: f64 = sums.values().sum();
         let mut shares: ValueShares =
@@ -176,16 +146,78 @@ impl<'a> AgreeingParts<'a> {
         shares.sort_unstable_by_key(|(value, _)| *value);
         Some(shares)
     }
+
+    /// The value of a known attribute in a row of the original.
+    fn known_value(&self, row_values: &[u32], attr: Attr) -> u32 {
+        let at = self.original.iter().position(|(of, _)| *of == attr);
+        at.map_or(UNTRANSLATED_VALUE, |at| row_values[at])
+    }
+
+    /// Adds the expected rows of a bucket that match a row, by the value of the target attribute.
+    fn add_bucket(&self, matching: &MatchingTuples<'_>, bucket: u32, sums: &mut AHashMap<u32, f64>) {
+        let mut messages: Vec<BranchMessage> = Vec::new();
+        let mut free = 1.0;
+        for (at, branch) in self.branches.iter().enumerate().rev() {
+            let mut of_shared: AHashMap<Vec<u32>, f64> = AHashMap::new();
+            for (_, open, rows) in in_bucket(matching.of_branches[at], bucket) {
+                let of = |set: AttrSet| -> Vec<u32> {
+                    let open = |attr: Attr| branch.open.iter().position(|of| *of == attr).map(|at| open[at]);
+                    let known = |attr: Attr| self.known_value(matching.row_values, attr);
+                    set.iter().map(|attr| open(attr).unwrap_or_else(|| known(attr))).collect()
+                };
+                let incoming = messages.iter().filter(|message| message.to == at);
+                let incoming = incoming.map(|message| message.sums.get(&of(message.shared)).copied().unwrap_or(0.0));
+                let weight = f64::from(*rows) * incoming.product::<f64>();
+                if at == 0 {
+                    *of_shared.entry(vec![open[matching.target]]).or_default() += weight;
+                    continue;
+                }
+                let shared = of(branch.shared);
+                let agreeing = branch.agreeing.get(&(bucket, shared.clone())).copied().unwrap_or(1);
+                *of_shared.entry(shared).or_default() += weight / f64::from(agreeing);
+            }
+            if at == 0 {
+                for (value, weight) in of_shared {
+                    *sums.entry(value[0]).or_default() += weight * free;
+                }
+                break;
+            }
+            let to = (0..at).find(|&before| branch.shared.is_subset(self.branches[before].set()));
+            match to.filter(|_| !branch.shared.is_empty()) {
+                Some(to) => messages.push(BranchMessage { to, shared: branch.shared, sums: of_shared }),
+                None => free *= of_shared.values().sum::<f64>(),
+            }
+        }
+    }
+}
+
+/// The tuples that match a row of the original.
+struct MatchingTuples<'a> {
+    /// The values of the known attributes.
+    row_values: &'a [u32],
+    /// For each branch, its matching tuples in order of buckets.
+    of_branches: Vec<&'a [TupleCounts]>,
+    /// The index of the target attribute among the unknown ones of the first branch.
+    target: usize,
+}
+
+/// Expected rows, summed over the unknown attributes of a branch.
+struct BranchMessage {
+    /// The branch that receives it.
+    to: usize,
+    shared: AttrSet,
+    /// By the values of the shared attributes.
+    sums: AHashMap<Vec<u32>, f64>,
+}
+
+/// The tuples of one bucket, of tuples in order of buckets.
+fn in_bucket(tuples: &[TupleCounts], bucket: u32) -> &[TupleCounts] {
+    let from_bucket = &tuples[tuples.partition_point(|(of, ..)| *of < bucket)..];
+    &from_bucket[..from_bucket.partition_point(|(of, ..)| *of == bucket)]
 }
 
 impl PartBranch {
-    fn new(
-        part: &ExternalPart,
-        known: AttrSet,
-        shared: AttrSet,
-        original: &ExternalPart,
-        bucket_of: impl Fn(usize) -> u32,
-    ) -> Self {
+    fn new(part: &ExternalPart, known: AttrSet, shared: AttrSet, original: &ExternalPart, buckets: &[u32]) -> Self {
         let read = |attr: &Attr| {
             let column = part.column(*attr)?;
             let codes = translated(column, original.column(*attr));
@@ -199,8 +231,7 @@ impl PartBranch {
         let at = |columns: &[Vec<u32>], row: usize| columns.iter().map(|column| column[row]).collect::<Vec<u32>>();
         let mut places: AHashMap<Vec<u32>, Vec<(u32, Vec<u32>)>> = AHashMap::new();
         let mut agreeing: AHashMap<(u32, Vec<u32>), u32> = AHashMap::new();
-        for row in 0..part.rows {
-            let bucket = bucket_of(row);
+        for (row, &bucket) in buckets.iter().enumerate() {
             places.entry(at(&of_known, row)).or_default().push((bucket, at(&of_open, row)));
             *agreeing.entry((bucket, at(&of_shared, row))).or_default() += 1;
         }

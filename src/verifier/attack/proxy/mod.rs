@@ -5,6 +5,9 @@
 //! the possible sensitive values and the possible values of the proxy, and weighs their pairs by the counts. The
 //! attack measures the mean probability of the true value. While the bound of the rule holds, no weighting exceeds it
 //! on average.
+//!
+//! # Citations
+//! [Kifer 2009], docs/spec/guardian-normal-form.md#what-is-proved-and-what-is-not
 
 pub(in crate::verifier) mod agreeing;
 pub(in crate::verifier) mod co_occurrence;

@@ -1,7 +1,10 @@
 //! The join of a sequential release with earlier ones, and measures of requirements on it.
 //!
 //! The join has the tuples of rows of which every two match, from the published tables alone. Small joins are
-//! enumerated row by row; in large ones, rows with equal labels are counted together [Wang and Fung 2006].
+//! enumerated row by row; in large ones, rows with equal labels are counted together.
+//!
+//! # Citations
+//! [Wang and Fung 2006], docs/spec/sequential.md#joins
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,0 +1,205 @@
+//! Errors and significance of dependencies by their definitions, on sorted rows.
+//!
+//! # Citations
+//! [Kivinen and Mannila 1995], g3; [Goodman and Kruskal 1954], lambda; [Rissanen 1978], description length
+
+use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::publication::Ratio;
+
+/// The evidence that random data show no accident in a search as a whole, in bits.
+const EVIDENCE_BITS: f64 = 20.0;
+
+/// Figures of a dependency on some rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::verifier) struct ObservedDependency {
+    /// Number of distinct values of the determinant.
+    pub(in crate::verifier) groups: usize,
+    /// The fewest rows without which the dependency is exact.
+    pub(in crate::verifier) errors: usize,
+}
+
+/// The original with what its dependencies are judged by.
+pub(in crate::verifier) struct DependencyRows<'a> {
+    original: &'a Table,
+    tolerance: Ratio,
+    /// The binary logarithms of the factorials of 0 up to the number of rows.
+    factorials: Vec<f64>,
+    /// The bits that a dependency must save.
+    least_saved: f64,
+}
+
+/// What the rows say of a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::verifier) enum Acceptance {
+    /// It is known to the adversary.
+    Known,
+    /// Rounding decides.
+    Borderline,
+    /// It does not hold within the tolerance, or may be an accident.
+    Unknown,
+}
+
+/// Whether a dependency holds in every row; one of an attribute without rows is not seen to hold.
+pub(in crate::verifier) fn is_exact(original: &Table, determinant: AttrSet, dependent: Attr) -> bool {
+    if !determinant.with(dependent).is_subset(original.attributes()) {
+        return false;
+    }
+    let rows = sorted(original, (0..original.rows() as u32).collect(), determinant);
+    let codes = &original.column(dependent).codes;
+    let is_one = |group: &[u32]| group.iter().all(|&row| codes.get(row as usize) == codes.get(group[0] as usize));
+    groups(original, &rows, determinant).all(is_one)
+}
+
+/// Sorts rows by their values of some attributes.
+fn sorted(original: &Table, mut rows: Vec<u32>, by: AttrSet) -> Vec<u32> {
+    for attr in by.iter() {
+        let codes = &original.column(attr).codes;
+        rows.sort_by_key(|&row| codes.get(row as usize));
+    }
+    rows
+}
+
+/// The rows with equal values of some attributes, of rows that are sorted by them.
+fn groups<'r>(original: &Table, rows: &'r [u32], of: AttrSet) -> impl Iterator<Item = &'r [u32]> {
+    let columns: Vec<&Codes> = of.iter().map(|attr| &original.column(attr).codes).collect();
+    rows.chunk_by(move |&one, &other| columns.iter().all(|c| c.get(one as usize) == c.get(other as usize)))
+}
+
+impl<'a> DependencyRows<'a> {
+    pub(in crate::verifier) fn new(original: &'a Table, tolerance: Ratio) -> Self {
+        let mut factorials = vec![0.0];
+        for factor in 1..=original.rows() {
+            factorials.push(factorials[factor - 1] + (factor as f64).log2());
+        }
+        let mut rows = Self { original, tolerance, factorials, least_saved: 0.0 };
+        let columns = original.attributes().iter().filter(|&attr| rows.is_usable(attr)).count();
+        let candidates = (columns + columns * columns.saturating_sub(1) / 2) * columns;
+        rows.least_saved = EVIDENCE_BITS + f64::from(usize::BITS - candidates.leading_zeros());
+        rows
+    }
+
+    /// Whether a column has two values.
+    pub(in crate::verifier) fn is_usable(&self, attr: Attr) -> bool {
+        self.original.column(attr).counts().iter().filter(|&&rows| rows > 0).count() > 1
+    }
+
+    /// All rows, sorted by their values of some attributes.
+    pub(in crate::verifier) fn sorted(&self, by: AttrSet) -> Vec<u32> {
+        sorted(self.original, (0..self.original.rows() as u32).collect(), by)
+    }
+
+    /// The errors of a dependency on rows that are sorted by its determinant; `None` above `most`.
+    fn observe(
+        &self,
+        sorted: &[u32],
+        determinant: AttrSet,
+        dependent: Attr,
+        most: usize,
+    ) -> Option<ObservedDependency> {
+        let column = self.original.column(dependent);
+        let mut counts = vec![0_usize; column.domain.len()];
+        let mut observed = ObservedDependency { groups: 0, errors: 0 };
+        for group in groups(self.original, sorted, determinant) {
+            let mut top = 0;
+            for (seen, &row) in (1..).zip(group) {
+                let count = &mut counts[column.codes.get(row as usize) as usize];
+                *count += 1;
+                top = top.max(*count);
+                if observed.errors + seen - top > most {
+                    return None;
+                }
+            }
+            observed.groups += 1;
+            observed.errors += group.len() - top;
+            for &row in group {
+                counts[column.codes.get(row as usize) as usize] = 0;
+            }
+        }
+        Some(observed)
+    }
+
+    /// Whether the adversary is assumed to know a dependency with one determinant; `sorted` by it.
+    pub(in crate::verifier) fn single(&self, sorted: &[u32], determinant: Attr, dependent: Attr) -> Acceptance {
+        let counts = self.original.column(dependent).counts();
+        let (rows, top) = (self.original.rows(), counts.iter().copied().max().unwrap_or(0) as usize);
+        let tolerated =
+            rows as u128 * u128::from(self.tolerance.numerator()) / u128::from(self.tolerance.denominator());
+        let most = (tolerated as usize).min((rows - top) / 2);
+        match self.observe(sorted, AttrSet::one(determinant), dependent, most) {
+            Some(observed) => self.judge(self.saved(&counts, observed), observed.groups * counts.len()),
+            None => Acceptance::Unknown,
+        }
+    }
+
+    /// Whether the adversary is assumed to know an exact dependency with two determinants.
+    pub(in crate::verifier) fn pair(&self, determinant: AttrSet, dependent: Attr) -> Acceptance {
+        let counts = self.original.column(dependent).counts();
+        let exact = self.observe(&self.sorted(determinant), determinant, dependent, 0);
+        let Some(observed) =
+            exact.filter(|_| !determinant.iter().any(|one| is_exact(self.original, AttrSet::one(one), dependent)))
+        else {
+            return Acceptance::Unknown;
+        };
+        // it says more than each of its members: inside the groups of either, too
+        let inside = determinant.iter().map(|member| {
+            let (sorted, other) = (self.sorted(AttrSet::one(member)), determinant.without(member));
+            let groups = groups(self.original, &sorted, AttrSet::one(member));
+            groups.map(|group| self.saved_in(group, other, dependent).max(0.0)).sum::<f64>()
+        });
+        let saved = inside.fold(self.saved(&counts, observed), f64::min);
+        self.judge(saved, observed.groups * counts.len())
+    }
+
+    /// The bits that an exact dependency saves in some rows.
+    fn saved_in(&self, rows: &[u32], determinant: AttrSet, dependent: Attr) -> f64 {
+        let codes = &self.original.column(dependent).codes;
+        let mut values: Vec<u32> = rows.iter().map(|&row| codes.get(row as usize)).collect();
+        values.sort_unstable();
+        let counts: Vec<u64> = values.chunk_by(|a, b| a == b).map(|value| value.len() as u64).collect();
+        let sorted = sorted(self.original, rows.to_vec(), determinant);
+        let groups = groups(self.original, &sorted, determinant).count();
+        self.saved(&counts, ObservedDependency { groups, errors: 0 })
+    }
+
+    /// The bits that a dependency saves of the description of a column with these counts of values.
+    fn saved(&self, counts: &[u64], observed: ObservedDependency) -> f64 {
+        let ObservedDependency { groups, errors } = observed;
+        let mut counts: Vec<usize> = counts.iter().filter(|&&rows| rows > 0).map(|&rows| rows as usize).collect();
+        counts.sort_unstable();
+        let rows: usize = counts.iter().sum();
+        let arrangements = self.factorials[rows] - counts.iter().map(|&rows| self.factorials[rows]).sum::<f64>();
+        let others = &counts[..counts.len().saturating_sub(1)];
+        let by_value: f64 = others.iter().map(|rows| self.subsets(groups, rows + errors)).sum();
+        let maps = by_value.min(groups as f64 * (counts.len().max(1) as f64).log2());
+        let exceptions = match errors {
+            0 => 0.0,
+            errors => {
+                let other_values = (counts.len().saturating_sub(1).max(1) as f64).log2();
+                self.subsets(rows, errors) + errors as f64 * other_values
+            }
+        };
+        arrangements - maps - exceptions
+    }
+
+    /// A bound of the logarithm of the number of subsets of at most `size` of `set` elements.
+    fn subsets(&self, set: usize, size: usize) -> f64 {
+        if 2 * size >= set {
+            return set as f64;
+        }
+        let of_this_size = self.factorials[set] - self.factorials[size] - self.factorials[set - size];
+        (of_this_size + (size as f64 + 1.0).log2()).min(set as f64)
+    }
+
+    /// Compares saved bits with the least.
+    ///
+    /// The search rounds logarithms of factorials, each by up to 2^-20 bit for each factor, and those of subsets of
+    /// groups for each value: `cells` are the groups times the values.
+    fn judge(&self, saved: f64, cells: usize) -> Acceptance {
+        let rounding = 1.0 + (self.original.rows() + cells) as f64 * 4.0 / f64::from(1 << 20);
+        match saved - self.least_saved {
+            more if more >= rounding => Acceptance::Known,
+            less if less < -rounding => Acceptance::Unknown,
+            _ => Acceptance::Borderline,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Checks of dependencies that an adversary may know.
+//!
+//! They are listed, buckets are constant where guards claim it, and no path over tables and links leads around a guard.
+//!
+//! # Citations
+//! docs/spec/dependencies.md
+
+use ahash::AHashMap;
+
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::publication::{
+    MethodDetails, Protected, PublishedTable, RuleOrigin, SubmittedRule, TableGuard, TableProtection, TableWitness,
+};
+use crate::verifier::contract::checks::{CheckLog, CheckName};
+use crate::verifier::contract::claim::protections;
+use crate::verifier::contract::evidence::{DependencySearch, Evidence, VerifierError};
+use crate::verifier::definition::links::{Dependencies, LinkedTable, LinkedTables, links_of};
+use crate::verifier::definition::significance::{Acceptance, DependencyRows, is_exact};
+use crate::verifier::read::part::{ParsedColumn, ParsedPart};
+
+/// Checks the listed dependencies, the constant attributes of the witness, and every rule beside the links.
+pub(in crate::verifier) fn check(
+    evidence: &Evidence<'_>,
+    control: &Control,
+    log: &mut CheckLog,
+) -> Result<(), VerifierError> {
+    let mut known: Dependencies = evidence.dependencies.to_vec();
+    if let Some((original, search)) = evidence.original.zip(evidence.dependency_search.as_ref()) {
+        let rows = DependencyRows::new(original, search.tolerance);
+        found(evidence, search, &rows, log);
+        let unlisted = unlisted(evidence, search, &rows, control)?;
+        for (determinant, dependent) in unlisted.iter().filter(|_| search.lists_all) {
+            let (from, to) = (evidence.list(*determinant), evidence.list(*dependent));
+            log.fail(CheckName::Dependencies, format!("{from} determines {to}, which is not listed"));
+        }
+        // the adversary knows them, though the release makes no use of them
+        known.extend(unlisted);
+    }
+    if let Some(original) = evidence.original {
+        for index in 0..evidence.publication.tables.len() {
+            control.check()?;
+            constant_by_witness(evidence, original, index, log);
+        }
+    }
+    paths(evidence, &known, log);
+    Ok(())
+}
+
+/// Checks that dependencies that were found hold and are no accidents.
+fn found(evidence: &Evidence<'_>, search: &DependencySearch<'_>, rows: &DependencyRows<'_>, log: &mut CheckLog) {
+    let attributes = evidence.original.map_or(AttrSet::EMPTY, Table::attributes);
+    for &(determinant, dependent) in search.found {
+        let holds = |to: Attr| {
+            let mut members = determinant.iter();
+            let accepted = match (members.next(), members.next(), members.next()) {
+                _ if !determinant.with(to).is_subset(attributes) => Acceptance::Unknown,
+                (Some(one), None, None) => rows.single(&rows.sorted(determinant), one, to),
+                (Some(_), Some(_), None) => rows.pair(determinant, to),
+                _ => Acceptance::Unknown,
+            };
+            accepted != Acceptance::Unknown
+        };
+        if !dependent.iter().all(holds) {
+            let (from, to) = (evidence.list(determinant), evidence.list(dependent));
+            log.fail(CheckName::Dependencies, format!("{from} does not determine {to}, or only by accident"));
+        }
+    }
+}
+
+/// The dependencies with one determinant that the adversary is assumed to know, and that are neither listed nor withdrawn.
+fn unlisted(
+    evidence: &Evidence<'_>,
+    search: &DependencySearch<'_>,
+    rows: &DependencyRows<'_>,
+    control: &Control,
+) -> Result<Dependencies, VerifierError> {
+    let attributes = evidence.original.map_or(AttrSet::EMPTY, Table::attributes);
+    let usable: AttrSet = attributes.iter().filter(|&attr| rows.is_usable(attr)).collect();
+    let mut missing = Dependencies::new();
+    for from in usable.iter() {
+        let determinant = AttrSet::one(from);
+        let sorted = rows.sorted(determinant);
+        for to in usable.without(from).iter() {
+            control.check()?;
+            let is_it = |(of, dependent): &&(AttrSet, AttrSet)| *of == determinant && dependent.contains(to);
+            let is_listed = evidence.dependencies.iter().chain(search.withdrawn).any(|of| is_it(&of));
+            if !is_listed && rows.single(&sorted, from, to) == Acceptance::Known {
+                missing.push((determinant, AttrSet::one(to)));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// The guards of a table that claim constant attributes.
+fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = &TableGuard> {
+    let guards = match &table.protection {
+        TableProtection::Guarding(guards) => guards.as_slice(),
+        TableProtection::Plain | TableProtection::Exclusive => &[],
+    };
+    guards.iter().filter(|guard| !guard.constant.is_empty())
+}
+
+/// Checks on the rows of the original that buckets are constant in the claimed attributes.
+fn constant_by_witness(evidence: &Evidence<'_>, original: &Table, index: usize, log: &mut CheckLog) {
+    let table = &evidence.publication.tables[index];
+    let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant));
+    if !constant.is_subset(original.attributes()) {
+        let missing = evidence.list(constant.minus(original.attributes()));
+        let detail = format!("table {}: its buckets are claimed constant in {missing}, which has no rows", table.name);
+        return log.fail(CheckName::Dependencies, detail);
+    }
+    let assigned = evidence.witness.and_then(|witness| witness.tables.get(index));
+    let Some(TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. }) = assigned else { return };
+    for attr in constant.iter() {
+        let rows = labels.iter().copied().zip(original.column(attr).codes.iter()).filter(|(label, _)| *label > 0);
+        if !is_constant(rows) {
+            let name = evidence.name(attr);
+            let detail = format!("table {}: a bucket is not constant in {name}", table.name);
+            log.fail(CheckName::Dependencies, detail);
+        }
+    }
+}
+
+/// Checks on the rows of a part that its buckets are constant in the claimed attributes.
+///
+/// Those of the row side are in the part. With the original, others are compared where the protected values of a row
+/// determine them.
+pub(in crate::verifier) fn constant_in_part(
+    evidence: &Evidence<'_>,
+    table: &PublishedTable,
+    part: &ParsedPart,
+    place: &str,
+    log: &mut CheckLog,
+) {
+    let Some(labels) = &part.labels else { return };
+    let linked = LinkedTable::from_published(table);
+    for guard in constant_guards(table) {
+        let protected = linked.protected_part(guard);
+        for attr in guard.constant.iter() {
+            let own = part.columns.iter().find(|column| column.attribute == attr);
+            let holds = match own {
+                Some(column) => is_constant(labels.iter().copied().zip(column.codes.iter())),
+                None => {
+                    let columns: Vec<&ParsedColumn> =
+                        part.columns.iter().filter(|column| protected.contains(column.attribute)).collect();
+                    determined(evidence, &columns, attr)
+                        .is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
+                }
+            };
+            if !holds {
+                let detail = format!("{place}: a bucket is not constant in {}", evidence.name(attr));
+                log.fail(CheckName::Dependencies, detail);
+            }
+        }
+    }
+}
+
+/// For each row of a part, the value of an attribute that its protected values determine in the original.
+///
+/// A value that the original lacks is unlike all others. `None` where nothing is determined.
+fn determined(evidence: &Evidence<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
+    let original = evidence.original.filter(|original| original.attributes().contains(attr))?;
+    let from: Vec<_> = columns.iter().map(|column| &original.column(column.attribute).codes).collect();
+    if from.is_empty() {
+        return None;
+    }
+    let values = &original.column(attr).codes;
+    let mut function: AHashMap<Vec<u32>, u32> = AHashMap::new();
+    for row in 0..original.rows() {
+        let value = values.get(row);
+        if *function.entry(from.iter().map(|codes| codes.get(row)).collect()).or_insert(value) != value {
+            return None;
+        }
+    }
+    let rows = columns.first()?.codes.len();
+    let tuple = |row: usize| columns.iter().map(|column| column.codes.get(row)).collect::<Vec<u32>>();
+    Some((0..rows).map(|row| function.get(&tuple(row)).copied().unwrap_or(u32::MAX)).collect())
+}
+
+/// Whether all rows with a label have the same value.
+fn is_constant(rows: impl Iterator<Item = (u32, u32)>) -> bool {
+    let mut first: AHashMap<u32, u32> = AHashMap::new();
+    rows.into_iter().all(|(label, value)| *first.entry(label).or_insert(value) == value)
+}
+
+/// The tables and links in which paths are searched; `None` where no link constrains guards.
+pub(in crate::verifier) fn linked_tables<'a>(
+    evidence: &Evidence<'a>,
+    known: &[(AttrSet, AttrSet)],
+) -> Option<LinkedTables<'a>> {
+    let publication = evidence.publication;
+    // other protections make other claims than guards
+    let is_guarded = |table: &PublishedTable| table.protection != TableProtection::Exclusive && !table.is_generalized();
+    if publication.method_details != MethodDetails::None || !publication.tables.iter().all(is_guarded) {
+        return None;
+    }
+    let tables: Vec<LinkedTable<'_>> = publication.tables.iter().map(LinkedTable::from_published).collect();
+    let shown = tables.iter().flat_map(|table| &table.parts).fold(AttrSet::EMPTY, |all, part| all.union(*part));
+    let visible = evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known));
+    let links = links_of(known, visible);
+    // without rows, all that is listed counts as exact
+    let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
+        evidence.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+    };
+    (!links.is_empty()).then(|| LinkedTables { tables, links, exact: known.iter().filter(holds).copied().collect() })
+}
+
+/// Checks every rule beside the links.
+///
+/// What follows from a dependency is kept by the rule that it follows from.
+fn paths(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
+    let Some(linked) = linked_tables(evidence, known) else { return };
+    let listed = evidence.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);
+    let listed = listed.map(|rule| SubmittedRule {
+        pointer: rule.pointer.clone().unwrap_or_default(),
+        known: rule.known,
+        protects: rule.protects,
+        guarantee: rule.guarantee,
+    });
+    let rules = evidence.submitted.iter().cloned().chain(listed);
+    for rule in rules.filter(|rule| rule.protects != Protected::Rows) {
+        let mut parts = protections(evidence, rule.protects);
+        if !parts.any(|part| linked.hold(rule.known, part, rule.guarantee)) {
+            let (from, to) = (evidence.list(rule.known), evidence.list(rule.protects.attributes()));
+            let detail = format!("rule {}: dependencies lead from {from} to {to} around the guards", rule.pointer);
+            log.fail(CheckName::Dependencies, detail);
+        }
+    }
+}
