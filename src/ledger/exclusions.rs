@@ -78,8 +78,14 @@ impl UnionExclusions {
                 let new = || Cow::Owned(self.of_new(guard.protects.attributes(), guard.guarantee));
                 earlier.map_or_else(new, |all| Cow::Borrowed(&all[at]))
             };
-            let guards = table.guards.iter().enumerate().filter(|(at, guard)| serves(guard, &of(*at, guard)));
-            TableSchema { attributes: table.attributes, guards: guards.map(|(_, guard)| *guard).collect() }
+            let serving = |(at, guard): &(usize, &Guard)| serves(guard, &of(*at, guard));
+            let (kept, others): (Vec<_>, Vec<_>) = table.guards.iter().enumerate().partition(serving);
+            let guards: Vec<Guard> = kept.into_iter().map(|(_, guard)| *guard).collect();
+            let constant = |all: AttrSet, guard: &Guard| all.union(guard.constant);
+            // readers learn where buckets are constant, whatever rule they serve
+            let shown = others.into_iter().fold(AttrSet::EMPTY, |all, (_, guard)| constant(all, guard));
+            let shown = shown.minus(guards.iter().fold(AttrSet::EMPTY, constant));
+            TableSchema { attributes: table.attributes.union(shown), guards }
         });
         Cow::Owned(seen.collect())
     }
@@ -102,7 +108,7 @@ mod tests {
         let seen = |guarantee, guarded: &[&str], new: bool, asked: &[&str]| {
             let table = TableSchema {
                 attributes: known.with(sensitive),
-                guards: vec![Guard { known, protects: Protected::Attribute(sensitive), guarantee }],
+                guards: vec![Guard::new(known, Protected::Attribute(sensitive), guarantee)],
             };
             let mut union = UnionExclusions::default();
             match new {
@@ -133,7 +139,7 @@ mod tests {
         let seen = |guarantee: Guarantee, guarded: Option<&str>, new: bool, asked: Option<&str>| {
             let table = TableSchema {
                 attributes: known.with(sensitive),
-                guards: vec![Guard { known, protects: Protected::Attribute(sensitive), guarantee }],
+                guards: vec![Guard::new(known, Protected::Attribute(sensitive), guarantee)],
             };
             let mut union = UnionExclusions::default();
             match new {

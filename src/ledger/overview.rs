@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AttributeIdentities, Disclosure, EarlierDisclosures, LedgerUnion, TooManyAttributesError};
+use super::{AttributeIdentities, Disclosure, EarlierDisclosures, LedgerUnion, NewRelease, TooManyAttributesError};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::TableSchema;
 
@@ -18,7 +18,7 @@ pub fn shared_attributes(identities: &AttributeIdentities, a: &Disclosure, b: &D
 
 /// The pairs of `names` whose exact values in one table would conflict with earlier disclosures.
 ///
-/// Does not examine dependencies in the data.
+/// Counts the dependencies that the ledger records; does not examine those in the data.
 ///
 /// # Errors
 /// [`TooManyAttributesError`]
@@ -31,7 +31,8 @@ pub fn conflicting_pairs(
     for (first, name) in names.iter().enumerate() {
         for (second, other) in names.iter().enumerate().skip(first + 1) {
             let attributes: AttrSet = [first, second].into_iter().map(Attr::from).collect();
-            if union.check(&[TableSchema { attributes, guards: Vec::new() }], &[], &[]).is_err() {
+            let tables = [TableSchema { attributes, guards: Vec::new() }];
+            if union.check(&NewRelease { tables: &tables, exclusive: &[], rules: &[] }).is_err() {
                 refused.push([name.clone(), other.clone()]);
             }
         }

@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::exclusions::{ExcludedBySpec, UnionExclusions};
-use super::meeting::{determined_by, reached};
+use super::linked::SeriesDependencies;
+use super::meeting::reached;
+use super::record::digest;
 use super::{
-    ActiveRule, AttributeIdentities, CompositionViolation, Disclosure, EarlierDisclosures, RecordedGuard,
-    RecordedProtection, TooManyAttributesError, digest,
+    ActiveRule, AttributeIdentities, CompositionViolation, Disclosure, EarlierDisclosures, JoinStep, RecordedGuard,
+    RecordedProtection, TooManyAttributesError, ViolatedRule,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{
@@ -24,9 +26,9 @@ const MAX_FOLLOWED: usize = 10_000;
 
 /// Positions of named attributes among the attributes of a job and of the ledger.
 #[derive(Clone, Debug, Default)]
-struct AttributePositions {
-    names: Vec<String>,
-    identities: AttributeIdentities,
+pub(super) struct AttributePositions {
+    pub(super) names: Vec<String>,
+    pub(super) identities: AttributeIdentities,
     /// The positions of each attribute; a job may have several for one.
     exact: HashMap<String, AttrSet>,
     /// The positions of each attribute, and of all attributes that count as it.
@@ -39,7 +41,7 @@ impl AttributePositions {
         let identities = earlier.identities.clone();
         let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
         let mut seen: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let others: Vec<&str> = earlier.names().filter(|name| seen.insert(name)).collect();
+        let others: Vec<&str> = earlier.names().chain(earlier.mentioned()).filter(|name| seen.insert(name)).collect();
         let mut known: HashSet<String> =
             names.iter().map(|name| places.identities.canonical(name).to_owned()).collect();
         for other in others {
@@ -70,12 +72,12 @@ impl AttributePositions {
     }
 
     /// The positions of a name.
-    fn exact(&self, name: &str) -> AttrSet {
+    pub(super) fn exact(&self, name: &str) -> AttrSet {
         self.exact.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
     }
 
     /// The positions of a name, and of all attributes that count as it.
-    fn related(&self, name: &str) -> AttrSet {
+    pub(super) fn related(&self, name: &str) -> AttrSet {
         self.related.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
     }
 
@@ -83,7 +85,7 @@ impl AttributePositions {
         names.iter().fold(AttrSet::EMPTY, |all, name| all.union(self.related(name)))
     }
 
-    fn named(&self, set: AttrSet) -> Vec<String> {
+    pub(super) fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 }
@@ -108,37 +110,86 @@ struct EarlierTable {
 /// Equal disclosures count once: a nightly release adds to the ledger, but not to the work of the check.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerUnion {
-    places: AttributePositions,
+    pub(super) places: AttributePositions,
     /// The schemas of the earlier tables.
     pub schemas: Vec<TableSchema>,
     /// The active rules, without those that protect joint values.
     pub rules: Vec<PrivacyRule>,
     tables: Vec<EarlierTable>,
     /// Annotations of guards, active rules, and attributes of the new release.
-    exclusions: UnionExclusions,
+    pub(super) exclusions: UnionExclusions,
     /// All active rules.
-    protection: Vec<(Uuid, Option<String>, RuleDemand)>,
+    pub(super) protection: Vec<EarlierRule>,
     /// The combinations that must stay protected by dependencies; one protected attribute of each suffices.
-    followed: Vec<(Uuid, Option<String>, RuleDemand)>,
+    followed: Vec<EarlierRule>,
     /// Active rules from which too many others follow; with them no release passes the check.
-    unfollowed: Vec<(Uuid, Option<String>)>,
+    unfollowed: Vec<EarlierRule>,
     /// The dependencies on attributes that the new release lacks.
     extra: Vec<Dependency>,
-    /// All dependencies of the adversary; they also join tables.
-    known: Vec<Dependency>,
+    /// The dependencies of the adversary; their links also join tables.
+    pub(super) series: SeriesDependencies,
     /// The earlier releases of the sequential join, whose requirements cover tables with common attributes.
     joined: BTreeSet<Uuid>,
     /// Pairs of sensitive attributes, of an earlier and of the new release, that predict each other.
     linked: BTreeSet<(Attr, Attr)>,
 }
 
+/// A rule that an earlier release promised, in the attributes of the job.
+#[derive(Clone, Debug)]
+pub(super) struct EarlierRule {
+    pub(super) release: Uuid,
+    pub(super) pointer: Option<String>,
+    pub(super) demand: RuleDemand,
+}
+
 /// A release to be checked.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRelease<'a> {
+    /// The tables.
+    pub tables: &'a [TableSchema],
+    /// Tables that must not share an attribute with an earlier one.
+    pub exclusive: &'a [ExclusiveTable<'a>],
+    /// The rules.
+    pub rules: &'a [NewRule],
+}
+
+/// A table of a new release that must not share an attribute with an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExclusiveTable<'a> {
+    /// Index of the table.
+    pub table: usize,
+    /// Its property in words.
+    pub property: &'a str,
+}
+
+/// A rule of a new release.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewRule {
+    /// The pointer into its specification; `None` for a rule that follows from a dependency.
+    pub pointer: Option<String>,
+    /// What the rule demands of tables.
+    pub demand: RuleDemand,
+}
+
+/// An earlier and a new table.
 #[derive(Clone, Copy)]
-struct NewRelease<'a> {
-    tables: &'a [TableSchema],
-    /// Indexes of tables that must not share an attribute with an earlier one, with their property in words.
-    exclusive: &'a [(usize, &'a str)],
-    rules: &'a [(Option<String>, RuleDemand)],
+struct TablePair {
+    /// Index of the earlier table.
+    earlier: usize,
+    /// Index of the new table.
+    new: usize,
+    /// Whether they share an attribute, directly or by dependencies.
+    can_join: bool,
+    /// Whether the earlier table joins with an exclusive one of another release.
+    is_bound: bool,
+}
+
+/// A rule to judge, with the annotations of its sensitive attribute.
+pub(super) struct JudgedRule<'a> {
+    pub(super) release: Option<Uuid>,
+    pub(super) pointer: &'a Option<String>,
+    pub(super) demand: RuleDemand,
+    pub(super) annotations: ExcludedBySpec,
 }
 
 impl LedgerUnion {
@@ -153,7 +204,9 @@ impl LedgerUnion {
         // a join with another table reveals the missing rows
         let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
         let joined = joined.filter(|release| !lacks_rows(release)).collect();
-        let mut union = Self { places: AttributePositions::new(names, earlier)?, joined, ..Self::default() };
+        let places = AttributePositions::new(names, earlier)?;
+        let series = SeriesDependencies::new(&places, earlier);
+        let mut union = Self { places, joined, series, ..Self::default() };
         let mut seen = HashSet::new();
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.places.set(&disclosure.attributes);
@@ -166,7 +219,7 @@ impl LedgerUnion {
         }
         let mut seen = HashSet::new();
         for (release, rule) in &earlier.rules {
-            if seen.insert(ActiveRule { pointer: None, ..rule.clone() }) {
+            if seen.insert((rule.pointer.is_some(), ActiveRule { pointer: None, ..rule.clone() })) {
                 union.promised(*release, rule);
             }
         }
@@ -182,6 +235,9 @@ impl LedgerUnion {
         };
         for guard in recorded {
             let known = self.places.set(&guard.quasi_identifiers);
+            // buckets need not be constant in an attribute that is computed from a constant one and others
+            let exact = |all: AttrSet, name: &String| all.union(self.places.exact(name));
+            let constant = guard.constant.iter().fold(AttrSet::EMPTY, exact);
             bucketized = bucketized.union(self.places.set(&guard.sensitive));
             // buckets do not protect attributes that only count as the protected one
             let exact = guard.sensitive.iter().map(|name| (Some(name), self.places.exact(name)));
@@ -203,7 +259,7 @@ impl LedgerUnion {
                     taxonomy: name.and_then(|name| guard.taxonomies.get(name)).cloned(),
                 };
                 of_guards.extend(guard.guarantees.iter().map(|guarantee| annotations.under(*guarantee)));
-                guards.extend(guard.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
+                guards.extend(guard.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee, constant }));
             }
         }
         self.schemas.push(TableSchema { attributes, guards });
@@ -233,7 +289,7 @@ impl LedgerUnion {
                 self.rules.push(PrivacyRule { known, sensitive, guarantee: rule.guarantee });
             }
             let demand = RuleDemand { known, protects, guarantee: rule.guarantee };
-            self.protection.push((release, rule.pointer.clone(), demand));
+            self.protection.push(EarlierRule { release, pointer: rule.pointer.clone(), demand });
             self.exclusions.rules.push(values());
         }
     }
@@ -273,69 +329,57 @@ impl LedgerUnion {
         }
     }
 
-    /// Records the dependencies of the adversary.
-    ///
-    /// A determinant of a protected attribute must stay protected too.
+    /// Adds the rules that follow from active ones; a determinant of a protected attribute must stay protected too.
     ///
     /// `extra` are dependencies on attributes that the new release lacks.
-    pub fn assume(&mut self, dependencies: &[Dependency], extra: &[Dependency]) {
+    pub(super) fn follow_rules(&mut self, dependencies: &[Dependency], extra: &[Dependency]) {
         let dependencies = &[dependencies, extra].concat();
-        self.known.clone_from(dependencies);
         if !extra.is_empty() {
             self.extra.clone_from(dependencies);
         }
-        for (release, pointer, demand) in &self.protection {
-            match follow(demand, dependencies) {
+        for rule in &self.protection {
+            match follow(&rule.demand, dependencies) {
                 Ok(demands) => {
-                    self.followed.extend(demands.into_iter().map(|demand| (*release, pointer.clone(), demand)));
+                    self.followed.extend(demands.into_iter().map(|demand| EarlierRule { demand, ..rule.clone() }));
                 }
-                Err(ExpansionError) => self.unfollowed.push((*release, pointer.clone())),
+                Err(ExpansionError) => self.unfollowed.push(rule.clone()),
             }
         }
     }
 
-    /// Checks new tables, under the new rules with their pointers, together with all earlier disclosures.
-    ///
-    /// `exclusive` lists tables by index that must not share an attribute with an earlier one, with their property in
-    /// words.
+    /// Checks a new release together with all earlier disclosures.
     ///
     /// # Errors
     /// All conflicts with earlier releases.
-    pub fn check(
-        &self,
-        tables: &[TableSchema],
-        alone: &[(usize, &str)],
-        rules: &[(Option<String>, RuleDemand)],
-    ) -> Result<(), Vec<CompositionViolation>> {
+    pub fn check(&self, release: &NewRelease<'_>) -> Result<(), Vec<CompositionViolation>> {
         if self.tables.is_empty() {
             return Ok(());
         }
-        let release = NewRelease { tables, exclusive: alone, rules };
-        let closures_of_new: Vec<AttrSet> =
-            tables.iter().map(|new| determined_by(new.attributes, &self.known)).collect();
-        let closures_of_earlier = self.closures_of_earlier();
-        let bound = self.bound(&closures_of_earlier);
+        let knowledge = self.knowledge(release);
+        let tied = |tables: &[TableSchema]| tables.iter().map(|table| knowledge.tied(table)).collect::<Vec<AttrSet>>();
+        let (tied_to_new, tied_to_earlier) = (tied(release.tables), tied(&self.schemas));
+        let bound = self.bound(&tied_to_earlier);
         let mut violations = Vec::new();
-        for (earlier, closure) in closures_of_earlier.iter().enumerate() {
-            for (new, closure_of_new) in closures_of_new.iter().enumerate() {
-                let can_join = closure.meets(*closure_of_new);
-                violations.extend(self.table_conflict(&release, earlier, new, can_join, bound[earlier]));
+        for (earlier, closure) in tied_to_earlier.iter().enumerate() {
+            for (new, closure_of_new) in tied_to_new.iter().enumerate() {
+                let pair =
+                    TablePair { earlier, new, can_join: closure.meets(*closure_of_new), is_bound: bound[earlier] };
+                violations.extend(self.table_conflict(release, pair));
             }
         }
-        violations.extend(self.unjoined(&closures_of_new, &closures_of_earlier, rules));
-        violations.extend(self.rule_conflicts(&release));
+        violations.extend(self.unjoined(&tied_to_new, &tied_to_earlier, release.rules));
+        let mut by_tables = self.rule_conflicts(release);
+        let mut linked = self.linked_conflicts(release, &knowledge);
+        // of two violations of a rule, the path with links says more, and otherwise the one over tables alone
+        linked.retain(|linked| linked.leads_over_link() || by_tables.iter().all(|other| other.rule != linked.rule));
+        by_tables.retain(|other| linked.iter().all(|linked| linked.rule != other.rule));
+        violations.extend(linked.into_iter().chain(by_tables));
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    /// The conflict of an earlier and a new table, by their indexes, that no path is needed for.
-    fn table_conflict(
-        &self,
-        release: &NewRelease<'_>,
-        earlier: usize,
-        new: usize,
-        can_join: bool,
-        is_bound: bool,
-    ) -> Option<CompositionViolation> {
+    /// The conflict of an earlier and a new table that no path is needed for.
+    fn table_conflict(&self, release: &NewRelease<'_>, pair: TablePair) -> Option<CompositionViolation> {
+        let TablePair { earlier, new, can_join, is_bound } = pair;
         let (schema, table) = (&self.schemas[earlier], &self.tables[earlier]);
         let (name, attributes) = (&table.name, release.tables[new].attributes);
         let sensitive = protected(&release.tables[new]);
@@ -365,9 +409,9 @@ impl LedgerUnion {
             let how = how(schema.attributes, attributes);
             return conflict(None, format!("table {name} of the release {why} and {how} table t{}", new + 1));
         }
-        let (_, why) = release.exclusive.iter().find(|(of, _)| *of == new)?;
+        let ExclusiveTable { property, .. } = release.exclusive.iter().find(|exclusive| exclusive.table == new)?;
         let how = how(attributes, schema.attributes);
-        conflict(None, format!("table t{} {why} and {how} table {name} of the release", new + 1))
+        conflict(None, format!("table t{} {property} and {how} table {name} of the release", new + 1))
     }
 
     /// The conflicts with active, derived and new rules.
@@ -384,73 +428,65 @@ impl LedgerUnion {
             let single = |attr| RuleDemand { protects: AttrSet::one(attr), ..*demand };
             is_violated(demand) && demand.protects.iter().map(single).all(|single| is_violated(&single))
         };
-        let followed = self.followed.iter().filter(|(_, _, demand)| is_open(demand));
+        let followed = self.followed.iter().filter(|rule| is_open(&rule.demand));
         let earlier =
             self.protection.iter().zip(&self.exclusions.rules).chain(followed.map(|followed| (followed, &none)));
-        let earlier = earlier
-            .map(|((release, pointer, demand), annotations)| (Some(*release), pointer, *demand, annotations.clone()));
-        let annotations = |demand: &RuleDemand| self.exclusions.of_new(demand.protects, demand.guarantee);
-        let new = release.rules.iter().map(|(pointer, demand)| (None, pointer, *demand, annotations(demand)));
-        let mut unfollowed = self.unfollowed.clone();
+        let earlier = earlier.map(|(EarlierRule { release, pointer, demand }, annotations)| JudgedRule {
+            release: Some(*release),
+            pointer,
+            demand: *demand,
+            annotations: annotations.clone(),
+        });
+        let new = release.rules.iter().map(|NewRule { pointer, demand }| JudgedRule {
+            release: None,
+            pointer,
+            demand: *demand,
+            annotations: self.exclusions.of_new(demand.protects, demand.guarantee),
+        });
+        let unfollowed = self.unfollowed.iter().map(|rule| too_many_rules(rule.release, rule.pointer.clone()));
+        let mut violations: Vec<CompositionViolation> = unfollowed.collect();
         let mut extra = Vec::new();
-        for (pointer, demand) in release.rules {
+        for NewRule { pointer, demand } in release.rules {
             match follow(demand, &self.extra) {
-                Ok(demands) => {
-                    let demands = demands.into_iter().filter(&is_open);
-                    extra.extend(demands.map(|demand| (None, pointer, demand, ExcludedBySpec::default())));
-                }
-                Err(ExpansionError) => unfollowed.push((first.release, pointer.clone())),
+                Ok(demands) => extra.extend(demands.into_iter().filter(&is_open).map(|demand| JudgedRule {
+                    release: None,
+                    pointer,
+                    demand,
+                    annotations: ExcludedBySpec::default(),
+                })),
+                Err(ExpansionError) => violations.push(too_many_rules(first.release, pointer.clone())),
             }
         }
-        let unfollowed = unfollowed.into_iter().map(|(release, pointer)| {
-            let detail =
-                format!("dependencies lead from the rule to more than {MAX_FOLLOWED} others, and cannot be followed");
-            CompositionViolation { rule: (Some(release), pointer), release, path: Vec::new(), detail }
-        });
-        let mut violations: Vec<CompositionViolation> = unfollowed.collect();
-        for (rule_release, pointer, demand, annotations) in earlier.chain(new).chain(extra) {
-            let RuleStatus::Violated(violation) = judge(&demand, &annotations) else { continue };
-            let path: Vec<_> = violation.path.iter().map(|step| self.path_step(release, *step)).collect();
-            let detail = format!(
-                "an adversary who knows {} could reach {} through the tables of both releases",
-                self.places.named(violation.reaching).join(", "),
-                self.places.named(demand.protects).join(", ")
-            );
-            let in_conflict = path.iter().find_map(|step| step.0).or(rule_release).unwrap_or(first.release);
-            violations.push(CompositionViolation {
-                rule: (rule_release, pointer.clone()),
-                release: in_conflict,
-                path,
-                detail,
-            });
+        for rule in earlier.chain(new).chain(extra) {
+            if let RuleStatus::Violated(violation) = judge(&rule.demand, &rule.annotations) {
+                violations.push(self.rule_conflict(release, &rule, &violation, first.release));
+            }
         }
         violations
     }
 
-    /// A step of a path: the release (`None` for the new one), the table, and the attributes through which the path enters it.
-    fn path_step(
-        &self,
-        release: &NewRelease<'_>,
-        (table, via): (usize, AttrSet),
-    ) -> (Option<Uuid>, String, Vec<String>) {
+    /// A step of a path into a table, the new ones first.
+    pub(super) fn join_step(&self, release: &NewRelease<'_>, table: usize, via: AttrSet) -> JoinStep {
+        let via = self.places.named(via);
         match table.checked_sub(release.tables.len()) {
-            None => (None, format!("t{}", table + 1), self.places.named(via)),
+            None => JoinStep::Table { release: None, table: format!("t{}", table + 1), via },
             Some(earlier) => {
-                let earlier = &self.tables[earlier];
-                (Some(earlier.release), earlier.name.clone(), self.places.named(via))
+                let EarlierTable { release, name, .. } = &self.tables[earlier];
+                JoinStep::Table { release: Some(*release), table: name.clone(), via }
             }
         }
+    }
+
+    /// The first release with a table that has one of some attributes.
+    pub(super) fn release_with(&self, attributes: AttrSet) -> Option<Uuid> {
+        let mut tables = self.schemas.iter().zip(&self.tables);
+        tables.find(|(schema, _)| schema.attributes.meets(attributes)).map(|(_, table)| table.release)
     }
 
     /// Conflicts of tables that a chain of joins connects with the new release.
     ///
     /// No requirement of a sequential release covers them.
-    fn unjoined(
-        &self,
-        new: &[AttrSet],
-        earlier: &[AttrSet],
-        rules: &[(Option<String>, RuleDemand)],
-    ) -> Vec<CompositionViolation> {
+    fn unjoined(&self, new: &[AttrSet], earlier: &[AttrSet], rules: &[NewRule]) -> Vec<CompositionViolation> {
         if self.joined.is_empty() {
             return Vec::new();
         }
@@ -466,11 +502,6 @@ impl LedgerUnion {
             self.without_path(*release, rules, None, detail)
         };
         others.map(violation).collect()
-    }
-
-    /// The closure of the attributes of each earlier table.
-    fn closures_of_earlier(&self) -> Vec<AttrSet> {
-        self.schemas.iter().map(|schema| determined_by(schema.attributes, &self.known)).collect()
     }
 
     /// For each earlier table, whether it joins with an exclusive one of another release.
@@ -494,15 +525,23 @@ impl LedgerUnion {
     fn without_path(
         &self,
         release: Uuid,
-        rules: &[(Option<String>, RuleDemand)],
+        rules: &[NewRule],
         sensitive: Option<Attr>,
         detail: String,
     ) -> CompositionViolation {
         let concerns = |demand: &RuleDemand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
-        let concerned = rules.iter().find(|(_, demand)| concerns(demand)).or_else(|| rules.first());
-        let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
-        CompositionViolation { rule: (None, pointer), release, path: Vec::new(), detail }
+        let concerned = rules.iter().find(|rule| concerns(&rule.demand)).or_else(|| rules.first());
+        let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |rule| rule.pointer.clone());
+        let rule = ViolatedRule { release: None, pointer };
+        CompositionViolation { rule, release, path: Vec::new(), detail }
     }
+}
+
+/// The violation of a rule from which too many others follow.
+fn too_many_rules(release: Uuid, pointer: Option<String>) -> CompositionViolation {
+    let detail = format!("dependencies lead from the rule to more than {MAX_FOLLOWED} others, and cannot be followed");
+    let rule = ViolatedRule { release: Some(release), pointer };
+    CompositionViolation { rule, release, path: Vec::new(), detail }
 }
 
 /// The combinations that dependencies imply for a rule; one attribute of each must be protected.

@@ -1,0 +1,342 @@
+//! Dependencies known of the attributes of a series, and the check of all rules beside the links that they make.
+//!
+//! A link is a fact about people, not about a release: each new release is judged beside those of all releases.
+//!
+//! # Citations
+//! docs/spec/dependencies.md#guardians-and-links
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use super::exclusions::ExcludedBySpec;
+use super::union::{AttributePositions, JudgedRule, LedgerUnion, NewRelease};
+use super::{CompositionViolation, EarlierDisclosures, JoinStep, NewRule, RecordedDependency, ViolatedRule};
+use crate::microdata::{Attr, AttrSet};
+use crate::privacy::links::{
+    self, AttributeWeights, Element, KnownDependencies, KnownDependency, Link, LinkContext, LinkedSchema, RuleStatus,
+    Violation,
+};
+use crate::privacy::{Dependency, GnfViolation, RuleDemand, TableSchema};
+
+/// Dependencies of which a new release knows, in the attributes of its job and of the ledger.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReleaseDependencies<'a> {
+    /// Dependencies among attributes of the release.
+    pub own: &'a [KnownDependency],
+    /// Dependencies on attributes that the release lacks.
+    pub across: &'a [KnownDependency],
+    /// Dependencies that its own rules assume unknown; the rules of other releases do not.
+    pub withdrawn: &'a [KnownDependency],
+}
+
+/// Dependencies known in a series.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeriesDependencies {
+    /// Those that earlier releases recorded, and those of declared identities.
+    recorded: Vec<KnownDependency>,
+    /// Those of which the new release knows.
+    own: Vec<KnownDependency>,
+    /// Those that the rules of the new release assume unknown.
+    withdrawn: Vec<KnownDependency>,
+}
+
+impl SeriesDependencies {
+    /// The dependencies of the ledger, without those of a new release.
+    pub(super) fn new(places: &AttributePositions, earlier: &EarlierDisclosures) -> Self {
+        let mut seen = HashSet::new();
+        let all = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.dependencies);
+        let recorded = all.filter(|recorded| seen.insert(*recorded)).flat_map(|recorded| known(places, recorded));
+        Self { recorded: recorded.chain(of_identities(places)).collect(), ..Self::default() }
+    }
+
+    /// Adds the dependencies of a new release.
+    pub(super) fn add(&mut self, release: ReleaseDependencies<'_>) {
+        self.own = [release.own, release.across].concat();
+        self.withdrawn = release.withdrawn.to_vec();
+    }
+
+    /// The knowledge against which the rules of earlier releases must hold.
+    fn all(&self) -> KnownDependencies {
+        KnownDependencies::new(&[self.recorded.as_slice(), &self.own, &self.withdrawn].concat(), &[])
+    }
+
+    /// The knowledge against which the rules of the new release must hold.
+    fn of_new_release(&self) -> KnownDependencies {
+        KnownDependencies::new(&[self.recorded.as_slice(), &self.own].concat(), &[])
+    }
+}
+
+/// A recorded dependency in the attributes of a union.
+fn known(places: &AttributePositions, recorded: &RecordedDependency) -> Vec<KnownDependency> {
+    let exact = |all: AttrSet, name: &String| all.union(places.exact(name));
+    let determinant = recorded.determinant.iter().fold(AttrSet::EMPTY, exact);
+    let dependents = places.exact(&recorded.dependent).minus(determinant);
+    let known =
+        |dependent| KnownDependency { dependency: Dependency { determinant, dependent }, is_exact: recorded.exact };
+    dependents.iter().map(known).collect()
+}
+
+/// Aliases as dependencies in both directions, and attributes that are computed from others.
+fn of_identities(places: &AttributePositions) -> Vec<KnownDependency> {
+    let attributes = (0..places.names.len()).map(Attr::from);
+    let of = |attr: Attr| {
+        let name = &places.names[attr.index()];
+        let aliases = places.exact(name).without(attr);
+        let of_alias = move |alias| KnownDependency {
+            dependency: Dependency { determinant: AttrSet::one(alias), dependent: attr },
+            is_exact: true,
+        };
+        let computed = places.identities.function_of(places.identities.canonical(name)).is_some();
+        let others = places.related(name).minus(places.exact(name));
+        let of_others = KnownDependency {
+            dependency: Dependency { determinant: others, dependent: attr },
+            // others may be computed from the same attribute, and need not determine it
+            is_exact: false,
+        };
+        aliases.iter().map(of_alias).chain((computed && !others.is_empty()).then_some(of_others)).collect::<Vec<_>>()
+    };
+    attributes.flat_map(of).collect()
+}
+
+/// What an adversary knows of all attributes.
+pub(super) struct LinkedKnowledge {
+    dependencies: KnownDependencies,
+    links: Vec<Link>,
+}
+
+impl LinkedKnowledge {
+    fn new(dependencies: KnownDependencies, visible: AttrSet) -> Self {
+        Self { links: dependencies.links(visible), dependencies }
+    }
+
+    /// The attributes that links tie to those of a table, with these.
+    pub(super) fn tied(&self, table: &TableSchema) -> AttrSet {
+        let links: Vec<AttrSet> = self.links.iter().map(|link| link.attributes).collect();
+        links::connected(learned(table), &links)
+    }
+
+    fn judge(&self, tables: &[TableSchema], demand: &RuleDemand) -> Option<Violation> {
+        let weights = AttributeWeights::equal();
+        let context = LinkContext { dependencies: &self.dependencies, links: &self.links, weights: &weights };
+        // strata that a release relies on are published in a table that guards the rule
+        let statuses = links::judge(&LinkedSchema { tables, context }, &[*demand], |_, _| false);
+        statuses.into_iter().find_map(|status| match status {
+            RuleStatus::Violated(violation) => Some(violation),
+            RuleStatus::Unreachable | RuleStatus::Guardian { .. } | RuleStatus::HeldByStrata { .. } => None,
+        })
+    }
+
+    /// The attributes that tables and links connect to `start`.
+    fn component(&self, start: AttrSet, tables: &[TableSchema]) -> AttrSet {
+        let links = self.links.iter().map(|link| link.attributes);
+        let elements: Vec<AttrSet> = tables.iter().map(learned).chain(links).collect();
+        links::connected(start, &elements)
+    }
+}
+
+impl LedgerUnion {
+    /// Records the dependencies of which a new release knows.
+    ///
+    /// Those that it withdraws count for the rules of other releases.
+    pub fn assume(&mut self, release: ReleaseDependencies<'_>) {
+        let dependencies = |known: &[KnownDependency]| known.iter().map(|known| known.dependency).collect::<Vec<_>>();
+        self.follow_rules(&dependencies(release.own), &dependencies(release.across));
+        self.series.add(release);
+    }
+
+    /// The dependencies of which the new release knows, for the ledger.
+    #[must_use]
+    pub fn recorded_dependencies(&self) -> Vec<RecordedDependency> {
+        let recorded = |known: &KnownDependency| RecordedDependency {
+            determinant: self.places.named(known.dependency.determinant),
+            dependent: self.places.names[known.dependency.dependent.index()].clone(),
+            exact: known.is_exact,
+        };
+        self.series.own.iter().map(recorded).collect()
+    }
+
+    /// What is known of the attributes of all releases, whatever the new one withdraws.
+    pub(super) fn knowledge(&self, release: &NewRelease<'_>) -> LinkedKnowledge {
+        LinkedKnowledge::new(self.series.all(), self.visible(release))
+    }
+
+    /// The attributes that are published, or known by a rule.
+    fn visible(&self, release: &NewRelease<'_>) -> AttrSet {
+        let tables = release.tables.iter().chain(&self.schemas).map(learned);
+        let earlier = self.protection.iter().map(|rule| rule.demand.known);
+        let rules = release.rules.iter().map(|rule| rule.demand.known);
+        tables.chain(earlier).chain(rules).fold(AttrSet::EMPTY, AttrSet::union)
+    }
+
+    /// The conflicts with active and new rules beside all links; none where there are no links.
+    ///
+    /// A rule that follows from a dependency is held by the rule that it follows from.
+    pub(super) fn linked_conflicts(
+        &self,
+        release: &NewRelease<'_>,
+        knowledge: &LinkedKnowledge,
+    ) -> Vec<CompositionViolation> {
+        if knowledge.links.is_empty() {
+            return Vec::new();
+        }
+        let of_new = LinkedKnowledge::new(self.series.of_new_release(), self.visible(release));
+        let tables: Vec<TableSchema> = release.tables.iter().chain(&self.schemas).cloned().collect();
+        let check =
+            |rule: &JudgedRule<'_>, knowledge| LinkedCheck { union: self, release, knowledge }.check(&tables, rule);
+        let earlier = self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some());
+        let earlier = earlier.filter_map(|(rule, annotations)| {
+            let rule = JudgedRule {
+                release: Some(rule.release),
+                pointer: &rule.pointer,
+                demand: rule.demand,
+                annotations: annotations.clone(),
+            };
+            check(&rule, knowledge)
+        });
+        let new = release.rules.iter().filter(|rule| rule.pointer.is_some());
+        let new = new.filter_map(|NewRule { pointer, demand }| {
+            let annotations: ExcludedBySpec = self.exclusions.of_new(demand.protects, demand.guarantee);
+            check(&JudgedRule { release: None, pointer, demand: *demand, annotations }, &of_new)
+        });
+        earlier.chain(new).collect()
+    }
+}
+
+/// A check of rules beside links.
+struct LinkedCheck<'a> {
+    union: &'a LedgerUnion,
+    release: &'a NewRelease<'a>,
+    knowledge: &'a LinkedKnowledge,
+}
+
+impl LinkedCheck<'_> {
+    /// The violation of a rule in `tables`, the new ones first.
+    ///
+    /// Where no path connects old and new tables with what the rule protects, the releases are no matter of each other.
+    fn check(&self, tables: &[TableSchema], rule: &JudgedRule<'_>) -> Option<CompositionViolation> {
+        let tables = self.union.exclusions.serving(tables, &rule.demand, &rule.annotations);
+        let violation = self.knowledge.judge(&tables, &rule.demand)?;
+        let component = self.knowledge.component(rule.demand.protects, &tables);
+        let (new, earlier) = tables.split_at(self.release.tables.len());
+        let meets = |tables: &[TableSchema]| tables.iter().any(|table| learned(table).meets(component));
+        if !meets(new) || !meets(earlier) {
+            return None;
+        }
+        let path: Vec<JoinStep> = violation.path.iter().map(|step| self.join_step(step)).collect();
+        let in_conflict = path.iter().find_map(JoinStep::earlier_release).or(rule.release);
+        let in_conflict = in_conflict.or_else(|| self.union.release_with(component))?;
+        let broken_before = rule.release.is_some() && self.knowledge.judge(earlier, &rule.demand).is_some();
+        let detail = match broken_before {
+            true => {
+                let before = self.knowledge.component(rule.demand.protects, earlier);
+                let shared = new.iter().fold(AttrSet::EMPTY, |all, table| all.union(learned(table)));
+                self.broken_before_detail(rule, &violation, in_conflict, shared.intersection(before))
+            }
+            false => self.detail(rule, &violation, in_conflict),
+        };
+        let rule = ViolatedRule { release: rule.release, pointer: rule.pointer.clone() };
+        Some(CompositionViolation { rule, release: in_conflict, path, detail })
+    }
+
+    fn join_step(&self, step: &links::PathStep) -> JoinStep {
+        match step.through {
+            Element::Table(table) => self.union.join_step(self.release, table, step.via),
+            Element::Link(link) => {
+                let mut attributes = self.named(self.knowledge.links[link].attributes);
+                attributes.sort_unstable();
+                JoinStep::Link { link: attributes, via: self.named(step.via) }
+            }
+        }
+    }
+
+    /// A path over old and new tables in words, with the attributes by which it leaves a new table.
+    fn detail(&self, rule: &JudgedRule<'_>, violation: &Violation, in_conflict: Uuid) -> String {
+        let Violation { reaching, path } = violation;
+        let is_new =
+            |step: &links::PathStep| matches!(step.through, Element::Table(at) if at < self.release.tables.len());
+        let left_by = path.iter().position(is_new).and_then(|at| path.get(at + 1).or_else(|| path.get(at)));
+        let remedy = left_by.map_or_else(
+            || "publish the new release without the attributes of the path".to_owned(),
+            |step| format!("leave {} out of the new release", self.listed(step.via)),
+        );
+        format!(
+            "an adversary who knows {} could reach {} through the tables of release {in_conflict} and of the new one{}; {remedy}",
+            self.listed(*reaching),
+            self.listed(rule.demand.protects),
+            self.because(violation)
+        )
+    }
+
+    /// A path over old tables alone in words: the dependency was not known when they were published.
+    fn broken_before_detail(
+        &self,
+        rule: &JudgedRule<'_>,
+        violation: &Violation,
+        in_conflict: Uuid,
+        shared: AttrSet,
+    ) -> String {
+        format!(
+            "an adversary who knows {} could reach {} through the tables of earlier releases alone, such as {in_conflict}{}, which \
+             was not known to them: no release may add to it; leave {} out of the new release",
+            self.listed(violation.reaching),
+            self.listed(rule.demand.protects),
+            self.because(violation),
+            self.listed(shared)
+        )
+    }
+
+    /// The dependencies on the path of a violation in words; of a path without any, those of the protected attributes.
+    fn because(&self, violation: &Violation) -> String {
+        let of_path = violation.path.iter().filter_map(|step| match step.through {
+            Element::Link(link) => Some(&self.knowledge.links[link]),
+            Element::Table(_) => None,
+        });
+        let words = of_path.map(|link| {
+            let Dependency { determinant, dependent } = link.because;
+            let verb = if determinant.len() == 1 { "determines" } else { "determine" };
+            format!("{} {verb} {}", self.listed(determinant), self.union.places.names[dependent.index()])
+        });
+        let words: Vec<String> = words.collect();
+        if words.is_empty() { String::new() } else { format!(", as {}", words.join(" and ")) }
+    }
+
+    fn named(&self, attributes: AttrSet) -> Vec<String> {
+        self.union.places.named(attributes)
+    }
+
+    fn listed(&self, attributes: AttrSet) -> String {
+        self.named(attributes).join(", ")
+    }
+}
+
+/// What a reader learns of together: the attributes of a table, and those in which its buckets are constant.
+fn learned(table: &TableSchema) -> AttrSet {
+    table.guards.iter().fold(table.attributes, |learned, guard| learned.union(guard.constant))
+}
+
+impl LedgerUnion {
+    /// The conflict of a violated rule; `first` is the release to name where neither path nor rule names one.
+    pub(super) fn rule_conflict(
+        &self,
+        release: &NewRelease<'_>,
+        rule: &JudgedRule<'_>,
+        violation: &GnfViolation,
+        first: Uuid,
+    ) -> CompositionViolation {
+        let path: Vec<JoinStep> =
+            violation.path.iter().map(|step| self.join_step(release, step.table, step.via)).collect();
+        let detail = format!(
+            "an adversary who knows {} could reach {} through the tables of both releases",
+            self.places.named(violation.reaching).join(", "),
+            self.places.named(rule.demand.protects).join(", ")
+        );
+        let in_conflict = path.iter().find_map(JoinStep::earlier_release).or(rule.release).unwrap_or(first);
+        CompositionViolation {
+            rule: ViolatedRule { release: rule.release, pointer: rule.pointer.clone() },
+            release: in_conflict,
+            path,
+            detail,
+        }
+    }
+}
