@@ -162,11 +162,14 @@ const KL_ROW_BYTES: u64 = 72;
 
 const QUERY_ROW_BYTES: u64 = 40;
 
+/// For a row when exposures are counted: its groups in halves of the columns, and its places in buckets.
+const EXPOSURE_ROW_BYTES: u64 = 96;
+
 /// In all tables together an attribute stands so often.
 const TABLES_PER_ATTRIBUTE: u64 = 2;
 
 /// The bytes of memory that measuring the written parts takes, at its peak, in addition to [`release_memory`]: the entropy
-/// in the manifest reads one table at a time, the internal report all of them. Not calibrated: the sum of what is held. A model that
+/// and the exposures in the manifest read one table at a time, the internal report all of them. Not calibrated: the sum of what is held. A model that
 /// is fitted because its tables form no tree has at most 2^22 cells, and is not counted: no method designs such tables.
 #[must_use]
 pub fn measurement_memory(rows: u64, columns: &[ColumnSize], specification: &Specification) -> u64 {
@@ -187,8 +190,9 @@ pub fn measurement_memory(rows: u64, columns: &[ColumnSize], specification: &Spe
         None => read(TABLES_PER_ATTRIBUTE, held),
         Some(_) => read(TABLES_PER_ATTRIBUTE, held.max(QUERY_ROW_BYTES)),
     };
+    let exposures = read(1, EXPOSURE_ROW_BYTES);
     // one after the other
-    entropy.max(internal)
+    entropy.max(internal).max(exposures)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod sequential;
 mod verification;
 
 pub use attack::corruption::Corruption;
+pub use attack::dependency::dependency_attack;
 pub use attack::inference::inference_attack;
 pub use attack::join::JoinableRelease;
 pub use attack::membership::membership;
@@ -22,14 +23,16 @@ pub use attack::report::{
     AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult, MembershipClass,
     MembershipSummary, TupleCount,
 };
+pub use attack::target::AttackTarget;
 pub use error::EngineError;
 pub use memory::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
-pub use plan::dry_run::{TablePair, check, dry_run, dry_run_from_counts};
+pub use plan::dry_run::{DryRunInput, TablePair, check, dry_run, dry_run_from_counts};
 pub use plan::profile::{
     AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile,
 };
-pub use plan::types::{ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
+pub use plan::types::{CompositionCounts, ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
 pub use prepare::annotations::{annotate, annotate_with_unknown};
+pub use prepare::unused_thresholds::Inspection;
 pub use read_back::external::{
     ReadFile, ReserveMemory, VerificationMaterial, read_file, read_published, rules_of, submitted_tables,
     tables_with_counterfeits,

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::runner::{JobAssignment, JobRunner, RunCompletion, RunError};
@@ -46,11 +47,11 @@ pub struct Publisher {
 
 #[async_trait]
 impl JobRunner for Publisher {
-    async fn reserve_memory(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
-        let env = InputEnv { store, vault: &self.vault, limits: &self.limits };
-        let context = JobContext::for_job(job, env).await?;
-        let earlier = context.composition(env).await?.earlier;
-        let need = context.inputs(env, &earlier).await?.bytes();
+    async fn reserve_memory(&self, job: &JobRecord, store: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
+        let env = self.env(&Handle::current(), store);
+        let context = JobContext::for_job(job, &env).await?;
+        let earlier = context.composition(&env).await?.earlier;
+        let need = context.inputs(&env, &earlier).await?.bytes();
         self.budget.acquire(need).await.map_err(RunError::Failed)
     }
 
@@ -58,18 +59,19 @@ impl JobRunner for Publisher {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
         let handle = &assignment.handle;
-        let env = InputEnv { store, vault: &self.vault, limits: &self.limits };
-        let context = handle.block_on(JobContext::for_job(job, env))?;
-        let JobContext { dataset, profiles, specification, .. } = &context;
-        let table = context.load(handle, env, control)?;
+        let env = self.env(handle, &assignment.store);
+        let context = handle.block_on(JobContext::for_job(job, &env))?;
+        let JobContext { dataset, specification, .. } = &context;
+        let table = context.load(&env, control)?;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
-        let work = PublishRun { assignment: &assignment, dataset, specification, clock: &self.clock };
+        let work =
+            PublishRun { assignment: &assignment, dataset, specification, streams: &streams, clock: &self.clock };
         let mut made: Option<(EarlierDisclosures, ReleaseCommit)> = None;
-        let mut extra: (ColumnSelection, Option<Table>) = (ColumnSelection::default(), None);
+        let (mut extra_columns, mut extra) = (ColumnSelection::default(), None);
         let mut tries = 0;
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
-            let CompositionContext { mut earlier, version, clash } = handle.block_on(context.composition(env))?;
+            let CompositionContext { mut earlier, version, clash } = handle.block_on(context.composition(&env))?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
                 return Err(RunError::Refused(clash.problem()));
             }
@@ -78,9 +80,7 @@ impl JobRunner for Publisher {
             if let Some((release, status)) = ended {
                 return Err(RunError::Refused(ended_problem(&status, release)));
             }
-            let place = (handle, &assignment.store);
-            let of = (dataset, &profiles[..]);
-            earlier.releases = inputs::read_earlier_releases(place, env, of, &earlier, specification, control)?;
+            earlier.releases = inputs::read_earlier_releases(&env, &context, &earlier, control)?;
             let commit = match made.take() {
                 // what moved was another content's
                 Some((before, commit)) if before == earlier => {
@@ -91,12 +91,13 @@ impl JobRunner for Publisher {
                     if outdated.is_some() {
                         handle.block_on(store.drop_attempt(job.id, assignment.attempt))?;
                     }
-                    let columns = context.extra_columns(env, &earlier);
-                    if columns != extra.0 {
-                        let table = context.load_extra(handle, env, &columns, control)?;
-                        extra = (columns, table);
+                    let columns = context.extra_columns(&env, &earlier);
+                    if columns != extra_columns {
+                        extra = context.load_extra(&env, &columns, control)?;
+                        extra_columns = columns;
                     }
-                    self.make(&work, (&table, extra.1.as_ref()), &streams, &earlier, version, control)?
+                    let commit = self.make(&work, &table, extra.as_ref(), &earlier, control)?;
+                    ReleaseCommit { series_version: Some(version), ..commit }
                 }
             };
             let id = commit.release.id;
@@ -114,14 +115,22 @@ impl JobRunner for Publisher {
 }
 
 impl Publisher {
-    /// Makes the release, given the earlier disclosures, ready to be committed.
+    fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
+        InputEnv {
+            handle: handle.clone(),
+            store: Arc::clone(store),
+            vault: Arc::clone(&self.vault),
+            limits: self.limits.clone(),
+        }
+    }
+
+    /// Makes the release, given the earlier disclosures, ready to be committed against a version of its series.
     fn make(
         &self,
         work: &PublishRun<'_>,
-        (table, extra): (&Table, Option<&Table>),
-        streams: &RandomStreams,
+        table: &Table,
+        extra: Option<&Table>,
         earlier: &EarlierDisclosures,
-        version: i64,
         control: &Control,
     ) -> Result<ReleaseCommit, RunError> {
         let id = Uuid::now_v7();
@@ -136,13 +145,13 @@ impl Publisher {
             },
             reproducible: false,
         };
-        let order =
-            ReleaseInput { specification: work.specification, table, extra, streams, earlier, provenance: &provenance };
+        let PublishRun { specification, streams, .. } = *work;
+        let order = ReleaseInput { specification, table, extra, streams, earlier, provenance: &provenance };
         let mut storage = EnginePartStore(work.storage());
         let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
         let ciphertext = self.ciphertext(work.dataset, id, &released.internal)?;
-        Ok(ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released, version)? })
+        Ok(ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released)? })
     }
 
     /// What the original says of a release, encrypted like the original.
@@ -163,6 +172,7 @@ struct PublishRun<'a> {
     assignment: &'a JobAssignment,
     dataset: &'a DatasetRecord,
     specification: &'a Specification,
+    streams: &'a RandomStreams,
     clock: &'a Clock,
 }
 
@@ -172,7 +182,7 @@ impl PublishRun<'_> {
         PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
-    fn commit(&self, id: Uuid, released: VerifiedRelease, version: i64) -> Result<ReleaseCommit, RunError> {
+    fn commit(&self, id: Uuid, released: VerifiedRelease) -> Result<ReleaseCommit, RunError> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
             value.map_err(|error| RunError::from(StoreError::corrupt(error)))
@@ -207,7 +217,7 @@ impl PublishRun<'_> {
             },
             internal_report: None,
             ledger_version: 0,
-            series_version: Some(version),
+            series_version: None,
             now,
         })
     }

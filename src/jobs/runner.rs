@@ -100,7 +100,7 @@ pub trait JobRunner: Send + Sync {
     ///
     /// # Errors
     /// Why the job cannot run.
-    async fn reserve_memory(&self, _job: &JobRecord, _store: &dyn Store) -> Result<MemoryPermit, RunError> {
+    async fn reserve_memory(&self, _job: &JobRecord, _store: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
         Ok(MemoryPermit::nothing())
     }
 

@@ -3,19 +3,17 @@
 //! # Citations
 //! [Tao et al. 2008]; [Wang et al. 2012, section 6]
 
-use serde_json::Map;
-
 use super::report::{AttackFinding, AttackFindings, AttackReport};
+use super::target::{guards, unsupported};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::rules_of;
 use crate::engine::read_back::model::model_problem;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::model::{PublishedRows, corrupted};
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Fault, Problem};
 use crate::publication::{
-    AttackInput, Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule,
-    TableKind, TableProtection,
+    AttackInput, Guarantee, Protected, Publication, PublishedBytes, Ratio as Bound, SubmittedRule,
 };
 use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
@@ -27,9 +25,18 @@ const MAX_REPORTED_CORRUPTIONS: usize = 10;
 pub struct Corruption {
     publication: Publication,
     kinds: Vec<Option<AttributeType>>,
-    /// Tables, each with a protected attribute, its rule and the bound on the posterior.
-    asked: Vec<(usize, Attr, SubmittedRule, Bound)>,
+    asked: Vec<BoundedAttribute>,
     known: u64,
+}
+
+/// A protected attribute of a bucketized table.
+struct BoundedAttribute {
+    /// The index of the table.
+    table: usize,
+    attr: Attr,
+    rule: SubmittedRule,
+    /// The bound on the posterior of each value.
+    bound: Bound,
 }
 
 impl Corruption {
@@ -43,27 +50,19 @@ impl Corruption {
         let publication = publication_of(manifest, &names).map_err(EngineError::bug)?;
         let refused = |faults: Vec<Fault>| EngineError::Refused(Problem::of_faults(faults));
         let rules = rules_of(manifest, rule, &names).map_err(refused)?;
-        let mut asked: Vec<(usize, Attr, SubmittedRule, Bound)> = Vec::new();
+        let mut asked: Vec<BoundedAttribute> = Vec::new();
         for rule in rules {
             let (Protected::Attribute(attr), Some(bound)) = (rule.protects, bound(rule.guarantee)) else { continue };
-            let holds = |table: &PublishedTable| {
-                let guards = match &table.protection {
-                    TableProtection::Guarding(guards) => guards.as_slice(),
-                    TableProtection::Plain | TableProtection::Exclusive => &[],
-                };
-                table.kind() == TableKind::Bucketized
-                    && guards.iter().any(|guard| guard.protects == Protected::Attribute(attr))
-            };
-            let tables = publication.tables.iter().enumerate().filter(|(_, table)| holds(table));
-            asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));
+            let tables = publication.tables.iter().enumerate().filter(|(_, table)| guards(table, rule.protects));
+            asked.extend(tables.map(|(table, _)| BoundedAttribute { table, attr, rule: rule.clone(), bound }));
         }
         // of the rules on one attribute of a table, the strictest decides
-        asked.sort_by_key(|(table, attr, _, bound)| (*table, *attr, *bound));
-        asked.dedup_by_key(|(table, attr, ..)| (*table, *attr));
+        asked.sort_by_key(|of| (of.table, of.attr, of.bound));
+        asked.dedup_by_key(|of| (of.table, of.attr));
         if asked.is_empty() {
             let detail =
                 "corruption is played on bucketized tables, against rules that bound the share of each value alike";
-            return Err(refused(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
+            return Err(unsupported("/attack", detail));
         }
         let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
         Ok(Self { publication, kinds, asked, known: known as u64 })
@@ -75,7 +74,7 @@ impl Corruption {
         const BASE: u64 = 4 << 20;
         /// Bytes for a row of a part: its bucket, its code, its rank and its count.
         const ROW: u64 = 64;
-        let read = self.asked.iter().flat_map(|(table, ..)| &self.publication.tables[*table].parts);
+        let read = self.asked.iter().flat_map(|of| &self.publication.tables[of.table].parts);
         read.fold(BASE, |all, part| all.saturating_add(part.len.saturating_mul(ROW)))
     }
 
@@ -86,35 +85,29 @@ impl Corruption {
     pub fn play(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<AttackReport, EngineError> {
         control.begin(Phase::Verify, 1)?;
         let wanted = |table: usize| {
-            let of = self.asked.iter().filter(|(at, ..)| *at == table);
-            of.map(|(_, attr, ..)| AttrSet::one(*attr)).reduce(AttrSet::union)
+            let of_table = self.asked.iter().filter(|of| of.table == table);
+            of_table.map(|of| AttrSet::one(of.attr)).reduce(AttrSet::union)
         };
         let cells =
             PublishedRows::read(&self.publication, wanted, &self.kinds, parts, control).map_err(model_problem)?;
-        let (mut found, mut worst): (Vec<AttackFinding>, Option<(u64, u64)>) = (Vec::new(), None);
-        let larger =
-            |a: (u64, u64), b: (u64, u64)| u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1);
+        let (mut found, mut worst): (Vec<AttackFinding>, Option<ManifestRatio>) = (Vec::new(), None);
         let mut total = 0;
-        for (table, attr, rule, bound) in &self.asked {
+        for BoundedAttribute { table, attr, rule, bound } in &self.asked {
             let posteriors = corrupted(&cells, *table, *attr, self.known, control)?;
             let posteriors = posteriors.ok_or_else(|| EngineError::bug("a protected attribute stands in no part"))?;
+            let bound = ManifestRatio { count: bound.numerator(), of: bound.denominator() };
             for (posterior, label) in posteriors.into_iter().zip(1_u32..) {
-                let Some(posterior) = posterior else { continue };
-                if worst.is_none_or(|worst| larger(posterior, worst)) {
-                    worst = Some(posterior);
-                }
-                if !larger(posterior, (bound.numerator(), bound.denominator())) {
+                let Some(posterior) = posterior.map(ManifestRatio::from) else { continue };
+                worst = worst.filter(|worst| !posterior.exceeds(*worst)).or(Some(posterior));
+                if !posterior.exceeds(bound) {
                     continue;
                 }
                 total += 1;
+                let table = &self.publication.tables[*table].name.0;
                 found.push(AttackFinding {
                     rule: Some(rule.pointer.clone()),
-                    table: Some(self.publication.tables[*table].name.0.clone()),
-                    attribute: None,
                     bucket: Some(label.into()),
-                    known: Map::new(),
-                    sensitive: Map::new(),
-                    posterior: ManifestRatio { count: posterior.0, of: posterior.1 },
+                    ..AttackFinding::new(&rule.pointer, Some(table), posterior)
                 });
                 // keeps the memory of findings bounded
                 if found.len() > 64 * MAX_REPORTED_CORRUPTIONS {
@@ -123,15 +116,7 @@ impl Corruption {
             }
         }
         first(&mut found);
-        Ok(AttackReport {
-            attack: Attack::Corruption,
-            uses: AttackInput::Parts,
-            breach: total > 0,
-            worst: worst.map(|(count, of)| ManifestRatio { count, of }),
-            findings: AttackFindings { total, first: found },
-            membership: None,
-            joins: None,
-        })
+        Ok(AttackReport::new(Attack::Corruption, AttackInput::Parts, worst, AttackFindings { total, first: found }))
     }
 }
 
@@ -139,7 +124,7 @@ impl Corruption {
 fn first(found: &mut Vec<AttackFinding>) {
     found.sort_by(|a, b| {
         let (a, b) = (a.posterior, b.posterior);
-        (u128::from(b.count) * u128::from(a.of)).cmp(&(u128::from(a.count) * u128::from(b.of)))
+        b.exceeds(a).cmp(&a.exceeds(b))
     });
     found.truncate(MAX_REPORTED_CORRUPTIONS);
 }

@@ -4,7 +4,7 @@ use super::report::{AttackFinding, AttackFindings, AttackReport, JoinAttackMeasu
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::ReadFile;
-use crate::engine::sequential::earlier::{StatedResult, earlier_of};
+use crate::engine::sequential::earlier::{RequirementResults, earlier_of};
 use crate::engine::sequential::external::{ExternalTableRows, JoinContext, external_release};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
@@ -80,23 +80,15 @@ impl JoinableRelease {
                 control.check()?;
                 let found = join.measure(requirement, &claimed.releases, control).map_err(join_problem)?;
                 let posterior = posterior(&requirement.measure, &found);
-                if worst.is_none_or(|worst| {
-                    u128::from(posterior.count) * u128::from(worst.of)
-                        > u128::from(worst.count) * u128::from(posterior.of)
-                }) {
-                    worst = Some(posterior);
-                }
+                worst = worst.filter(|worst| !posterior.exceeds(*worst)).or(Some(posterior));
                 let holds = found.is_allowed(&requirement.measure);
                 let result = on_join(sequence, requirement, &claimed.releases, &found, holds);
                 if !holds {
                     breaches.push(AttackFinding {
                         rule: Some(requirement.pointer.clone()),
-                        table: None,
-                        attribute: None,
-                        bucket: None,
                         known: result.group.clone(),
                         sensitive: result.values.clone(),
-                        posterior,
+                        ..AttackFinding::new(&requirement.pointer, None, posterior)
                     });
                 }
                 joins.push(result);
@@ -106,7 +98,7 @@ impl JoinableRelease {
         breaches.truncate(super::report::MAX_REPORTED_RESULTS);
         Ok(AttackReport {
             attack: Attack::Join,
-            uses: if sequence.entered.is_empty() { AttackInput::Parts } else { AttackInput::Original },
+            uses: if sequence.external.is_empty() { AttackInput::Parts } else { AttackInput::Original },
             breach: total > 0,
             worst,
             findings: AttackFindings { total, first: breaches },
@@ -117,7 +109,7 @@ impl JoinableRelease {
 }
 
 /// The requirements of a release, or its own one at a pointer.
-fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl Iterator<Item = &'a StatedResult> {
+fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl Iterator<Item = &'a RequirementResults> {
     sequence
         .requirements
         .iter()
@@ -126,21 +118,21 @@ fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl I
 
 /// The posterior in the worst group; 1/k for k values.
 fn posterior(measure: &XyMeasure, found: &JoinMeasures) -> ManifestRatio {
-    let (count, of) = lowest(found.achieved);
+    let (count, of) = found.achieved;
     match measure {
-        XyMeasure::Anonymity { .. } => ManifestRatio { count: of, of: count },
-        XyMeasure::Linkability { .. } => ManifestRatio { count, of },
+        XyMeasure::Anonymity { .. } => lowest(of, count),
+        XyMeasure::Linkability { .. } => lowest(count, of),
     }
 }
 
-/// A fraction in lowest terms.
-fn lowest((count, of): (u128, u128)) -> (u64, u64) {
+/// A ratio in lowest terms; a number above 64 bits counts as the largest.
+fn lowest(count: u128, of: u128) -> ManifestRatio {
     let (mut a, mut b) = (count, of);
     while b > 0 {
         (a, b) = (b, a % b);
     }
     let word = |number: u128| u64::try_from(number / a.max(1)).unwrap_or(u64::MAX);
-    (word(count), word(of))
+    ManifestRatio { count: word(count), of: word(of) }
 }
 
 fn on_join(
@@ -159,14 +151,14 @@ fn on_join(
         let name = |of: &JoinAttribute| reference_text(&sequence.against, of.release, &of.attribute);
         labels.iter().map(|(of, label)| (name(of), json!(text(label)))).collect()
     };
-    let (count, of) = lowest(found.achieved);
+    let achieved = lowest(found.achieved.0, found.achieved.1);
     JoinAttackResult {
         requirement: requirement.pointer.clone(),
         promised_by: (requirement.of > 0).then(|| id(requirement.of)),
         releases: releases.iter().map(|release| id(*release)).collect(),
         achieved: match requirement.measure {
-            XyMeasure::Anonymity { .. } => JoinAttackMeasure { k: Some(count), h: None },
-            XyMeasure::Linkability { .. } => JoinAttackMeasure { k: None, h: Some(ManifestRatio { count, of }) },
+            XyMeasure::Anonymity { .. } => JoinAttackMeasure { k: Some(achieved.count), h: None },
+            XyMeasure::Linkability { .. } => JoinAttackMeasure { k: None, h: Some(achieved) },
         },
         holds,
         group: named(&found.known),

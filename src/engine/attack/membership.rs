@@ -6,6 +6,7 @@
 //! [Li et al. 2012, section 5]
 
 use super::report::{AttackFindings, AttackReport, MembershipSummary};
+use super::target::work_limit;
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::VerificationMaterial;
@@ -49,24 +50,17 @@ pub fn membership(
         let detail = "no table of the release is bucketed: each published row is a row of the original";
         return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
-    Ok(AttackReport {
-        attack: Attack::Membership,
-        uses: AttackInput::Original,
-        // no rule bounds membership
-        breach: false,
-        worst: None,
-        findings: AttackFindings { total: 0, first: Vec::new() },
-        membership: Some(found),
-        joins: None,
-    })
+    // no rule bounds membership
+    let findings = AttackFindings { total: 0, first: Vec::new() };
+    let report = AttackReport::new(Attack::Membership, AttackInput::Original, None, findings);
+    Ok(AttackReport { membership: Some(found), ..report })
 }
 
 fn membership_problem(why: MembershipError) -> EngineError {
     match why {
         MembershipError::Cancelled => EngineError::Cancelled,
         MembershipError::TooMany { limit, found } => {
-            let detail = "the table has too many rows in too many buckets to identify its members";
-            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            work_limit("the table has too many rows in too many buckets to identify its members", limit, found)
         }
         MembershipError::Circle => {
             let detail = "columns share attributes in a circle, and have too many tuples to be counted one by one; of such columns none \

@@ -1,12 +1,12 @@
-use serde_json::Map;
-
 use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS};
+use super::target::{AttackTarget, unsupported, work_limit};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
-use crate::engine::read_back::external::{VerificationMaterial, attribute_list};
+use crate::engine::read_back::external::attribute_list;
+use crate::engine::read_back::manifest::{all_thresholds_in, taxonomies_of};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{AttackInput, SubmittedRule};
-use crate::report::{Manifest, ManifestRatio};
+use crate::publication::AttackInput;
+use crate::report::ManifestRatio;
 use crate::spec::Attack;
 use crate::verifier;
 use crate::verifier::{AttackError, ProxyFinding, Submission};
@@ -33,14 +33,8 @@ pub(in crate::engine) fn play(
         | Attack::Forced
         | Attack::Corruption
         | Attack::NegativeAssociation
-        | Attack::Join => {
-            let detail = format!("{} is played on releases", attack.as_str());
-            Err(EngineError::Refused(Problem::of_faults(vec![Fault::new(
-                "/attacks",
-                Kind::GuaranteeUnsupported,
-                detail,
-            )])))
-        }
+        | Attack::Dependency
+        | Attack::Join => Err(unsupported("/attacks", format!("{} is played on releases", attack.as_str()))),
     }
 }
 
@@ -58,8 +52,7 @@ fn by_proxy(
     let mut inferences = verifier::infer_by_proxy(submission, hash, control).map_err(|uncounted| match uncounted {
         AttackError::Cancelled => EngineError::Cancelled,
         AttackError::TooMany { what, limit, found } => {
-            let detail = format!("the attack would count too many {what}");
-            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            work_limit(format!("the attack would count too many {what}"), limit, found)
         }
         AttackError::NotExact => {
             let detail = "proxy needs exact cells in the attributes that it learns from";
@@ -72,29 +65,23 @@ fn by_proxy(
     })?;
     // all have the same targets
     inferences.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
-    let ratio = |inference: &ProxyFinding| ManifestRatio { count: inference.sum as u64, of: inference.targets };
     let breaches = || inferences.iter().filter(|inference| inference.breach);
-    let finding = |inference: &ProxyFinding| AttackFinding {
-        rule: Some(submission.rules[inference.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
-        table: Some(submission.tables[inference.table].name.clone()),
-        attribute: Some(submission.names[inference.attribute.index()].clone()),
-        bucket: None,
-        known: Map::new(),
-        sensitive: Map::new(),
-        posterior: ratio(inference),
+    let finding = |inference: &ProxyFinding| {
+        let (rule, table) = (&submission.rules[inference.rule], &submission.tables[inference.table]);
+        AttackFinding {
+            attribute: Some(submission.names[inference.attribute.index()].clone()),
+            ..AttackFinding::new(&rule.pointer, Some(&table.name), posterior(inference))
+        }
     };
-    Ok(AttackReport {
-        attack: Attack::Proxy,
-        uses: AttackInput::Original,
-        breach: breaches().next().is_some(),
-        worst: inferences.first().filter(|inference| inference.targets > 0).map(ratio),
-        findings: AttackFindings {
-            total: breaches().count() as u64,
-            first: breaches().take(MAX_REPORTED_RESULTS).map(finding).collect(),
-        },
-        membership: None,
-        joins: None,
-    })
+    let worst = inferences.first().filter(|inference| inference.targets > 0).map(posterior);
+    let first = breaches().take(MAX_REPORTED_RESULTS).map(finding).collect();
+    let findings = AttackFindings { total: breaches().count() as u64, first };
+    Ok(AttackReport::new(Attack::Proxy, AttackInput::Original, worst, findings))
+}
+
+/// The mean probability of the true values of the targets.
+const fn posterior(inference: &ProxyFinding) -> ManifestRatio {
+    ManifestRatio { count: inference.sum as u64, of: inference.targets }
 }
 
 /// The attack `exact_posteriors`: enumeration of all possible worlds.
@@ -104,7 +91,7 @@ fn possible_worlds(submission: &Submission<'_>, control: &Control) -> Result<(At
         AttackError::TooMany { what, limit, found } => {
             let detail =
                 format!("possible worlds are enumerated, which is only feasible for a few rows: too many {what}");
-            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            work_limit(detail, limit, found)
         }
         AttackError::NotExact | AttackError::Circle => {
             let detail =
@@ -112,25 +99,14 @@ fn possible_worlds(submission: &Submission<'_>, control: &Control) -> Result<(At
             EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     })?;
-    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
     let first = exposed.first.iter().map(|exposure| AttackFinding {
-        rule: Some(submission.rules[exposure.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
-        table: None,
-        attribute: None,
-        bucket: None,
         known: attribute_list(submission.names, &exposure.known),
         sensitive: attribute_list(submission.names, &exposure.sensitive),
-        posterior: ratio(exposure.posterior),
+        ..AttackFinding::new(&submission.rules[exposure.rule].pointer, None, exposure.posterior.into())
     });
-    let attacked = AttackReport {
-        attack: Attack::ExactPosteriors,
-        uses: AttackInput::Parts,
-        breach: exposed.total > 0,
-        worst: exposed.worst.map(ratio),
-        findings: AttackFindings { total: exposed.total, first: first.collect() },
-        membership: None,
-        joins: None,
-    };
+    let findings = AttackFindings { total: exposed.total, first: first.collect() };
+    let worst = exposed.worst.map(ManifestRatio::from);
+    let attacked = AttackReport::new(Attack::ExactPosteriors, AttackInput::Parts, worst, findings);
     Ok((attacked, exposed.possible))
 }
 
@@ -139,20 +115,22 @@ fn possible_worlds(submission: &Submission<'_>, control: &Control) -> Result<(At
 /// # Errors
 /// [`EngineError::Cancelled`], or the refusal of an attack that does not apply.
 pub fn attack_tables(
-    material: &VerificationMaterial,
+    target: AttackTarget<'_>,
     attack: Attack,
-    rules: &[SubmittedRule],
     hash: &dyn Fn(usize) -> u64,
-    manifest: &Manifest,
     control: &Control,
-) -> Result<super::report::AttackReport, EngineError> {
+) -> Result<AttackReport, EngineError> {
+    let AttackTarget { manifest, material, rules } = target;
     control.begin(Phase::Verify, rules.len() as u64)?;
-    let taxonomies =
-        crate::engine::read_back::manifest::taxonomies_of(manifest, &material.names).map_err(EngineError::bug)?;
-    let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
-    let thresholds = crate::engine::read_back::manifest::all_thresholds_in(manifest, &material.names);
-    let (taxonomies, thresholds) = (&taxonomies[..], &thresholds[..]);
-    let exact = material.exact;
-    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies, thresholds, exact };
+    let submission = Submission {
+        tables: &material.tables,
+        names: &material.names,
+        rules,
+        dependencies: &[],
+        original: material.original.as_ref(),
+        taxonomies: &taxonomies_of(manifest, &material.names).map_err(EngineError::bug)?,
+        thresholds: &all_thresholds_in(manifest, &material.names),
+        exact: material.exact,
+    };
     play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }

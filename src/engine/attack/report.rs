@@ -23,9 +23,11 @@ pub struct AttackReport {
     pub findings: AttackFindings,
     /// The results of `membership` for each table; absent for other attacks.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub membership: Option<Vec<MembershipSummary>>,
     /// The results of `join` for each requirement and join; absent for other attacks.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub joins: Option<Vec<JoinAttackResult>>,
 }
 
@@ -47,6 +49,7 @@ pub struct AttackFinding {
     pub table: Option<String>,
     /// The published attribute that reveals it, for `proxy`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub attribute: Option<String>,
     /// The bucket, where it is a single one.
     #[schema(value_type = Option<Object>)]
@@ -69,9 +72,11 @@ pub(in crate::engine) const MAX_REPORTED_RESULTS: usize = 10;
 pub struct JoinAttackMeasure {
     /// The least number of values on y in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub k: Option<u64>,
     /// The largest share of a value on y in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub h: Option<ManifestRatio>,
 }
 

@@ -1,14 +1,17 @@
 use serde_json::Value;
 
 use super::types::to_report;
-use super::types::{Plan, PlanComposition};
-use super::{exposure, proposal, types};
+use super::types::{Plan, PlanComposition, PlanDependencies};
+use super::{exposure, proposal};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
 use crate::engine::prepare::cross_dependencies::ExtendedTable;
-use crate::engine::prepare::known::{KnownDependencies, attribute_names};
-use crate::engine::prepare::wording::{composition_problem, notices_of, violation_in_json};
+use crate::engine::prepare::known::{JobDependencies, attribute_names};
+use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::engine::prepare::repairs::RepairTrials;
+use crate::engine::prepare::unused_thresholds::Inspection;
+use crate::engine::prepare::wording::{composition_problem, notices_of};
 use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
@@ -22,7 +25,7 @@ use crate::spec::{MethodSpec, Specification, child};
 /// The faults that the counts of columns show: rules that the data cannot satisfy.
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
-    let dependencies = KnownDependencies::declared(specification);
+    let dependencies = JobDependencies::declared(specification);
     let nothing = EarlierDisclosures::default();
     let prepared = ledger_union(specification, &nothing).and_then(|union| {
         let joined = &nothing.releases;
@@ -33,7 +36,7 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
         Err(PlanError::Refused(PlanRefusal(faults))) => faults,
         Err(PlanError::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {
-            let feasible = feasible(&prepared.design, specification);
+            let feasible = feasible(&prepared, specification);
             feasible.err().map_or_else(Vec::new, |PlanRefusal(faults)| faults)
         }
     }
@@ -48,33 +51,50 @@ pub struct TablePair<'a> {
     pub extra: Option<&'a Table>,
 }
 
-/// The dry run of a job. `faults` are those of the specification itself: with any of them the job is refused. Buckets are drawn
-/// from `streams`, which no job uses.
+/// A specification to plan.
+pub struct DryRunInput<'a> {
+    /// The specification.
+    pub specification: &'a Specification,
+    /// The disclosures about the same data subjects.
+    pub earlier: &'a EarlierDisclosures,
+    /// Faults of the specification itself; with any of them the job is refused.
+    pub faults: Vec<Fault>,
+}
+
+/// The dry run of a job. Buckets are drawn from `streams`, which no job uses.
 ///
 /// # Errors
 /// [`EngineError::Refused`] when the specification cannot be planned at all.
 pub fn dry_run(
-    specification: &Specification,
+    DryRunInput { specification, earlier, faults }: DryRunInput<'_>,
     TablePair { published: table, extra }: TablePair<'_>,
     streams: &RandomStreams,
-    earlier: &EarlierDisclosures,
-    faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, EngineError> {
-    let dependencies = KnownDependencies::new(specification, table, control)?;
+    let dependencies = JobDependencies::new(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
-    let (permuted, unknown) = annotate(specification, permuted);
+    let (permuted, unknown) = annotate(specification, permuted, Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let extended = ExtendedTable::new(specification, table, extra, &union);
     let joined = &earlier.releases;
-    let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended: Some(&extended) };
-    let prepared = prepare(specification, input, control);
+    let prepare_again = |specification: &Specification, dependencies: JobDependencies| {
+        let union = ledger_union(specification, earlier)?;
+        let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended: Some(&extended) };
+        prepare(specification, input, control)
+    };
+    let prepared = prepare_again(specification, dependencies);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
+    if let Err(PlanRefusal(infeasible)) = feasible(&prepared, specification) {
+        let dependencies = &prepared.dependencies;
+        let trials = RepairTrials { specification, dependencies, prepare: &prepare_again };
+        faults.extend(trials.tried(infeasible)?);
+    }
     let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
-    plan.warnings.extend(types::unknown_values_of_rules(specification, &permuted));
+    let PreparedRelease { design, dependencies, .. } = &prepared;
+    plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
     exposure::add_exposure(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }
@@ -84,18 +104,19 @@ pub fn dry_run(
 /// # Errors
 /// As [`dry_run`].
 pub fn dry_run_from_counts(
-    specification: &Specification,
+    DryRunInput { specification, earlier, mut faults }: DryRunInput<'_>,
     counts: &dyn AttributeCounts,
-    earlier: &EarlierDisclosures,
-    mut faults: Vec<Fault>,
     problem: &Problem,
 ) -> Result<Plan, EngineError> {
-    let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
+    let (dependencies, control) = (JobDependencies::declared(specification), Control::default());
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let joined = &earlier.releases;
     let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
     let prepared = prepare(specification, input, &control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
+    if let Err(PlanRefusal(infeasible)) = feasible(&prepared, specification) {
+        faults.extend(infeasible);
+    }
     Ok(assess(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
@@ -123,9 +144,6 @@ fn assess(
     mut faults: Vec<Fault>,
     mut problems: Vec<Value>,
 ) -> Plan {
-    if let Err(PlanRefusal(ineligible)) = feasible(&prepared.design, specification) {
-        faults.extend(ineligible);
-    }
     faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
@@ -138,21 +156,21 @@ fn assess(
         composition.verdict = CompositionVerdict::Undecidable;
     } else if let Err(violations) = prepared.compose() {
         composition.verdict = CompositionVerdict::Violated;
-        composition.violations = violations.iter().map(violation_in_json).collect();
         if specification.unproven.is_none() {
             problems.push(composition_problem(&violations).to_json("about:blank"));
         }
+        composition.violations = violations;
     }
-    let used_dependencies = &prepared.design.used_dependencies;
+    let described =
+        DescribedDependencies { dependencies: &prepared.dependencies, design: &prepared.design, specification };
     let mut warnings = notices_of(specification);
-    warnings.extend(prepared.dependencies.notices(used_dependencies));
+    warnings.extend(described.notices());
     warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
-    warnings.extend(prepared.design.planned().filter_map(wording::describe_unknown_values));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
     Plan {
-        dependencies: prepared.dependencies.in_json(used_dependencies, specification),
+        dependencies: PlanDependencies::new(&described),
         ..to_report(&prepared.design, specification, composition, problems, warnings)
     }
 }

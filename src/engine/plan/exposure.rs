@@ -21,11 +21,10 @@ pub(in crate::engine) fn add_exposure(
     let sensitive = submitted.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let mut effort = WorkBudget::default();
     for proxy in privacy::proxies(table, sensitive, &mut effort, control)? {
-        let (right, wrong) = proxy.lambda;
         plan.proxies.push(PlanProxy {
             sensitive: names[proxy.sensitive.index()].clone(),
             attribute: names[proxy.attribute.index()].clone(),
-            lambda: right as f64 / wrong as f64,
+            lambda: proxy.corrected as f64 / proxy.wrong as f64,
         });
     }
     let plain: Vec<AttrSet> =

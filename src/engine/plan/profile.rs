@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Associations, Attr, AttrSet, DEFAULT_BINS, Table};
 use crate::privacy;
-use crate::privacy::WorkBudget;
+use crate::privacy::{DiscoveryOptions, WorkBudget};
 use crate::report::ManifestRatio;
 
 /// The number of evenly spaced rows on which associations of larger tables are computed.
@@ -22,7 +22,7 @@ pub struct DependencyProfile {
     pub columns: Vec<ProfiledColumn>,
     /// Every associated pair of columns, the strongest first.
     pub associations: Vec<AttributeAssociation>,
-    /// Exact dependencies on one or two attributes with at least 20 rows per value on average.
+    /// Exact dependencies on one or two attributes that are no accidents.
     pub dependencies: Vec<ExactDependency>,
     /// The number of rows behind the associations; null for all rows.
     pub sampled_rows: Option<u64>,
@@ -121,14 +121,13 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
     // the sort is stable: equally strong pairs keep the order of columns
     associations.sort_by(|one, other| other.phi_squared.total_cmp(&one.phi_squared));
 
-    let held = privacy::discover_dependencies(table, control)?.into_iter().map(|dependency| {
-        Ok(ExactDependency {
-            determinant: named(dependency.determinant),
-            dependent: named(AttrSet::one(dependency.dependent)),
-            rows_per_value: ratio(rows, privacy::distinct_tuples(table, dependency.determinant, control)?),
-        })
+    let discovery = privacy::discover_dependencies(table, &DiscoveryOptions::default(), control)?;
+    let exact = discovery.found.iter().filter(|found| found.errors == 0).map(|found| ExactDependency {
+        determinant: named(found.dependency.determinant),
+        dependent: named(AttrSet::one(found.dependency.dependent)),
+        rows_per_value: ratio(rows, found.groups),
     });
-    let dependencies = held.collect::<Result<_, _>>()?;
+    let dependencies = exact.collect();
     Ok(DependencyProfile {
         columns,
         associations,

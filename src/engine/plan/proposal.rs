@@ -12,7 +12,7 @@ use crate::publish::{Design, DesignedTable};
 use crate::report::SpecificationNotice;
 use crate::spec::Specification;
 
-/// The faults of rules that proposed tables violate; a method never designs such tables. `names` are those of the attributes.
+/// The faults of rules that the tables of a design violate; `names` are those of the attributes.
 pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
     let violated = design.rules.iter().filter(|rule| !rule.is_refused()).filter_map(|rule| match &rule.status {
@@ -21,7 +21,11 @@ pub(in crate::engine) fn violations(design: &Design, names: &[String]) -> Vec<Fa
     });
     let fault = violated.map(|(rule, violation)| {
         let (reaching, sensitive) = (named(violation.reaching), named(AttrSet::one(rule.rule.sensitive)));
-        let detail = format!("{} reaches {}, and no table guards it", reaching.join(", "), sensitive.join(", "));
+        let detail = format!(
+            "{} reaches {}, and no table guards it: use another algorithm, or leave out one of these attributes",
+            reaching.join(", "),
+            sensitive.join(", ")
+        );
         // a rule from a dependency has no pointer
         let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
         Fault::new(pointer, Kind::NotGnf, detail)

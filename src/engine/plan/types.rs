@@ -2,21 +2,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::engine::prepare::annotations::pointer_of;
 use crate::engine::prepare::known::attribute_names;
-use crate::engine::prepare::wording::unused_names;
-use crate::microdata::{AttrSet, Table};
+use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::ledger::CompositionViolation;
+use crate::microdata::AttrSet;
 use crate::privacy;
-use crate::privacy::{Dependency, GnfViolation, PrivacyRule, RuleStatus};
+use crate::privacy::{Dependency, DiscoveredDependency, GnfViolation, PrivacyRule, RuleStatus};
+use crate::problem::ProblemDocument;
 use crate::publication::{
-    CompositionVerdict, DeclaredThresholds, DigestedThresholds, Guarantee, MethodDetails, PlanRuleStatus, Protected,
+    CompositionVerdict, DependencyUse, DigestedThresholds, Guarantee, MethodDetails, PlanRuleStatus, Protected,
     ProtectionKind, RuleOrigin, TableKind, TableName, Unit, UnitGuarantees,
 };
-use crate::publish::bucketize::{PlannedBuckets, unknown_values};
+use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{
     DependencyForm, ManifestDependencies, ManifestEnforcedBy, MethodDetailsForm, RuleDerivationForm,
-    SpecificationNotice,
+    SpecificationNotice, UsedDependencyForm,
 };
 use crate::spec::{MethodSpec, Specification};
 
@@ -30,7 +31,7 @@ pub struct Plan {
     /// The planned tables.
     pub tables: Vec<PlanTable>,
     /// Dependencies that the adversary is assumed to know.
-    pub dependencies: ManifestDependencies,
+    pub dependencies: PlanDependencies,
     /// Published attributes that predict a sensitive one without determining it, the strongest first; empty where the rows were not
     /// read.
     pub proxies: Vec<PlanProxy>,
@@ -42,10 +43,69 @@ pub struct Plan {
     #[schema(value_type = Option<Object>)]
     pub method_details: Option<MethodDetailsForm>,
     /// The problems that a job would answer with.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<ProblemDocument>)]
     pub problems: Vec<Value>,
     /// Notices for the caller.
     pub warnings: Vec<SpecificationNotice>,
+}
+
+/// What the adversary is assumed to know of dependencies, with the evidence in the rows.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct PlanDependencies {
+    /// What a manifest would say.
+    #[serde(flatten)]
+    pub manifest: ManifestDependencies,
+    /// Every known dependency, declared ones first.
+    pub known: Vec<PlanDependency>,
+    /// Dependencies that hold within the tolerance, and that random data could show as well; no adversary is assumed to know them.
+    pub proxies: Vec<PlanDependency>,
+}
+
+/// A dependency with its evidence.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanDependency {
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// Whether the document declares it.
+    pub declared: bool,
+    /// What the planned release makes of it.
+    pub used: Vec<DependencyUse>,
+    /// The number of distinct values of the determinant; null where rows were not read.
+    pub groups: Option<u64>,
+    /// The rows that are exceptions: the fewest without which it holds in all (g3).
+    pub errors: Option<u64>,
+    /// The bits that it saves of the description of the determined column; an accident saves as many with probability 2^-bits.
+    pub saved_bits: Option<i64>,
+}
+
+impl PlanDependencies {
+    /// What is known in a plan.
+    pub(in crate::engine) fn new(described: &DescribedDependencies<'_>) -> Self {
+        let known = described.known().into_iter().map(|known| {
+            let UsedDependencyForm { dependent, determinant, used } = known.form;
+            let form = DependencyForm { dependent, determinant };
+            PlanDependency { declared: known.is_declared, used, ..PlanDependency::new(form, known.evidence) }
+        });
+        let proxies =
+            described.rejected().into_iter().map(|(form, evidence)| PlanDependency::new(form, Some(evidence)));
+        Self { manifest: described.in_json(), known: known.collect(), proxies: proxies.collect() }
+    }
+}
+
+impl PlanDependency {
+    fn new(form: DependencyForm, evidence: Option<DiscoveredDependency>) -> Self {
+        Self {
+            determinant: form.determinant,
+            dependent: form.dependent,
+            declared: false,
+            used: Vec::new(),
+            groups: evidence.map(|evidence| evidence.groups as u64),
+            errors: evidence.map(|evidence| evidence.errors as u64),
+            saved_bits: evidence.map(|evidence| evidence.saved >> 20),
+        }
+    }
 }
 
 /// An attribute that predicts a sensitive one.
@@ -86,7 +146,6 @@ pub struct PlanRule {
     /// The outcome for the rule.
     pub status: PlanRuleStatus,
     /// The rule that implies it, or the dependency that adds it or makes it impossible.
-    #[schema(value_type = Option<Object>)]
     pub because: Option<RuleDerivationForm>,
     /// Whether the data can satisfy it.
     pub eligible: bool,
@@ -124,11 +183,20 @@ pub struct PlanComposition {
     /// The earlier releases.
     pub against: Vec<uuid::Uuid>,
     /// The violated rules.
-    #[schema(value_type = Vec<Object>)]
-    pub violations: Vec<Value>,
+    pub violations: Vec<CompositionViolation>,
     /// Counts of records shared with another series, where one overlaps.
-    #[schema(value_type = Option<Object>)]
-    pub counts: Option<Value>,
+    pub counts: Option<CompositionCounts>,
+}
+
+/// The records of the dataset and of an earlier one of the series with a release.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CompositionCounts {
+    /// Records of both.
+    pub common: u64,
+    /// Records of this dataset alone.
+    pub added: u64,
+    /// Records of the earlier one alone.
+    pub removed: u64,
 }
 
 /// A shortest chain of tables from each attribute of a violation to the sensitive attribute of the rule.
@@ -154,7 +222,7 @@ pub(in crate::engine) fn to_report(
         feasible: problems.is_empty(),
         tables: tables.clone().map(|(index, table)| writer.table(index, table)).collect(),
         rules: anonymity.chain(design.rules.iter().map(|rule| writer.rule(rule))).collect(),
-        dependencies: ManifestDependencies::default(),
+        dependencies: PlanDependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
         method_details: details_of(design).and_then(|details| MethodDetailsForm::from_details(&details, &writer.names)),
@@ -205,7 +273,7 @@ impl<'a> PlanWriter<'a> {
 
     /// The guarantee of a unit of protection behind that of rows.
     fn declared(&self, guarantee: Guarantee) -> Guarantee {
-        self.unit.stated(guarantee, &self.promised)
+        self.unit.unit_guarantee(guarantee, &self.promised)
     }
 
     fn table(&self, index: usize, table: &DesignedTable) -> PlanTable {
@@ -332,16 +400,4 @@ fn decomposition(design: &Design) -> Option<MethodDetails> {
     let drawn = decomposed.drawn.as_deref()?;
     let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
     Some(MethodDetails::Decompose(decomposed.method_details(drawn, &labels)))
-}
-
-/// Notices on thresholds of rules for values that do not occur.
-pub(in crate::engine) fn unknown_values_of_rules(
-    specification: &Specification,
-    table: &Table,
-) -> Vec<SpecificationNotice> {
-    let of = |declared: &DeclaredThresholds| {
-        let domain = &table.column(declared.attribute).domain;
-        unused_names(unknown_values(declared.thresholds.stated(), domain), pointer_of(declared, specification))
-    };
-    specification.thresholds.iter().filter_map(of).collect()
 }

@@ -8,14 +8,17 @@ use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, P
 use crate::publish::bucketize::{ValueThreshold, shares};
 use crate::spec::{Specification, child, values_missing, values_pointer};
 
+use super::unused_thresholds::{Inspection, unused_thresholds};
+
 /// The table with the annotations of the specification, and the faults of annotations that do not fit its values.
 ///
-/// A fault names a declared value that does not occur, a taxonomy that lacks values, or thresholds that do.
+/// A fault names a declared value that does not occur, a taxonomy or thresholds that lack values, or thresholds of values that do
+/// not occur.
 #[must_use]
-pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
+pub fn annotate(specification: &Specification, mut table: Table, inspection: Inspection) -> (Table, Vec<Fault>) {
     let dataset = specification.normalized["dataset"].as_str();
     let mut annotations: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut faults = unused_thresholds(specification, &table, inspection);
     for ExcludedValues { attribute, values } in &specification.excludable {
         let codes = table.column(*attribute).domain.codes_of(values);
         let name = &specification.names[attribute.index()];
@@ -56,7 +59,7 @@ pub fn annotate(specification: &Specification, mut table: Table) -> (Table, Vec<
         let column = table.column(*attribute);
         let counts = column.counts();
         let pointer = pointer_of(declared, specification);
-        match shares(thresholds.stated(), &column.domain, &counts) {
+        match shares(thresholds.declared(), &column.domain, &counts) {
             Ok(shares) => {
                 let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
                 if occurring.all(|(share, _)| share.is_all()) {

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::known::KnownDependencies;
+use super::known::{JobDependencies, discovery_options, withdrawal};
 use crate::control::{Cancelled, Control};
 use crate::ledger::LedgerUnion;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy;
 use crate::privacy::Dependency;
+use crate::privacy::links::KnownDependency;
 use crate::publish::Design;
 use crate::spec::{CorrelatedPolicy, MethodSpec, Specification};
 
@@ -18,6 +19,15 @@ pub(in crate::engine) struct ExtendedTable<'a> {
     at: Vec<Attr>,
     /// The number of columns of the job.
     own: usize,
+}
+
+/// Dependencies between attributes of a job and attributes of earlier releases.
+#[derive(Default)]
+pub(in crate::engine) struct CrossDependencies {
+    /// Those that the adversary is assumed to know.
+    pub(in crate::engine) known: Vec<KnownDependency>,
+    /// Those that the adversary is assumed not to know.
+    pub(in crate::engine) withdrawn: Vec<KnownDependency>,
 }
 
 impl<'a> ExtendedTable<'a> {
@@ -44,28 +54,35 @@ impl<'a> ExtendedTable<'a> {
         Self { table: Cow::Owned(Table::new(names, columns)), at, own }
     }
 
-    /// The dependencies between attributes of the job and others, without those that the adversary is assumed not to know.
+    /// The dependencies between attributes of the job and others.
     pub(in crate::engine) fn dependencies(
         &self,
         specification: &Specification,
-        known: &KnownDependencies,
+        known: &JobDependencies,
         control: &Control,
-    ) -> Result<Vec<Dependency>, Cancelled> {
+    ) -> Result<CrossDependencies, Cancelled> {
+        let mut across = CrossDependencies::default();
         if self.at.len() == self.own {
-            return Ok(Vec::new());
+            return Ok(across);
         }
-        let unknown = |found: &Dependency| {
-            let assumed = specification.method.assumed_unknown();
-            assumed.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
-        };
         let own = AttrSet::first(self.own);
         let mapped = |found: Dependency| Dependency {
             determinant: found.determinant.iter().map(|attr| self.at[attr.index()]).collect(),
             dependent: self.at[found.dependent.index()],
         };
-        let found = privacy::discover_dependencies(&self.table, control)?.into_iter().map(mapped);
-        let across = found.filter(|found| !found.determinant.with(found.dependent).is_subset(own));
-        Ok(across.filter(|found| !unknown(found) && !known.all.contains(found)).collect())
+        for found in privacy::discover_dependencies(&self.table, &discovery_options(specification), control)?.found {
+            let dependency = mapped(found.dependency);
+            if dependency.determinant.with(dependency.dependent).is_subset(own) {
+                continue;
+            }
+            let found = KnownDependency { dependency, is_exact: found.errors == 0 };
+            if withdrawal(specification, &dependency).is_some() {
+                across.withdrawn.push(found);
+            } else if !known.all.contains(&dependency) {
+                across.known.push(found);
+            }
+        }
+        Ok(across)
     }
 
     /// Links protected attributes of earlier releases and of the design that predict each other.

@@ -1,32 +1,75 @@
+//! The dependencies that the adversary of a job is assumed to know, with their evidence in the rows.
+
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Table};
+use crate::microdata::Table;
 use crate::privacy;
-use crate::privacy::Dependency;
-use crate::publication::NoticeKind;
-use crate::report::{AssumedUnknownForm, DependencyForm, ManifestDependencies, SpecificationNotice};
-use crate::spec::{DeclaredDependency, Specification};
+use crate::privacy::links::{KnownDependencies, KnownDependency};
+use crate::privacy::{Dependency, DiscoveredDependency, DiscoveryOptions, DiscoveryScope, SearchedScope};
+use crate::problem::{Fault, Kind};
+use crate::publication::SearchedDependencies;
+use crate::spec::{AssumedUnknown, DeclaredDependency, DependencySearch, Specification};
 
 /// The published names of the attributes, then the names of dropped attributes in dependencies.
 pub(in crate::engine) fn attribute_names(specification: &Specification) -> Vec<String> {
     specification.published_names.iter().chain(&specification.dropped_names).cloned().collect()
 }
 
-/// The dependencies that the adversary is assumed to know.
-#[derive(Clone, Default)]
-pub(in crate::engine) struct KnownDependencies {
-    /// The declared dependencies, then the discovered ones.
-    pub(in crate::engine) all: Vec<Dependency>,
-    /// The number of declared ones.
-    declared: usize,
+/// How the data of a job is searched for dependencies.
+pub(in crate::engine) const fn discovery_options(specification: &Specification) -> DiscoveryOptions {
+    let scope = match specification.knowledge.search {
+        DependencySearch::SinglesAndPairs => DiscoveryScope::SinglesAndPairs,
+        DependencySearch::Singles => DiscoveryScope::Singles,
+        DependencySearch::None => DiscoveryScope::None,
+    };
+    DiscoveryOptions { scope, tolerance: specification.knowledge.tolerance }
 }
 
-impl KnownDependencies {
+/// The statement by which the adversary is assumed not to know a dependency.
+pub(in crate::engine) fn withdrawal<'a>(
+    specification: &'a Specification,
+    of: &Dependency,
+) -> Option<&'a AssumedUnknown> {
+    let withdraws = |assumed: &&AssumedUnknown| {
+        let DeclaredDependency { determinant, dependent } = assumed.dependency;
+        determinant == of.determinant && dependent.contains(of.dependent)
+    };
+    specification.assumed_unknown().iter().find(withdraws)
+}
+
+/// The dependencies that the adversary is assumed to know.
+#[derive(Clone, Default)]
+pub(in crate::engine) struct JobDependencies {
+    /// The declared dependencies, then the discovered ones.
+    pub(in crate::engine) all: Vec<Dependency>,
+    /// The same, with those that hold in all rows.
+    pub(in crate::engine) known: KnownDependencies,
+    /// The discovered ones that the rules of the release assume unknown.
+    pub(in crate::engine) withdrawn: Vec<KnownDependency>,
+    /// The number of declared ones.
+    pub(super) declared: usize,
+    /// The evidence of each; `None` where rows were not read.
+    pub(super) evidence: Vec<Option<DiscoveredDependency>>,
+    /// Dependencies within the tolerance that may be accidents.
+    pub(super) rejected: Vec<DiscoveredDependency>,
+    /// What the data was searched for; `None` where rows were not read.
+    pub(super) searched: Option<SearchedDependencies>,
+}
+
+impl JobDependencies {
     pub(in crate::engine) fn declared(specification: &Specification) -> Self {
         let single = |&DeclaredDependency { determinant, dependent }: &DeclaredDependency| {
             dependent.iter().map(move |dependent| Dependency { determinant, dependent }).collect::<Vec<_>>()
         };
-        let all: Vec<Dependency> = specification.method.declared().iter().flat_map(single).collect();
-        Self { declared: all.len(), all }
+        let all: Vec<Dependency> = specification.declared().iter().flat_map(single).collect();
+        let known: Vec<KnownDependency> =
+            all.iter().map(|&dependency| KnownDependency { dependency, is_exact: false }).collect();
+        Self {
+            declared: all.len(),
+            known: KnownDependencies::new(&known, &[]),
+            evidence: vec![None; all.len()],
+            all,
+            ..Self::default()
+        }
     }
 
     /// Declared dependencies, and those of the data that the adversary is not assumed to miss.
@@ -36,56 +79,60 @@ impl KnownDependencies {
         control: &Control,
     ) -> Result<Self, Cancelled> {
         let mut known = Self::declared(specification);
-        let unknown = |found: &Dependency| {
-            let assumed = specification.method.assumed_unknown();
-            assumed.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
-        };
-        for found in privacy::discover_dependencies(table, control)? {
-            if !known.all.contains(&found) && !unknown(&found) {
-                known.all.push(found);
+        known.evidence = known.all.iter().map(|&declared| privacy::measure_dependency(table, declared)).collect();
+        let discovery = privacy::discover_dependencies(table, &discovery_options(specification), control)?;
+        for found in discovery.found {
+            let dependency = found.dependency;
+            if known.all.contains(&dependency) {
+                continue;
+            }
+            if withdrawal(specification, &dependency).is_some() {
+                known.withdrawn.push(KnownDependency { dependency, is_exact: found.errors == 0 });
+            } else {
+                known.all.push(dependency);
+                known.evidence.push(Some(found));
             }
         }
+        let is_exact = |(&dependency, evidence): (&Dependency, &Option<DiscoveredDependency>)| KnownDependency {
+            dependency,
+            is_exact: evidence.is_some_and(|evidence| evidence.errors == 0),
+        };
+        let all: Vec<KnownDependency> = known.all.iter().zip(&known.evidence).map(is_exact).collect();
+        known.known = KnownDependencies::new(&all, &[]);
+        known.rejected = discovery.rejected;
+        known.searched = Some(match discovery.searched {
+            SearchedScope::SinglesAndPairs => SearchedDependencies::SinglesAndPairs,
+            SearchedScope::SinglesAndSomePairs => SearchedDependencies::SinglesAndSomePairs,
+            SearchedScope::Singles => SearchedDependencies::Singles,
+            SearchedScope::None => SearchedDependencies::None,
+        });
         Ok(known)
     }
 
-    /// The form for plans and manifests, with the discovered dependencies that changed a rule.
-    pub(in crate::engine) fn in_json(
-        &self,
-        used_dependencies: &[Dependency],
-        specification: &Specification,
-    ) -> ManifestDependencies {
-        let names = attribute_names(specification);
-        let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
-        let declared = |of: &DeclaredDependency| DependencyForm {
-            dependent: named(of.dependent),
-            determinant: named(of.determinant),
-        };
-        let discovered = |of: &Dependency| DependencyForm {
-            dependent: named(AttrSet::one(of.dependent)),
-            determinant: named(of.determinant),
-        };
-        let assumed_unknown = |(of, reason): &(DeclaredDependency, String)| AssumedUnknownForm {
-            dependent: named(of.dependent),
-            determinant: named(of.determinant),
-            reason: reason.clone(),
-        };
-        let used = self.all[self.declared..].iter().filter(|of| used_dependencies.contains(of));
-        ManifestDependencies {
-            declared: specification.method.declared().iter().map(declared).collect(),
-            discovered: used.map(discovered).collect(),
-            assumed_unknown: specification.method.assumed_unknown().iter().map(assumed_unknown).collect(),
-        }
+    /// The discovered dependencies.
+    pub(in crate::engine) fn found(&self) -> &[Dependency] {
+        &self.all[self.declared..]
     }
 
-    /// The notice for releases whose rules depend on known dependencies.
-    pub(in crate::engine) fn notices(&self, used_dependencies: &[Dependency]) -> Option<SpecificationNotice> {
-        (self.declared > 0 || !used_dependencies.is_empty()).then(|| SpecificationNotice {
-            r#type: NoticeKind::DependencyNecessaryOnly,
-            pointer: None,
-            detail:
-                "attributes that determine a protected attribute are protected too; this is necessary, but no proof that \
-                     nothing else follows from the dependencies"
-                    .to_owned(),
-        })
+    /// The faults of withdrawals that name no dependency of the data, nor one of `across`, with earlier releases.
+    pub(in crate::engine) fn misnamed(&self, specification: &Specification, across: &[KnownDependency]) -> Vec<Fault> {
+        let names = attribute_names(specification);
+        let mut faults = Vec::new();
+        for AssumedUnknown { pointer, dependency: DeclaredDependency { determinant, dependent }, .. } in
+            specification.assumed_unknown()
+        {
+            // of some pairs it is not known whether they determine anything
+            let is_searched =
+                self.searched != Some(SearchedDependencies::SinglesAndSomePairs) || determinant.len() == 1;
+            for attr in dependent.iter().filter(|_| is_searched) {
+                let named = Dependency { determinant: *determinant, dependent: attr };
+                if self.withdrawn.iter().chain(across).all(|withdrawn| withdrawn.dependency != named) {
+                    let detail = "no known dependency has this determinant and dependent";
+                    let fault = Fault::new(pointer.as_str(), Kind::UnknownDependency, detail);
+                    faults.push(fault.with("attribute", names[attr.index()].as_str()));
+                }
+            }
+        }
+        faults
     }
 }

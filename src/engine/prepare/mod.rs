@@ -3,7 +3,10 @@
 pub(super) mod annotations;
 pub(super) mod cross_dependencies;
 pub(super) mod known;
+pub(super) mod known_forms;
 mod prepared;
+pub(super) mod repairs;
+pub(super) mod unused_thresholds;
 pub(super) mod wording;
 
 pub(super) use prepared::{

@@ -3,12 +3,16 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::cross_dependencies::ExtendedTable;
-use super::known::{KnownDependencies, attribute_names};
+use super::known::{JobDependencies, attribute_names};
 use crate::control::Control;
 use crate::engine::sequential::earlier;
-use crate::ledger::{CompositionViolation, EarlierDisclosures, LedgerUnion, TooManyAttributesError};
+use crate::ledger::{
+    CompositionViolation, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRelease, NewRule, ReleaseDependencies,
+    TooManyAttributesError,
+};
 use crate::microdata::{AttrSet, AttributeCounts, Table};
-use crate::privacy::{PrivacyRule, RuleDemand, RuleStatus, TableSchema};
+use crate::privacy::links::KnownDependency;
+use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierReleases, Unit};
 use crate::publish;
@@ -20,7 +24,9 @@ use crate::spec::{MethodSpec, Specification, values_pointer};
 pub(in crate::engine) struct PreparedRelease {
     pub(in crate::engine) design: Design,
     pub(in crate::engine) union: LedgerUnion,
-    pub(in crate::engine) dependencies: KnownDependencies,
+    pub(in crate::engine) dependencies: JobDependencies,
+    /// The faults of withdrawals that name no known dependency; empty where rows are not known.
+    pub(in crate::engine) misnamed: Vec<Fault>,
 }
 
 /// The disclosures of the ledger by the attributes of a job, then those that its dependencies name.
@@ -31,7 +37,7 @@ pub(in crate::engine) fn ledger_union(
     let names = [specification.names.as_slice(), &specification.dropped_names].concat();
     let mut union = LedgerUnion::new(&names, earlier).map_err(|TooManyAttributesError(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
-        let detail = "the job and the earlier releases of the same people together have too many attributes";
+        let detail = "the job and the earlier releases of the same data subjects together have too many attributes";
         PlanRefusal(vec![
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
@@ -51,7 +57,7 @@ pub(in crate::engine) struct PrepareInput<'a> {
     /// The earlier releases that a sequential release is joined with.
     pub(in crate::engine) joined: &'a EarlierReleases,
     /// The dependencies that the adversary is assumed to know.
-    pub(in crate::engine) dependencies: KnownDependencies,
+    pub(in crate::engine) dependencies: JobDependencies,
     /// The columns of the job and of earlier releases, where rows are known.
     pub(in crate::engine) extended: Option<&'a ExtendedTable<'a>>,
 }
@@ -63,9 +69,13 @@ pub(in crate::engine) fn prepare(
     control: &Control,
 ) -> Result<PreparedRelease, PlanError> {
     let PrepareInput { counts, rows, mut union, joined, dependencies, extended } = input;
-    let across = extended.map_or(Ok(Vec::new()), |table| table.dependencies(specification, &dependencies, control))?;
-    union.assume(&dependencies.all, &across);
-    let all_dependencies = [dependencies.all.as_slice(), &across].concat();
+    let across = extended.map(|table| table.dependencies(specification, &dependencies, control)).transpose()?;
+    let misnamed = across.as_ref().map(|across| dependencies.misnamed(specification, &across.withdrawn));
+    let across = across.unwrap_or_default();
+    let own: Vec<KnownDependency> = dependencies.known.entries().collect();
+    let withdrawn = [dependencies.withdrawn.as_slice(), &across.withdrawn].concat();
+    union.assume(ReleaseDependencies { own: &own, across: &across.known, withdrawn: &withdrawn });
+    let all_dependencies: Vec<Dependency> = own.iter().chain(&across.known).map(|known| known.dependency).collect();
     if let MethodSpec::Sequential(spec) = &specification.method {
         let own = AttrSet::first(specification.names.len());
         earlier::joined_by_names(spec.generalized, own, joined, &union, &all_dependencies)?;
@@ -76,7 +86,7 @@ pub(in crate::engine) fn prepare(
         published_names: &specification.published_names,
         earlier,
         active_rules,
-        dependencies: &dependencies.all,
+        known: &dependencies.known,
         earlier_releases: Some(joined),
         rows,
     };
@@ -87,7 +97,7 @@ pub(in crate::engine) fn prepare(
     if let Some(table) = extended {
         table.link(&mut union, specification, &design, &all_dependencies, control)?;
     }
-    Ok(PreparedRelease { design, union, dependencies })
+    Ok(PreparedRelease { design, union, dependencies, misnamed: misnamed.unwrap_or_default() })
 }
 
 /// The disclosures and active rules that a design must respect; none for a release without proof.
@@ -104,16 +114,18 @@ pub(in crate::engine) fn binding_disclosures<'a>(
 impl PreparedRelease {
     /// Checks the composition of the design with earlier releases.
     pub(in crate::engine) fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
-        let rules: Vec<(Option<String>, RuleDemand)> =
-            standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
+        let rules: Vec<NewRule> = standing_by_tables(&self.design)
+            .map(|rule| NewRule { pointer: rule.pointer.clone(), demand: rule.demand() })
+            .collect();
         let why = |table: &DesignedTable| match table.bucketized() {
             Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
             _ if table.stands_alone() => Some("would be exclusive"),
             _ => None,
         };
         let tables = self.design.tables.iter().enumerate();
-        let alone: Vec<(usize, &str)> = tables.filter_map(|(index, table)| Some((index, why(table)?))).collect();
-        self.union.check(&self.design.schemas(), &alone, &rules)
+        let exclusive: Vec<ExclusiveTable<'_>> =
+            tables.filter_map(|(index, table)| Some(ExclusiveTable { table: index, property: why(table)? })).collect();
+        self.union.check(&NewRelease { tables: &self.design.schemas(), exclusive: &exclusive, rules: &rules })
     }
 }
 
@@ -127,8 +139,20 @@ pub(in crate::engine) fn standing_by_tables(design: &Design) -> impl Iterator<It
     })
 }
 
+/// The faults of a release that cannot be made: those of its withdrawals, then those of its design.
+pub(in crate::engine) fn feasible(
+    prepared: &PreparedRelease,
+    specification: &Specification,
+) -> Result<(), PlanRefusal> {
+    let mut faults = prepared.misnamed.clone();
+    if let Err(PlanRefusal(of_design)) = feasible_design(&prepared.design, specification) {
+        faults.extend(of_design);
+    }
+    if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
+}
+
 /// The faults of an infeasible design; faults of values point to the values of the dataset.
-pub(in crate::engine) fn feasible(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
+pub(super) fn feasible_design(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
     let Err(PlanRefusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
     let faults = faults.into_iter().map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };

@@ -1,10 +1,9 @@
-use std::collections::BTreeSet;
-
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ledger::CompositionViolation;
+use crate::microdata::Attr;
 use crate::problem::{Kind, Problem};
-use crate::publication::{AdversaryModel, BreachKind, MethodKind, NoticeKind, SlicedDiversity};
+use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
@@ -35,24 +34,14 @@ pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> O
     spec.overlaps().then(|| notice(NoticeKind::ColumnsShareAttributes, "/method/columns/explicit", detail)).flatten()
 }
 
-pub(in crate::engine) fn violation_in_json(violation: &CompositionViolation) -> Value {
-    let step = |(release, table, via): &(Option<uuid::Uuid>, String, Vec<String>)| serde_json::json!({ "release": release, "table": table, "via": via });
-    serde_json::json!({
-        "rule": { "release": violation.rule.0, "pointer": violation.rule.1 },
-        "release": violation.release,
-        "path": violation.path.iter().map(step).collect::<Vec<_>>(),
-        "detail": violation.detail,
-    })
-}
-
 /// The problem of a release that violates a rule together with earlier ones: the first violation, and the list of all.
 pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]) -> Problem {
-    let all: Vec<Value> = violations.iter().map(violation_in_json).collect();
     let detail = violations.first().map_or_else(String::new, |violation| violation.detail.clone());
     let mut problem = Problem::new(Kind::CompositionViolated, detail);
-    if let Some(Value::Object(first)) = all.first() {
+    let all: Vec<Value> = violations.iter().map(|violation| json!(violation)).collect();
+    if let Some(first) = all.first() {
         for member in ["rule", "release", "path"] {
-            problem = problem.with(member, first.get(member).cloned().unwrap_or(Value::Null));
+            problem = problem.with(member, first[member].clone());
         }
     }
     problem.with("violations", all)
@@ -71,19 +60,6 @@ pub(in crate::engine) fn method_name(method: &MethodSpec, decision: &Decision) -
     };
     let adversary = matches!(decision, Decision::ByData(_)).then_some(AdversaryModel::WithoutMinimality);
     MethodName { r#type, algorithm, adversary }
-}
-
-/// The notice on thresholds of values that do not occur, such as misspelled ones.
-pub(in crate::engine) fn describe_unknown_values(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
-    unused_names(planned.unknown_values, "/method/thresholds")
-}
-
-pub(in crate::engine) fn unused_names(unknown_values: usize, pointer: &str) -> Option<SpecificationNotice> {
-    (unknown_values > 0).then(|| SpecificationNotice {
-        r#type: NoticeKind::ThresholdUnused,
-        pointer: Some(pointer.to_owned()),
-        detail: format!("{unknown_values} values with a threshold of their own do not occur"),
-    })
 }
 
 /// Notices on a decomposition: attributes without a bound on the posterior, and attributes with values that can be inferred.
@@ -113,33 +89,18 @@ fn describe_inferred(design: &Design, names: &[String]) -> Vec<SpecificationNoti
         return Vec::new();
     };
     let primary = &names[decomposed.primary.index()];
-    let mut notices = Vec::new();
-    for (at, attr) in decomposed.others().enumerate() {
-        let kinds: BTreeSet<BreachKind> =
-            drawn.breaches.iter().filter(|breach| breach.attribute == at).map(|breach| breach.kind).collect();
-        if kinds.is_empty() {
-            continue;
-        }
-        let who: Vec<String> = kinds
-            .into_iter()
-            .map(|kind| match kind {
-                BreachKind::Chain => format!("an adversary who knows {primary} of a person"),
-                BreachKind::Exclusion => format!("an adversary who excludes a value of {primary}"),
-                BreachKind::Forced => "a reader of both tables".to_owned(),
-            })
-            .collect();
-        let name = &names[attr.index()];
-        let rule = design.rules.iter().find(|rule| rule.rule.sensitive == attr);
-        notices.push(SpecificationNotice {
+    let notice = |attr: Attr| {
+        let inferences = decomposed.inferences_in_words(drawn, attr, names)?;
+        let (name, rule) = (&names[attr.index()], design.rules.iter().find(|rule| rule.rule.sensitive == attr));
+        Some(SpecificationNotice {
             r#type: NoticeKind::CanBeConcluded,
             pointer: rule.and_then(|rule| rule.pointer.clone()),
             detail: format!(
-                "{} may infer {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, prevents this",
-                who.join(" or ")
+                "{inferences}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, prevents this"
             ),
-        });
-    }
-    notices
+        })
+    };
+    decomposed.others().filter_map(notice).collect()
 }
 
 /// The notice, for the holder of the original, on counterfeits with unlikely values.

@@ -1,7 +1,5 @@
 use crate::publication::{EnforcedBy, Guarantee, Publication};
-use crate::report::{
-    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestRatio, MethodDetailsForm, VerificationSummary,
-};
+use crate::report::{BucketSizes, CheckResult, Manifest, ManifestAchieved, MethodDetailsForm, VerificationSummary};
 use crate::verifier::{BucketMeasure, VerifierReport};
 
 /// The verifier in the words of a manifest.
@@ -37,10 +35,9 @@ pub(in crate::engine) fn achieved(
     let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
     let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
     let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
-    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
     let mut achieved = ManifestAchieved {
-        worst_posterior: Some(ratio(posterior.worst)),
-        median_posterior: Some(ratio(posterior.median)),
+        worst_posterior: Some(posterior.worst.into()),
+        median_posterior: Some(posterior.median.into()),
         smallest_bucket: posterior.smallest_bucket,
         ..ManifestAchieved::default()
     };

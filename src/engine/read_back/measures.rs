@@ -31,6 +31,7 @@ pub struct TableMeasures {
     pub t_ordered: Option<f64>,
     /// The same along the taxonomy, where the request states one that has all values.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
     pub worst_posterior: Option<ManifestRatio>,
@@ -85,7 +86,7 @@ pub struct AchievedMeasures {
     /// The least number of equally frequent values that have a class's entropy.
     pub entropy_l: Option<f64>,
     /// Per l, the c that recursive (c,l)-diversity needs more than: the largest quotient of the most frequent value's count and
-    /// that of all from the l-th on. Up to l = 5, as far as every class has so many values.
+    /// that of all from the l-th on. Up to l = 5, as far as every class has that many values.
     pub recursive_c: Vec<RecursiveC>,
     /// The largest distance of a class from the whole part, all values equally far from each other.
     pub t_equal: Option<f64>,
@@ -93,6 +94,7 @@ pub struct AchievedMeasures {
     pub t_ordered: Option<f64>,
     /// The same along the taxonomy, where the request states one that has all values.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
     pub worst_posterior: Option<ManifestRatio>,
@@ -109,7 +111,6 @@ pub struct RecursiveC {
 
 impl AchievedMeasures {
     pub(in crate::engine) fn from_classes(measured: &ClassMeasures) -> Self {
-        let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
         Self {
             classes: measured.classes,
             k: measured.k,
@@ -120,7 +121,7 @@ impl AchievedMeasures {
             t_equal: measured.t_equal,
             t_ordered: measured.t_ordered,
             t_hierarchical: measured.t_hierarchical,
-            worst_posterior: measured.worst.map(ratio),
+            worst_posterior: measured.worst.map(ManifestRatio::from),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is computed from written parts: verification, figures, linked views, COUNT answers.
 
 pub(super) mod entropy;
+pub(super) mod exposures;
 pub(super) mod external;
 pub(super) mod figures;
 pub(super) mod hex;

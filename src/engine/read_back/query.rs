@@ -9,7 +9,9 @@ use super::model::{boxes_of, decomposition_of, model_of, model_problem, read_of}
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, ErrorModel, Estimate, Estimator, ModelShape, Predicates, PublishedRows, QueryPath, parted};
+use crate::model::{
+    Boxes, CellMeaning, ErrorModel, Estimate, Estimator, ModelShape, Predicates, PublishedRows, QueryPath, parted,
+};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
     CellContent as Published, DeclaredTaxonomy, DecompositionDetails, Publication, PublishedBytes,
@@ -17,7 +19,7 @@ use crate::publication::{
 use crate::report::{Manifest, publication_of};
 use crate::spec::{ResolvedCountQuery, read_queries};
 
-/// So many rows may be looked at to answer one document of queries, each as often as queries look at it.
+/// The most rows that are read to answer one document of queries; a row counts once for each query that reads it.
 const MAX_QUERY_ROWS: u64 = 1 << 32;
 
 /// The answer to a query.
@@ -131,7 +133,8 @@ impl QuerySet {
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, EngineError> {
         if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
-            let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
+            let meaning = CellMeaning { kinds: &self.kinds, taxonomies: &self.taxonomies };
+            let read = Boxes::read(table, wanted, meaning, parts, control);
             let boxes = read.map_err(model_problem)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();

@@ -7,21 +7,24 @@ use std::io::Read;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::entropy;
 use super::figures::{figures, summary};
 use super::hex::hex;
 use super::manifest::{all_thresholds_in, taxonomies_of, thresholds_in};
+use super::{entropy, exposures};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
+use crate::privacy::DiscoveryOptions;
 use crate::publication::{
-    Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, PublishedBytes,
-    RuleOrigin, SubmittedRule, XyRequirement,
+    Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, Publication,
+    PublishedBytes, RuleOrigin, SubmittedRule, XyRequirement,
 };
-use crate::report::{CheckResult, Manifest, PartRows, VerificationSummary, publication_of, thresholds_of};
+use crate::report::{
+    CheckResult, Manifest, ManifestDependencies, PartRows, VerificationSummary, publication_of, thresholds_of,
+};
 use crate::verifier;
-use crate::verifier::Evidence;
+use crate::verifier::{DependencySearch, Evidence};
 
 /// The manifest of a release, and the data to verify it against.
 pub struct VerificationInput<'a> {
@@ -59,70 +62,36 @@ pub fn verify(
         Ok(publication) => publication,
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
-    if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.method_details, claim.requirements)
-    {
-        let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
-        if !own.eq(requirements) {
-            let detail = "the requirements of the manifest are not those of the specification".to_owned();
-            return Ok(refuted(CheckName::Requirements, detail));
-        }
+    if has_other_requirements(claim, &publication) {
+        let detail = "the requirements of the manifest are not those of the specification".to_owned();
+        return Ok(refuted(CheckName::Requirements, detail));
     }
-    if let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) {
-        // the manifest does not hold the number of suppressed rows
-        let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
-        publication.suppressed = (original.rows() as u64).saturating_sub(published.unwrap_or(0));
-    }
+    publication.suppressed = suppressed_rows(claim, &publication);
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
     control.begin(Phase::Verify, rows)?;
-    let submitted =
-        publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency).map(|rule| SubmittedRule {
-            pointer: rule.pointer.clone().unwrap_or_default(),
-            known: rule.known,
-            protects: rule.protects,
-            guarantee: rule.guarantee,
-        });
-    let submitted: Vec<SubmittedRule> = submitted.collect();
+    let submitted = submitted_rules(&publication);
     let types = |name: &String| {
         claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
     };
     let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
     let (names, dependencies) = dependencies(claim);
-    let listed: Vec<ExcludedValues> = claim
-        .manifest
-        .excludable
-        .iter()
-        .filter_map(|(name, values)| {
-            let attribute = names.iter().position(|known| known == name)?;
-            Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
-        })
-        .collect();
-    let all_listed = claim.excludable.is_none_or(|declared| {
-        let named = |of: &ExcludedValues| (claim.names[of.attribute.index()].clone(), of.values.clone());
-        declared.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.excludable
-    });
+    let DependencyClaims { known, found, withdrawn } = &dependencies;
+    let listed = excluded_values(claim.manifest, &names);
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
-    let all_trees = claim.taxonomies.is_none_or(|declared| {
-        let named = |of: &DeclaredTaxonomy| (claim.names[of.attribute.index()].clone(), of.tree.written());
-        let published =
-            |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
-        declared.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
-    });
     let bounds = thresholds_in(claim.manifest, claim.names);
-    let all_bounds =
-        claim.thresholds.is_none_or(|declared| thresholds_of(declared, claim.names) == claim.manifest.thresholds);
-    let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
-    let promised = claim.manifest.unit.promised(all_thresholds.iter().map(|declared| &declared.thresholds));
-    let promised = claim.manifest.rules.iter().all(|rule| {
-        claim.manifest.unit.stated(rule.of_rows(), &promised) == rule.guarantee
-            && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
-    });
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
-        dependencies: &dependencies,
+        dependencies: known,
+        dependency_search: Some(DependencySearch {
+            found,
+            withdrawn,
+            tolerance: claim.manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance),
+            lists_all: false,
+        }),
         parts,
         original: claim.original,
         witness: None,
@@ -141,16 +110,84 @@ pub fn verify(
     summary.checks.push(CheckResult {
         check: CheckName::Figures,
         passed: figures(&verification, &publication, claim.names, claim.manifest)
-            && all_listed
-            && all_trees
-            && all_bounds
-            && promised
+            && states_declarations(claim)
+            && states_guarantees(claim)
             && mistyped.is_none()
-            && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
+            && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?
+            && exposures::hold(claim.manifest, &publication, claim.names, parts, control)?,
         detail: mistyped,
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
+}
+
+/// Whether a manifest has other requirements on the join than the specification.
+fn has_other_requirements(claim: &VerificationInput<'_>, publication: &Publication) -> bool {
+    let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.method_details, claim.requirements)
+    else {
+        return false;
+    };
+    let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
+    !own.eq(requirements)
+}
+
+/// The number of suppressed rows. The manifest does not hold it, so that it follows from the original alone.
+fn suppressed_rows(claim: &VerificationInput<'_>, publication: &Publication) -> u64 {
+    let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) else {
+        return publication.suppressed;
+    };
+    let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
+    (original.rows() as u64).saturating_sub(published.unwrap_or(0))
+}
+
+/// The rules of a publication that its caller submitted.
+fn submitted_rules(publication: &Publication) -> Vec<SubmittedRule> {
+    let submitted = publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);
+    let submitted = submitted.map(|rule| SubmittedRule {
+        pointer: rule.pointer.clone().unwrap_or_default(),
+        known: rule.known,
+        protects: rule.protects,
+        guarantee: rule.guarantee,
+    });
+    submitted.collect()
+}
+
+/// The values that a manifest lists as excludable.
+fn excluded_values(manifest: &Manifest, names: &[String]) -> Vec<ExcludedValues> {
+    let of_name = |(name, values): (&String, &Vec<Option<String>>)| {
+        let attribute = names.iter().position(|known| known == name)?;
+        Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
+    };
+    manifest.excludable.iter().filter_map(of_name).collect()
+}
+
+/// Whether a manifest states what the specification declares of values, where that is given.
+fn states_declarations(claim: &VerificationInput<'_>) -> bool {
+    let manifest = claim.manifest;
+    let all_excluded = claim.excludable.is_none_or(|declared| {
+        let named = |of: &ExcludedValues| (claim.names[of.attribute.index()].clone(), of.values.clone());
+        declared.iter().map(named).collect::<BTreeMap<_, _>>() == manifest.excludable
+    });
+    let all_trees = claim.taxonomies.is_none_or(|declared| {
+        let named = |of: &DeclaredTaxonomy| (claim.names[of.attribute.index()].clone(), of.tree.written());
+        let published =
+            |(name, _): &(String, Value)| manifest.tables.iter().any(|table| table.attributes.contains(name));
+        declared.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == manifest.taxonomies
+    });
+    let all_bounds =
+        claim.thresholds.is_none_or(|declared| thresholds_of(declared, claim.names) == manifest.thresholds);
+    all_excluded && all_trees && all_bounds
+}
+
+/// Whether the guarantees of a manifest are those that its unit of protection gives.
+fn states_guarantees(claim: &VerificationInput<'_>) -> bool {
+    let unit = &claim.manifest.unit;
+    let thresholds = all_thresholds_in(claim.manifest, claim.names);
+    let promised = unit.promised(thresholds.iter().map(|declared| &declared.thresholds));
+    claim.manifest.rules.iter().all(|rule| {
+        unit.unit_guarantee(rule.of_rows(), &promised) == rule.guarantee
+            && (rule.enforced.is_some() || unit.rows() == 1)
+    })
 }
 
 /// Whether the method of a release may suppress rows.
@@ -158,8 +195,16 @@ fn may_lack_rows(manifest: &Manifest) -> bool {
     manifest.method.algorithm == Some(Algorithm::MultiSa)
 }
 
+/// The dependencies of a manifest, as determinants and dependents.
+struct DependencyClaims {
+    /// The declared and the discovered ones.
+    known: Vec<(AttrSet, AttrSet)>,
+    found: Vec<(AttrSet, AttrSet)>,
+    withdrawn: Vec<(AttrSet, AttrSet)>,
+}
+
 /// The attribute names and dependencies of a manifest; attributes without a published column come last.
-fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
+fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, DependencyClaims) {
     let mut names = claim.names.to_vec();
     let mut side = |side: &[String]| -> AttrSet {
         let attr = |name: &String| {
@@ -172,9 +217,15 @@ fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, At
         };
         side.iter().filter_map(attr).collect()
     };
-    let forms = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
-    let dependencies = forms.map(|form| (side(&form.determinant), side(&form.dependent))).collect();
-    (names, dependencies)
+    let ManifestDependencies { declared, discovered, assumed_unknown, .. } = &claim.manifest.dependencies;
+    let mut sides = |(determinant, dependent): (&Vec<String>, &Vec<String>)| (side(determinant), side(dependent));
+    let declared = declared.iter().map(|form| (&form.determinant, &form.dependent));
+    let declared: Vec<(AttrSet, AttrSet)> = declared.map(&mut sides).collect();
+    let found = discovered.iter().map(|form| (&form.determinant, &form.dependent));
+    let found: Vec<(AttrSet, AttrSet)> = found.map(&mut sides).collect();
+    let withdrawn = assumed_unknown.iter().map(|form| (&form.determinant, &form.dependent));
+    let withdrawn = withdrawn.map(&mut sides).collect();
+    (names, DependencyClaims { known: [declared, found.clone()].concat(), found, withdrawn })
 }
 
 /// The check that every part has the digest of the manifest.

@@ -3,26 +3,30 @@ use super::internal_report;
 use super::write::{PartStore, write_part};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
+use crate::engine::plan::proposal;
 use crate::engine::prepare::annotations::annotate;
 use crate::engine::prepare::cross_dependencies::ExtendedTable;
-use crate::engine::prepare::known::KnownDependencies;
+use crate::engine::prepare::known::{JobDependencies, attribute_names, discovery_options};
+use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::engine::prepare::repairs::RepairTrials;
+use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
     PrepareInput, PreparedRelease, binding_disclosures, feasible, ledger_union, prepare, secret_order,
     standing_by_tables,
 };
-use crate::engine::read_back::entropy;
 use crate::engine::read_back::figures::{achieved, bucket_sizes, summary};
+use crate::engine::read_back::{entropy, exposures};
 use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::RuleStatus;
+use crate::privacy::{Dependency, DiscoveryScope};
 use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
 use crate::publish::{Decision, Design, DesignedTable, PlanInput, PlanRefusal, PlanRows};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
 };
 use crate::spec::Specification;
-use crate::verifier::{Evidence, VerifierReport};
+use crate::verifier::{DependencySearch, Evidence, VerifierReport};
 use crate::{ledger, publish, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
@@ -39,8 +43,8 @@ pub fn release(
         publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
     let witness = witness.unpermuted(&secret_order);
-    let verification = verify_written(order, &prepared, (&publication, &witness), &*store, control)?;
     let described = DescribedRelease { order, prepared: &prepared, publication: &publication };
+    let verification = described.verify(&witness, &*store, control)?;
     let manifest = described.manifest(&parts, &verification, &*store, control)?;
     let internal = described.internal_report(&*store, control)?;
     let (disclosures, rules) = described.ledger_entries();
@@ -58,31 +62,38 @@ struct PlannedRelease {
 fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRelease, EngineError> {
     let ReleaseInput { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
-    let dependencies = KnownDependencies::new(specification, table, control)?;
+    let dependencies = JobDependencies::new(specification, table, control)?;
     let order_of_rows = secret_order(table, order.streams);
-    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows));
+    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Denied);
     if !unknown.is_empty() {
         return Err(PlanRefusal(unknown).into());
     }
     let union = ledger_union(specification, order.earlier)?;
     let extended = ExtendedTable::new(specification, table, order.extra, &union);
-    let input = PrepareInput {
-        counts: &permuted,
-        rows: Some(PlanRows { table: &permuted, streams: order.streams }),
-        union,
-        joined: &order.earlier.releases,
-        dependencies,
-        extended: Some(&extended),
+    let prepare_again = |specification: &Specification, dependencies: JobDependencies| {
+        let input = PrepareInput {
+            counts: &permuted,
+            rows: Some(PlanRows { table: &permuted, streams: order.streams }),
+            union: ledger_union(specification, order.earlier)?,
+            joined: &order.earlier.releases,
+            dependencies,
+            extended: Some(&extended),
+        };
+        prepare(specification, input, control)
     };
-    let prepared = prepare(specification, input, control)?;
+    let prepared = prepare_again(specification, dependencies)?;
+    if let Err(PlanRefusal(faults)) = feasible(&prepared, specification) {
+        let dependencies = &prepared.dependencies;
+        let trials = RepairTrials { specification, dependencies, prepare: &prepare_again };
+        return Err(PlanRefusal(trials.tried(faults)?).into());
+    }
     drop(extended);
-    feasible(&prepared.design, specification)?;
     if prepared.design.decision == Decision::Undecided {
         return Err(EngineError::bug("no tables were chosen though the rows are known"));
     }
-    // the decomposition promises normal form; a design that breaks it is a bug, not an answer
-    if prepared.design.rules.iter().any(|rule| matches!(rule.status, RuleStatus::Violated(_))) {
-        return Err(EngineError::bug("the designed tables are not in Guardian Normal Form"));
+    let violations = proposal::violations(&prepared.design, &attribute_names(specification));
+    if !violations.is_empty() {
+        return Err(PlanRefusal(violations).into());
     }
     if specification.unproven.is_none() {
         prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;
@@ -90,47 +101,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
     Ok(PlannedRelease { prepared, permuted, secret_order: order_of_rows })
 }
 
-/// Verifies the written parts against the original and the witness.
-fn verify_written(
-    order: &ReleaseInput<'_>,
-    prepared: &PreparedRelease,
-    (publication, witness): (&Publication, &Witness),
-    parts: &dyn PublishedBytes,
-    control: &Control,
-) -> Result<VerifierReport, EngineError> {
-    let ReleaseInput { specification, table, .. } = order;
-    control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
-    let known: Vec<(AttrSet, AttrSet)> =
-        prepared.dependencies.all.iter().map(|d| (d.determinant, AttrSet::one(d.dependent))).collect();
-    let evidence = Evidence {
-        publication,
-        submitted: specification.method.rules(),
-        dependencies: &known,
-        parts,
-        original: Some(table),
-        witness: Some(witness),
-        names: &specification.published_names,
-        kinds: &[],
-        accounted: AttrSet::first(specification.names.len()),
-        excludable: &specification.excludable,
-        taxonomies: &specification.taxonomies,
-        earlier_releases: Some(&order.earlier.releases),
-        thresholds: &specification.thresholds,
-    };
-    let verification = verifier::verify(&evidence, control)?;
-    if verification.verified() && verification.linkage == Linkage::Checked {
-        return Ok(verification);
-    }
-    let failed: Vec<String> = summary(&verification)
-        .checks
-        .into_iter()
-        .filter(|check| !check.passed)
-        .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
-        .collect();
-    Err(EngineError::bug(format!("the verification of the written parts failed: {}", failed.join("; "))))
-}
-
-/// A release whose parts are written and verified, to be described by its documents.
+/// A release whose parts are written, to be verified and described by its documents.
 #[derive(Clone, Copy)]
 struct DescribedRelease<'a> {
     order: &'a ReleaseInput<'a>,
@@ -138,7 +109,62 @@ struct DescribedRelease<'a> {
     publication: &'a Publication,
 }
 
-impl DescribedRelease<'_> {
+impl<'a> DescribedRelease<'a> {
+    const fn dependencies(self) -> DescribedDependencies<'a> {
+        let PreparedRelease { dependencies, design, .. } = self.prepared;
+        DescribedDependencies { dependencies, design, specification: self.order.specification }
+    }
+
+    /// Verifies the written parts against the original and the witness.
+    fn verify(
+        self,
+        witness: &Witness,
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<VerifierReport, EngineError> {
+        let Self { order, prepared, publication } = self;
+        let ReleaseInput { specification, table, .. } = order;
+        control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
+        let sides = |of: &Dependency| (of.determinant, AttrSet::one(of.dependent));
+        let known: Vec<(AttrSet, AttrSet)> = prepared.dependencies.all.iter().map(sides).collect();
+        let found: Vec<(AttrSet, AttrSet)> = prepared.dependencies.found().iter().map(sides).collect();
+        let withdrawn = specification.assumed_unknown().iter().map(|unknown| unknown.dependency);
+        let withdrawn: Vec<(AttrSet, AttrSet)> = withdrawn.map(|of| (of.determinant, of.dependent)).collect();
+        let searched = discovery_options(specification);
+        let evidence = Evidence {
+            publication,
+            submitted: specification.method.rules(),
+            dependencies: &known,
+            dependency_search: Some(DependencySearch {
+                found: &found,
+                withdrawn: &withdrawn,
+                tolerance: searched.tolerance,
+                lists_all: searched.scope != DiscoveryScope::None,
+            }),
+            parts,
+            original: Some(table),
+            witness: Some(witness),
+            names: &specification.published_names,
+            kinds: &[],
+            accounted: AttrSet::first(specification.names.len()),
+            excludable: &specification.excludable,
+            taxonomies: &specification.taxonomies,
+            earlier_releases: Some(&order.earlier.releases),
+            thresholds: &specification.thresholds,
+        };
+        let verification = verifier::verify(&evidence, control)?;
+        if verification.verified() && verification.linkage == Linkage::Checked {
+            return Ok(verification);
+        }
+        let failed: Vec<String> = summary(&verification)
+            .checks
+            .into_iter()
+            .filter(|check| !check.passed)
+            .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
+            .collect();
+        Err(EngineError::bug(format!("the verification of the written parts failed: {}", failed.join("; "))))
+    }
+
     fn manifest(
         self,
         written: &[Vec<WrittenPart>],
@@ -149,7 +175,7 @@ impl DescribedRelease<'_> {
         let Self { order: ReleaseInput { specification, table, provenance, .. }, prepared, publication } = self;
         let design = &prepared.design;
         let mut warnings = declared_choices(specification);
-        warnings.extend(prepared.dependencies.notices(&design.used_dependencies));
+        warnings.extend(self.dependencies().notices());
         warnings.extend(wording::describe_unbounded(design, &specification.published_names));
         warnings.extend(wording::choice_for_readers(&design.decision));
         let rules = 0..publication.rules.len();
@@ -162,7 +188,9 @@ impl DescribedRelease<'_> {
             verification: summary(verification),
             bucket_sizes: bucket_sizes(verification, publication),
             achieved: rules.map(|rule| achieved(verification, publication, rule)).collect(),
-            dependencies: prepared.dependencies.in_json(&design.used_dependencies, specification),
+            exposures: exposures::of_parts(publication, &specification.published_names, parts, control)?,
+            dependencies: self.dependencies().in_json(),
+            determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),
             declared: DeclaredInputs {
                 excluded: &specification.excludable,
                 taxonomies: &specification.taxonomies,
@@ -189,15 +217,20 @@ impl DescribedRelease<'_> {
             Some(Generalization { levels_per_row: levels, values_per_row: values })
         });
         internal.classification = internal_report::classification(order, &prepared.design, control)?;
+        internal.practitioner = Some(internal_report::practitioner(order, publication, control)?);
         internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
+        internal.warnings.extend(self.dependencies().failing(order.table.rows()));
         Ok(internal)
     }
 
     /// What the ledger records: the disclosures of the tables and the active rules.
     fn ledger_entries(self) -> (Vec<Disclosure>, Vec<ActiveRule>) {
         let specification = self.order.specification;
-        let declared = (&specification.excludable[..], &specification.taxonomies[..]);
-        let mut disclosures = ledger::disclosures(self.publication, &specification.names, declared);
+        let (excludable, taxonomies) = (&specification.excludable, &specification.taxonomies);
+        let mut disclosures = ledger::disclosures(self.publication, &specification.names, excludable, taxonomies);
+        if let Some(first) = disclosures.first_mut() {
+            first.dependencies = self.prepared.union.recorded_dependencies();
+        }
         let Some(reason) = &specification.unproven else {
             return (disclosures, active_rules(&self.prepared.design, specification));
         };
@@ -235,7 +268,7 @@ fn publish_and_write(
         published_names: &specification.published_names,
         earlier,
         active_rules,
-        dependencies: &prepared.dependencies.all,
+        known: &prepared.dependencies.known,
         earlier_releases: Some(&order.earlier.releases),
         rows: Some(PlanRows { table: permuted, streams }),
     };

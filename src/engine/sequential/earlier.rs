@@ -74,7 +74,7 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
         sequence,
         alone,
         taxonomies,
-        entered: false,
+        external: false,
         rows_of: RowCorrespondence::Content,
     })
 }
@@ -189,7 +189,7 @@ fn dependency_closure(attributes: AttrSet, dependencies: &[Dependency]) -> AttrS
     if wider == attributes { attributes } else { dependency_closure(wider, dependencies) }
 }
 
-pub(in crate::engine) type StatedResult = (XyRequirement, Vec<crate::publication::JoinResult>);
+pub(in crate::engine) type RequirementResults = (XyRequirement, Vec<crate::publication::JoinResult>);
 
 #[cfg(test)]
 mod tests {
@@ -230,7 +230,7 @@ mod tests {
                     function[place as usize] == row[dependency.dependent.index()]
                 })
             };
-            let people: Vec<Row> =
+            let fingerprint: Vec<Row> =
                 (0..81_u32).map(|n| [n % 3, n / 3 % 3, n / 9 % 3, n / 27]).filter(|row| agrees(row)).collect();
             // how each of two or three releases shows each attribute, if it does
             let releases = random.random_range(2..=3);
@@ -255,7 +255,7 @@ mod tests {
                 })
             };
             let one_person = |rows: &[&Row]| {
-                people.iter().any(|person| {
+                fingerprint.iter().any(|person| {
                     let may_be = |(release, row): (usize, &&Row)| {
                         (0..ATTRIBUTES)
                             .all(|at| label(release, at, row).is_none_or(|shown| shown.contains(&person[at])))
@@ -265,16 +265,17 @@ mod tests {
             };
             let mut differs = false;
             for _ in 0..30 {
-                if people.is_empty() {
+                if fingerprint.is_empty() {
                     break;
                 }
-                let rows: Vec<&Row> = (0..releases).map(|_| &people[random.random_range(0..people.len())]).collect();
+                let rows: Vec<&Row> =
+                    (0..releases).map(|_| &fingerprint[random.random_range(0..fingerprint.len())]).collect();
                 let pairs = (0..releases).flat_map(|b| (0..b).map(move |a| (a, b)));
                 let joined = pairs.into_iter().all(|(a, b)| by_names((a, rows[a]), (b, rows[b])));
                 differs |= joined && !one_person(&rows);
             }
             assert!(!(is_let_through && differs), "{known:?} {grains:?}");
-            let_through += usize::from(is_let_through && !people.is_empty());
+            let_through += usize::from(is_let_through && !fingerprint.is_empty());
             needed += usize::from(differs);
         }
         assert!(let_through > 300 && needed > 300, "{let_through} let through, {needed} refused with reason");

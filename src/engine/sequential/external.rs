@@ -91,7 +91,7 @@ pub fn external_release(
         // an external table makes no promise
         alone: false,
         taxonomies,
-        entered: true,
+        external: true,
         rows_of,
     })
 }

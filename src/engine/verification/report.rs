@@ -67,11 +67,11 @@ pub struct BrokenClass {
     pub table: String,
     /// The label of the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub bucket: Option<Value>,
     /// The common values of its rows; empty when the whole table is the class.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub class: Option<Map<String, Value>>,
 }
 

@@ -126,7 +126,7 @@ impl JobRun {
             }
         };
         let room = tokio::select! {
-            room = self.shared.runner.reserve_memory(job, self.shared.store.as_ref()) => room,
+            room = self.shared.runner.reserve_memory(job, &self.shared.store) => room,
             () = self.verdict.stopped.cancelled() => Err(RunError::Cancelled),
         };
         let room = match room {

@@ -13,7 +13,7 @@ struct Rationed<F>(MemoryBudget, F);
 
 #[async_trait]
 impl<F: Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync> JobRunner for Rationed<F> {
-    async fn reserve_memory(&self, job: &JobRecord, _: &dyn Store) -> Result<MemoryPermit, RunError> {
+    async fn reserve_memory(&self, job: &JobRecord, _: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
         self.0.acquire(u64::from(job.reuse_key[0]) * MIB).await.map_err(RunError::Failed)
     }
 

@@ -1,0 +1,145 @@
+//! What no rule of a release prevents, as a manifest holds it.
+
+use std::io;
+
+use super::model::model_problem;
+use crate::control::Control;
+use crate::engine::error::EngineError;
+use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::model::{CombinationBudget, ExposedColumn, ModelError, ProtectedColumns, PublishedRows, UniqueRows};
+use crate::publication::{Publication, PublishedBytes, PublishedTable};
+use crate::report::{ExposedRows, ExposedValues, Manifest, ManifestExposures};
+
+/// The exposures of a release; the tables are read one after the other.
+///
+/// # Errors
+/// [`EngineError`] when the parts cannot be read.
+pub(in crate::engine) fn of_parts(
+    publication: &Publication,
+    names: &[String],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<ManifestExposures, EngineError> {
+    read(publication, names, parts, control).map_err(model_problem)
+}
+
+/// Whether the exposures in a manifest follow from the parts; true where the manifest holds none.
+///
+/// # Errors
+/// [`EngineError`] when the parts cannot be read. Malformed parts give false.
+pub(in crate::engine) fn hold(
+    manifest: &Manifest,
+    publication: &Publication,
+    names: &[String],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<bool, EngineError> {
+    let Some(claimed) = &manifest.exposures else { return Ok(true) };
+    match read(publication, names, parts, control) {
+        Ok(found) => Ok(comparable(&found) == comparable(claimed)),
+        Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+        Err(error) => Err(model_problem(error)),
+    }
+}
+
+/// Exposures without what depends on the order of attributes, which a manifest does not hold: of equally good choices of columns
+/// any may be named.
+fn comparable(exposures: &ManifestExposures) -> ManifestExposures {
+    let mut same = exposures.clone();
+    same.rows.iter_mut().for_each(|rows| rows.attributes.sort_unstable());
+    for values in &mut same.values {
+        let columns = values.known.len();
+        values.known = vec![columns.to_string()];
+    }
+    let order = |values: &ExposedValues| {
+        let place = (values.attribute.clone(), values.table.clone(), values.part.clone());
+        (place, values.known.clone(), values.fixed.count, values.likely.count)
+    };
+    same.values.sort_by_key(order);
+    same.unprotected.sort_unstable();
+    same
+}
+
+fn read(
+    publication: &Publication,
+    names: &[String],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<ManifestExposures, ModelError> {
+    // cells compare as text: those of generalized columns are no values of the column's type
+    let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
+    let mut writer = ExposureWriter { names, protected: publication.protected(), found: ManifestExposures::default() };
+    let mut budget = CombinationBudget::default();
+    let mut unprotected: Vec<ExposedValues> = Vec::new();
+    for (index, table) in publication.tables.iter().enumerate() {
+        let wanted = |of: usize| (of == index).then(|| table.attributes());
+        let rows = PublishedRows::read(publication, wanted, &kinds, parts, control)?;
+        let by_table = publication.protected_by(&table.name);
+        let protected = ProtectedColumns { by_any_rule: writer.protected, by_table };
+        let exposures = rows.exposures(index, table, protected, &mut budget, control)?;
+        let unique = exposures.rows.iter().map(|rows| writer.rows(table, rows));
+        let unique: Vec<ExposedRows> = unique.collect();
+        writer.found.rows.extend(unique);
+        for column in &exposures.values {
+            let values = writer.values(table, column);
+            if values.protected {
+                writer.found.values.push(values);
+            } else {
+                keep_most(&mut unprotected, values);
+            }
+        }
+    }
+    writer.found.values.extend(unprotected);
+    let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
+    writer.found.unprotected = writer.named(published.minus(writer.protected));
+    writer.found.choices = (budget.tried, budget.of).into();
+    Ok(writer.found)
+}
+
+/// Keeps of each attribute the entry that reveals most, the first of equal ones.
+fn keep_most(kept: &mut Vec<ExposedValues>, values: ExposedValues) {
+    let revealed = |of: &ExposedValues| (of.fixed.count, of.likely.count);
+    match kept.iter_mut().find(|known| known.attribute == values.attribute) {
+        None => kept.push(values),
+        Some(known) if revealed(known) < revealed(&values) => *known = values,
+        Some(_) => {}
+    }
+}
+
+/// Writes exposures with published names.
+struct ExposureWriter<'a> {
+    names: &'a [String],
+    protected: AttrSet,
+    found: ManifestExposures,
+}
+
+impl ExposureWriter<'_> {
+    fn name(&self, attr: Attr) -> String {
+        self.names[attr.index()].clone()
+    }
+
+    fn named(&self, set: AttrSet) -> Vec<String> {
+        set.iter().map(|attr| self.name(attr)).collect()
+    }
+
+    fn rows(&self, table: &PublishedTable, rows: &UniqueRows) -> ExposedRows {
+        ExposedRows {
+            table: table.name.0.clone(),
+            part: table.parts[rows.part].name.clone(),
+            attributes: self.named(rows.attributes),
+            unique: (rows.unique, rows.of).into(),
+        }
+    }
+
+    fn values(&self, table: &PublishedTable, column: &ExposedColumn) -> ExposedValues {
+        ExposedValues {
+            attribute: self.name(column.attribute),
+            protected: self.protected.contains(column.attribute),
+            table: table.name.0.clone(),
+            part: table.parts[column.part].name.clone(),
+            known: self.named(column.known),
+            fixed: (column.inferred.fixed, column.of).into(),
+            likely: (column.inferred.likely, column.of).into(),
+        }
+    }
+}
