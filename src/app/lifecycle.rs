@@ -61,7 +61,7 @@ impl AppService {
     /// `not-found`, or the store's problem.
     pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
         let found = self.store.release(&caller.tenant, release).await?;
-        found.ok_or_else(|| Problem::new(Kind::NotFound, "the release does not exist"))?;
+        found.ok_or_else(absent_release)?;
         self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
     }
 
@@ -75,14 +75,15 @@ impl AppService {
         marked.map_err(Problem::from)
     }
 
-    /// Why a release cannot be given: it is not there, or only in the ledger.
+    /// The one answer for a release that is absent, or held and not for this caller; of an imported one, that it is in the ledger
+    /// alone.
     pub async fn no_such_release(&self, caller: &Caller, release: Uuid) -> Problem {
         match self.store.is_imported(&caller.tenant, release).await {
-            Ok(false) => Problem::new(Kind::NotFound, "the release does not exist"),
-            Ok(true) => Problem::new(
-                Kind::Gone,
-                "the release was made in another store; only the ledger of it was brought here",
-            ),
+            Ok(false) => absent_release(),
+            Ok(true) => {
+                let detail = "the release was made in another store; only the ledger of it was brought here";
+                Problem::new(Kind::Gone, detail)
+            }
             Err(error) => error.into(),
         }
     }
@@ -105,4 +106,8 @@ impl AppService {
         }
         Ok(retired)
     }
+}
+
+fn absent_release() -> Problem {
+    Problem::new(Kind::NotFound, "the release does not exist")
 }

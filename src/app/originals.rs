@@ -1,14 +1,12 @@
 //! The original of a release and the rows of external tables, for attacks that need them.
 
-use std::sync::Arc;
-
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs::{
-    ExternalRows, ExternalRowsSource, ReleaseOriginal, columns_memory, external_rows_problem, specification_of,
+    ColumnSelection, ExternalRows, ExternalRowsSource, ReleaseOriginal, columns_memory, external_rows_problem,
+    specification_of,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError};
@@ -32,20 +30,15 @@ impl AppService {
         hasher.update(release.id.as_bytes());
         self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(ReleaseOriginal {
-            handle: Handle::current(),
-            store: Arc::clone(&self.store),
-            vault: Arc::clone(&self.vault),
-            limits: self.limits.clone(),
+            env: self.env(),
             budget: self.budget.clone(),
             dataset,
-            columns: (specification.published_names, specification.used),
+            columns: ColumnSelection { names: specification.published_names, indexes: specification.used },
             need,
             hasher,
         })
     }
-}
 
-impl AppService {
     /// The external tables of a series with these ids, if the caller may read them.
     ///
     /// # Errors
@@ -62,19 +55,12 @@ impl AppService {
         for record in &series.statements {
             Statement::read(record)?.enter(&mut earlier);
         }
-        let mut tables = Vec::new();
+        let (env, mut tables) = (self.env(), Vec::new());
         for id in ids {
-            let found = ExternalRows::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
+            let found = ExternalRows::find(&env, &caller.tenant, *id, &earlier).await;
             tables.push(found.map_err(external_rows_problem)?);
         }
         self.record(caller, AuditAction::ReadInternal, release.id).await?;
-        Ok(ExternalRowsSource {
-            handle: Handle::current(),
-            store: Arc::clone(&self.store),
-            vault: Arc::clone(&self.vault),
-            limits: self.limits.clone(),
-            budget: self.budget.clone(),
-            tables,
-        })
+        Ok(ExternalRowsSource { env, budget: self.budget.clone(), tables })
     }
 }

@@ -1,9 +1,8 @@
 //! What an officer may see of a dataset before there is a job: how its columns go together, and the values of one.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::ops::Range;
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::blocking::run_blocking;
@@ -12,7 +11,7 @@ use crate::control::{Cancelled, Control};
 use crate::engine;
 use crate::engine::DependencyProfile;
 use crate::identity::Caller;
-use crate::inputs::{InputEnv, columns_memory, load};
+use crate::inputs::{columns_memory, load};
 use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::ports::{AuditAction, DatasetRecord};
 use crate::problem::{Kind, Problem};
@@ -27,6 +26,15 @@ pub struct ValueCount {
     pub value: Option<String>,
     /// The rows.
     pub count: u64,
+}
+
+/// A page of the values of a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValuePage {
+    /// The values.
+    pub values: Vec<ValueCount>,
+    /// Whether more values follow.
+    pub has_more: bool,
 }
 
 impl AppService {
@@ -64,7 +72,7 @@ impl AppService {
             .await
     }
 
-    /// The values of a column from the `skip`-th on, the most frequent first, then by value; and whether there are more.
+    /// A page of the values of a column, the most frequent first, then by value.
     ///
     /// # Errors
     /// As [`AppService::profile`]; `not-found` also when there is no such column.
@@ -73,8 +81,8 @@ impl AppService {
         caller: &Caller,
         id: Uuid,
         name: &str,
-        (skip, limit): (usize, usize),
-    ) -> Result<(Vec<ValueCount>, bool), Problem> {
+        page: Range<usize>,
+    ) -> Result<ValuePage, Problem> {
         let dataset = self.dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = vec![place(&profiles, name)?];
@@ -85,9 +93,9 @@ impl AppService {
             // codes rise with values
             counted.sort_unstable_by_key(|&(count, code)| (Reverse(count), code));
             let text = |code| column.domain.value(code).map(|value| String::from_utf8_lossy(value).into_owned());
-            let page = counted.iter().skip(skip).take(limit);
-            let page = page.map(|&(count, code)| ValueCount { value: text(code), count }).collect();
-            Ok((page, counted.len() > skip.saturating_add(limit)))
+            let values = counted.iter().take(page.end).skip(page.start);
+            let values = values.map(|&(count, code)| ValueCount { value: text(code), count }).collect();
+            Ok(ValuePage { values, has_more: counted.len() > page.end })
         })
         .await
     }
@@ -102,12 +110,10 @@ impl AppService {
     ) -> Result<T, Problem> {
         let room = self.budget.try_acquire(columns_memory(&dataset, profiles, &used))?;
         let names: Vec<String> = used.iter().map(|&at| profiles[at].name.clone()).collect();
-        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let limits = self.limits.clone();
+        let env = self.env();
         let work = move |control: &Control| {
             let _room = room;
-            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
-            let table = load(&handle, env, &dataset, (&names, &used), control)?;
+            let table = load(&env, &dataset, &names, &used, control)?;
             look(&table, control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
         };
         run_blocking("the work", work).await?

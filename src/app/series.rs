@@ -11,8 +11,11 @@ use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs::earlier_of;
 use crate::ledger;
-use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
-use crate::ports::{DisclosureRecord, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement, StoreError};
+use crate::ledger::{ActiveRule, AttributeIdentities, Disclosure, EarlierDisclosures, RecordedProtection};
+use crate::ports::{
+    ActiveRuleRecord, DisclosureRecord, ExternalDisclosure, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement,
+    StoreError,
+};
 use crate::problem::{Kind, Problem};
 use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
 use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
@@ -38,105 +41,112 @@ impl AppService {
 }
 
 fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Result<Series, StoreError> {
+    let (mut disclosures, mut active_rules) = (Vec::new(), Vec::new());
+    let mut contents: BTreeMap<[u8; 32], LedgerSnapshot> = BTreeMap::new();
+    for SeriesEntry { content_hash, status, entry } in record.entries {
+        let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
+        disclosures.push(disclosed(&entry, disclosure, status));
+        contents.entry(content_hash).or_default().entries.push(entry);
+    }
+    for (content_hash, rule) in record.rules {
+        active_rules.push(series_rule(&rule)?);
+        contents.entry(content_hash).or_default().rules.push(rule);
+    }
+    // statements bind every content, also before there is one
+    let mut declared = EarlierDisclosures::default();
+    for record in &record.statements {
+        let statement = Statement::read(record)?;
+        statement.enter(&mut declared);
+        disclosures.extend(statement.tables.iter().map(|table| declared_table(&statement, table, record.recorded_at)));
+    }
+    disclosures.sort_by_key(|disclosure| disclosure.id);
+    if contents.is_empty() && !declared.disclosures.is_empty() {
+        contents.insert([0; 32], LedgerSnapshot::default());
+    }
     let mut series = Series {
         name,
         created_at: written(created_at),
         datasets: record.datasets.iter().map(|(id, _)| *id).collect(),
-        attributes: Vec::new(),
-        disclosures: Vec::new(),
-        active_rules: Vec::new(),
+        attributes: attributes(&disclosures, &declared.identities),
+        disclosures,
+        active_rules,
         graph: Vec::new(),
         refused_pairs: Vec::new(),
     };
-    let mut contents: BTreeMap<[u8; 32], LedgerSnapshot> = BTreeMap::new();
-    for SeriesEntry { content_hash, status, entry } in record.entries {
-        let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
-        series.disclosures.push(disclosed(&entry, disclosure, status));
-        contents.entry(content_hash).or_default().entries.push(entry);
-    }
-    for (content_hash, rule) in record.rules {
-        let protection: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
-        let of_combination = !protection.combination.is_empty();
-        series.active_rules.push(SeriesRule {
-            release: rule.release,
-            pointer: protection.pointer,
-            quasi_identifiers: protection.quasi_identifiers,
-            sensitive: if of_combination { protection.combination } else { vec![protection.sensitive] },
-            guarantee: protection.guarantee,
-        });
-        contents.entry(content_hash).or_default().rules.push(rule);
-    }
-    // statements bind every content, also before there is one
-    let mut declared_tables = EarlierDisclosures::default();
-    for record in &record.statements {
-        let statement = Statement::read(record)?;
-        statement.enter(&mut declared_tables);
-        for table in &statement.tables {
-            let entry = DisclosureRecord {
-                id: table.id,
-                release: table.id,
-                table: table.name.clone(),
-                body: Value::Null,
-                recorded_at: record.recorded_at,
-            };
-            let shown = disclosed(&entry, statement.disclosure(table), ReleaseStatus::Published);
-            series.disclosures.push(SeriesDisclosure { release: None, cuts: table.cuts.clone(), ..shown });
-        }
-    }
-    series.disclosures.sort_by_key(|disclosure| disclosure.id);
-    let declared = series.disclosures.iter().flat_map(|disclosure| &disclosure.attributes).map(String::as_str);
-    let identities = &declared_tables.identities;
-    let mut attributes: Vec<&str> = Vec::new();
-    for name in declared.chain(identities.aliases()).chain(identities.functions()) {
-        let name = identities.canonical(name);
-        if !attributes.contains(&name) {
-            attributes.push(name);
-        }
-    }
-    series.attributes = attributes
-        .into_iter()
-        .map(|name| SeriesAttribute {
-            name: name.to_owned(),
-            aliases: identities.aliases_of(name),
-            function_of: identities.function_of(name),
-        })
-        .collect();
-    if contents.is_empty() && !declared_tables.disclosures.is_empty() {
-        contents.insert([0; 32], LedgerSnapshot::default());
-    }
     for snapshot in contents.values() {
-        let published = earlier_of(snapshot.entries.iter(), snapshot.rules.iter())?;
-        let mut earlier = declared_tables.clone();
-        earlier.disclosures.extend(published.disclosures);
-        earlier.rules.extend(published.rules);
-        let ids: Vec<Uuid> = declared_tables
-            .disclosures
-            .iter()
-            .map(|(id, _)| *id)
-            .chain(snapshot.entries.iter().map(|entry| entry.id))
-            .collect();
-        let mut names: Vec<String> = Vec::new();
-        for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
-            for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {
-                let shared = ledger::shared_attributes(identities, before, disclosure);
-                if !shared.is_empty() {
-                    let (a, b) = (ids[first], ids[second]);
-                    series.graph.push(SharedAttributes { a, b, shared });
-                }
-            }
-            names.extend(disclosure.attributes.iter().map(|name| identities.canonical(name).to_owned()));
-        }
-        names.sort_unstable();
-        names.dedup();
-        names.truncate(MAX_PAIRED_ATTRIBUTES);
-        let refused = ledger::conflicting_pairs(&names, &earlier)
-            .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
-        series.refused_pairs.extend(refused);
+        add_pairs(&mut series, &declared, snapshot)?;
     }
     series.graph.sort_unstable();
     series.refused_pairs.sort_unstable();
     series.refused_pairs.dedup();
     Ok(series)
+}
+
+fn series_rule(rule: &ActiveRuleRecord) -> Result<SeriesRule, StoreError> {
+    let active: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
+    let of_combination = !active.combination.is_empty();
+    Ok(SeriesRule {
+        release: rule.release,
+        pointer: active.pointer,
+        quasi_identifiers: active.quasi_identifiers,
+        sensitive: if of_combination { active.combination } else { vec![active.sensitive] },
+        guarantee: active.guarantee,
+    })
+}
+
+/// A table that a statement declares.
+fn declared_table(statement: &Statement, table: &ExternalDisclosure, recorded_at: DateTime<Utc>) -> SeriesDisclosure {
+    let (id, name) = (table.id, table.name.clone());
+    let entry = DisclosureRecord { id, release: id, table: name, body: Value::Null, recorded_at };
+    let shown = disclosed(&entry, statement.disclosure(table), ReleaseStatus::Published);
+    SeriesDisclosure { release: None, cuts: table.cuts.clone(), ..shown }
+}
+
+/// The attributes of a series, in the order in which they first occur.
+fn attributes(disclosures: &[SeriesDisclosure], identities: &AttributeIdentities) -> Vec<SeriesAttribute> {
+    let disclosed = disclosures.iter().flat_map(|disclosure| &disclosure.attributes).map(String::as_str);
+    let mut attributes: Vec<&str> = Vec::new();
+    for name in disclosed.chain(identities.aliases()).chain(identities.functions()) {
+        let name = identities.canonical(name);
+        if !attributes.contains(&name) {
+            attributes.push(name);
+        }
+    }
+    let attribute = |name: &str| SeriesAttribute {
+        name: name.to_owned(),
+        aliases: identities.aliases_of(name),
+        function_of: identities.function_of(name),
+    };
+    attributes.into_iter().map(attribute).collect()
+}
+
+/// Adds the pairs of tables of a content that share attributes, and its pairs of attributes that a rule forbids.
+fn add_pairs(series: &mut Series, declared: &EarlierDisclosures, content: &LedgerSnapshot) -> Result<(), StoreError> {
+    let identities = &declared.identities;
+    let published = earlier_of(content.entries.iter(), content.rules.iter())?;
+    let mut earlier = declared.clone();
+    earlier.disclosures.extend(published.disclosures);
+    earlier.rules.extend(published.rules);
+    let ids = declared.disclosures.iter().map(|(id, _)| *id).chain(content.entries.iter().map(|entry| entry.id));
+    let tables: Vec<(Uuid, &Disclosure)> =
+        ids.zip(earlier.disclosures.iter().map(|(_, disclosure)| disclosure)).collect();
+    for (number, (b, second)) in tables.iter().enumerate() {
+        for (a, first) in &tables[..number] {
+            let shared = ledger::shared_attributes(identities, first, second);
+            if !shared.is_empty() {
+                series.graph.push(SharedAttributes { a: *a, b: *b, shared });
+            }
+        }
+    }
+    let attributes = tables.iter().flat_map(|(_, table)| &table.attributes);
+    let mut names: Vec<String> = attributes.map(|name| identities.canonical(name).to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(MAX_PAIRED_ATTRIBUTES);
+    let refused = ledger::conflicting_pairs(&names, &earlier)
+        .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
+    series.refused_pairs.extend(refused);
+    Ok(())
 }
 
 fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseStatus) -> SeriesDisclosure {
@@ -150,6 +160,7 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseSt
         sensitive: guard.sensitive,
         joint: guard.joint,
         guarantees: guard.guarantees,
+        constant: guard.constant,
     });
     SeriesDisclosure {
         id: entry.id,

@@ -1,4 +1,4 @@
-//! Submissions and dry runs. A job is checked completely before it is queued.
+//! Submissions. A job is checked completely before it is queued.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,28 +7,23 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::blocking::{engine_problem, run_engine};
 use crate::clock::Clock;
-use crate::engine::{EngineError, Plan};
+use crate::engine::Plan;
 use crate::fingerprints::{comparable, describe_uncompared};
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
-use crate::inputs::{
-    CompositionConflict, CompositionContext, InputEnv, JobContext, MemoryBudget, ProfileCounts, column_facts,
-    job_memory,
-};
+use crate::inputs::{CompositionConflict, InputEnv, JobContext, MemoryBudget, ProfileCounts, column_facts, job_memory};
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
     AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, MIN_SAMPLED_ROWS, NewJob, Notifier,
     RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError,
 };
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Kind, Problem};
 use crate::publication::NoticeKind;
-use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, SpecificationNotice};
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, Specification};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
-use crate::{engine, inputs, meter, spec};
+use crate::{engine, meter, spec};
 
 /// Draws release keys.
 pub type ReleaseKeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -55,15 +50,36 @@ pub struct AppService {
 }
 
 /// A document and the dataset that it names.
-struct ResolvedDocument {
-    dataset: DatasetRecord,
-    profiles: Vec<ColumnProfile>,
-    reading: ParsedDocument,
+pub(super) struct ResolvedDocument {
+    pub(super) dataset: DatasetRecord,
+    pub(super) profiles: Vec<ColumnProfile>,
+    pub(super) reading: ParsedDocument,
+}
+
+impl ResolvedDocument {
+    /// The context of the job of a document without faults.
+    fn into_context(self) -> Result<JobContext, Problem> {
+        let Self { dataset, profiles, reading: ParsedDocument { specification, mut faults, .. } } = self;
+        if let Some(specification) = &specification {
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(specification, &counts));
+        }
+        match specification {
+            Some(specification) if faults.is_empty() => Ok(JobContext::new(dataset, profiles, specification)),
+            _ => Err(Problem::of_faults(faults)),
+        }
+    }
 }
 
 impl AppService {
-    fn env(&self) -> InputEnv<'_> {
-        InputEnv { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits }
+    /// The services that inputs are read with; call it in the runtime.
+    pub(super) fn env(&self) -> InputEnv {
+        InputEnv {
+            handle: Handle::current(),
+            store: Arc::clone(&self.store),
+            vault: Arc::clone(&self.vault),
+            limits: self.limits.clone(),
+        }
     }
 
     /// The caller who sends a token; `None` when its key is unknown, expired or revoked.
@@ -192,7 +208,7 @@ impl AppService {
         Ok(report)
     }
 
-    async fn resolve(
+    pub(super) async fn resolve(
         &self,
         caller: &Caller,
         document: &Value,
@@ -219,38 +235,21 @@ impl AppService {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let ResolvedDocument { dataset, profiles, reading } =
-            self.resolve(caller, document, DocumentSource::Http).await?;
-        let mut faults = reading.faults;
-        if let Some(specification) = &reading.specification {
-            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            faults.extend(engine::check(specification, &counts));
-        }
-        let specification = match reading.specification {
-            Some(specification) if faults.is_empty() => specification,
-            _ => return Err(Problem::of_faults(faults)),
-        };
-        if specification.unproven.is_some() && !caller.has_scope(Scope::LedgerOverride) {
-            let scope = Scope::LedgerOverride.name();
-            let detail = format!("to publish without proof needs the scope {scope}");
-            return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
-        }
-        let context = JobContext::new(dataset, profiles, specification);
-        let JobContext { dataset, profiles, specification, .. } = &context;
-        self.budget.check(job_memory(dataset, profiles, specification))?;
-        let reuse_key = self.reuse_key(dataset, specification);
-        let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await?;
-        if let Some((release, status)) = ended {
-            return Err(crate::ports::release_ended_problem(&status, release));
-        }
-        let composition = context.composition(self.env()).await?;
-        if let Some(clash) = composition.clash.filter(|_| specification.unproven.is_none())
-            && self.release_of_key(dataset, reuse_key).await?.is_none()
+        let document = self.resolve(caller, document, DocumentSource::Http).await?;
+        let context = document.into_context()?;
+        let JobContext { dataset, specification, .. } = &context;
+        let overrides = [
+            (specification.unproven.is_some(), "to publish without proof"),
+            (!specification.assumed_unknown().is_empty(), "to assume that a dependency of the data is unknown"),
+        ];
+        if let Some((_, what)) =
+            overrides.iter().find(|(is_given, _)| *is_given && !caller.has_scope(Scope::LedgerOverride))
         {
-            return Err(clash.problem());
+            let scope = Scope::LedgerOverride.name();
+            return Err(Problem::new(Kind::Forbidden, format!("{what} needs the scope {scope}")).with("scope", scope));
         }
-        let inputs = context.inputs(self.env(), &composition.earlier).await?;
-        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))?;
+        let reuse_key = self.reuse_key(dataset, specification);
+        self.check_job(&context, reuse_key).await?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -280,28 +279,47 @@ impl AppService {
         Ok(job)
     }
 
+    /// Checks that a job fits into memory, that no release of its key has ended and that nothing earlier conflicts with it.
+    async fn check_job(&self, context: &JobContext, reuse_key: [u8; 32]) -> Result<(), Problem> {
+        let JobContext { dataset, profiles, specification, .. } = context;
+        self.budget.check(job_memory(dataset, profiles, specification))?;
+        if let Some((release, status)) = self.store.ended_release(&dataset.tenant, &reuse_key).await? {
+            return Err(crate::ports::release_ended_problem(&status, release));
+        }
+        let env = self.env();
+        let composition = context.composition(&env).await?;
+        if let Some(clash) = composition.clash.filter(|_| specification.unproven.is_none())
+            && self.release_of_key(dataset, reuse_key).await?.is_none()
+        {
+            return Err(clash.problem());
+        }
+        let inputs = context.inputs(&env, &composition.earlier).await?;
+        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))
+    }
+
     /// Warnings about what is not known of the data subjects of a dataset.
     ///
     /// # Errors
     /// The store's problem.
-    pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
-        let people = self.store.people(&dataset.tenant, None).await?.1;
-        let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
-        let others = people.iter().filter(|record| record.series != dataset.series);
+    pub async fn subject_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
+        let (_, records) = self.store.fingerprints(&dataset.tenant, None).await?;
+        let own =
+            records.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.fingerprint.as_ref());
+        let others = records.iter().filter(|record| record.series != dataset.series);
         let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
         let mut warnings = Vec::new();
         if dataset.record_key.is_none()
             && others.clone().next().is_some()
-            && own.is_none_or(|people| people.sampled < MIN_SAMPLED_ROWS)
+            && own.is_none_or(|fingerprint| fingerprint.sampled < MIN_SAMPLED_ROWS)
         {
             let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
-                          whether other series speak of the same people is not known";
+                          whether other series speak of the same data subjects is not known";
             warnings.push(warning(NoticeKind::PeopleUnknown, detail.to_owned()));
         }
         let uncompared: BTreeSet<&str> = match own.filter(|_| dataset.same_people != Some(false)) {
             None => BTreeSet::new(),
             Some(own) => others
-                .filter(|other| other.people.as_ref().is_some_and(|other| !comparable(own, other)))
+                .filter(|other| other.fingerprint.as_ref().is_some_and(|other| !comparable(own, other)))
                 .map(|other| other.series.as_str())
                 .collect(),
         };
@@ -324,7 +342,7 @@ impl AppService {
     }
 
     /// Under one key, one release: tenant, series, content and everything in the specification that has an effect.
-    fn reuse_key(&self, dataset: &DatasetRecord, specification: &Specification) -> [u8; 32] {
+    pub(super) fn reuse_key(&self, dataset: &DatasetRecord, specification: &Specification) -> [u8; 32] {
         let mut hash = self.vault.content_hasher(&dataset.tenant);
         hash.update(b"reuse\0");
         hash.update(&(dataset.series.len() as u64).to_le_bytes());
@@ -335,7 +353,7 @@ impl AppService {
     }
 
     /// The standing release of a reuse key.
-    async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
+    pub(super) async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
         let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
         let mut cursor = None;
         loop {
@@ -351,102 +369,28 @@ impl AppService {
             }
         }
     }
-
-    /// The dry run of a document. Loads the columns it uses.
-    ///
-    /// # Errors
-    /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
-    pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let ResolvedDocument { dataset, profiles, reading } =
-            self.resolve(caller, document, DocumentSource::Plan).await?;
-        let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
-        let mut faults = reading.faults;
-        let unread =
-            |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
-        if faults.iter().any(unread) {
-            // the document is malformed, so that no outcome can be planned
-            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            faults.extend(engine::check(&specification, &counts));
-            return Err(Problem::of_faults(faults));
-        }
-        let context = JobContext::new(dataset, profiles, specification);
-        let JobContext { dataset, profiles, specification, .. } = &context;
-        let CompositionContext { mut earlier, clash, .. } = context.composition(self.env()).await?;
-        // tables that are only proposed are no job's
-        let reused = match specification.schema {
-            Some(_) => None,
-            None => self.release_of_key(dataset, self.reuse_key(dataset, specification)).await?,
-        };
-        if let Some(release) = reused {
-            // a job would give this release back: it does not stand in its own way
-            earlier.disclosures.retain(|(of, _)| *of != release);
-            earlier.rules.retain(|(of, _)| *of != release);
-        }
-        let clash = clash.filter(|_| reused.is_none());
-        self.record(caller, AuditAction::Plan, dataset.id).await?;
-        let unknown_people = self.people_warnings(dataset).await?;
-        let inputs = context.inputs(self.env(), &earlier).await?;
-        let is_unproven = specification.unproven.is_some();
-        let complete = |plan: &mut Plan| add_composition(plan, clash.as_ref(), is_unproven, &unknown_people);
-        if let Err(problem) = self.budget.check(inputs.bytes()) {
-            // no table is loaded for what no job could do; the counts of single columns say the rest
-            let counts = ProfileCounts { rows: dataset.rows, profiles, used: &specification.used };
-            let planned = engine::dry_run_from_counts(specification, &counts, &earlier, faults, &problem);
-            let mut plan = planned.map_err(|error| engine_problem("the plan", error))?;
-            complete(&mut plan);
-            return Ok(plan);
-        }
-        let room = self.budget.try_acquire(inputs.bytes())?;
-        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let limits = self.limits.clone();
-        let planned = run_engine("the plan", move |control| {
-            let _room = room;
-            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
-            let JobContext { dataset, profiles, specification, .. } = &context;
-            let table = context.load(&handle, env, control)?;
-            let extra = context.load_extra(&handle, env, &inputs.extra, control)?;
-            earlier.releases = inputs::read_earlier_releases(
-                (&handle, &store),
-                env,
-                (dataset, profiles),
-                &earlier,
-                specification,
-                control,
-            )?;
-            let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
-                problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
-                cause: error.to_string(),
-            })?;
-            let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
-            engine::dry_run(specification, columns, &RandomStreams::Keyed(key), &earlier, faults, control)
-        });
-        let mut plan = planned.await?;
-        complete(&mut plan);
-        plan.warnings.extend(reused.map(|release| SpecificationNotice {
-            r#type: NoticeKind::ReleaseReused,
-            pointer: None,
-            detail: format!("an equal job has a release already; a job would give it back: {release}"),
-        }));
-        Ok(plan)
-    }
 }
 
 /// Adds to a plan the composition conflict of the dataset and the warnings about its data subjects.
-fn add_composition(
+pub(super) fn add_composition(
     plan: &mut Plan,
     clash: Option<&CompositionConflict>,
     is_unproven: bool,
-    unknown_people: &[SpecificationNotice],
+    subject_warnings: &[SpecificationNotice],
 ) {
     if let Some(clash) = clash {
         plan.composition.verdict = clash.verdict();
-        plan.composition.counts = clash.counts();
+        plan.composition.counts = clash.overlap().map(|overlap| engine::CompositionCounts {
+            common: overlap.common,
+            added: overlap.added,
+            removed: overlap.removed,
+        });
         if !is_unproven {
             plan.problems.push(clash.problem().to_json("about:blank"));
             plan.feasible = false;
         }
     }
-    plan.warnings.extend(unknown_people.iter().cloned());
+    plan.warnings.extend(subject_warnings.iter().cloned());
 }
 
 /// The one answer for whatever is wrong with a key or a token.

@@ -1,14 +1,10 @@
-use std::sync::Arc;
-
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::blocking::run_blocking;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs;
-use crate::inputs::InputEnv;
-use crate::ledger::{AttributeIdentities, ExternalRowsRef};
+use crate::ledger::AttributeIdentities;
 use crate::ports::{AuditAction, DeclaredProtection, Statement, StatementRecord, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::child;
@@ -72,8 +68,8 @@ impl AppService {
             let Some(id) = table.dataset else { continue };
             let dataset = self.dataset(caller, id).await?;
             let profiles = self.profiles(&dataset)?;
-            let rows_ref = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
-            match inputs::ExternalRows::new(id, (dataset, profiles), (&table.attributes, &rows_ref), identities) {
+            let attributes = inputs::ExternalAttributes { names: &table.attributes, cuts: &table.cuts };
+            match inputs::ExternalRows::new(id, dataset, profiles, attributes, identities) {
                 Ok(table) => held.push((place, table)),
                 Err(unknown) => faults.extend(unknown.into_iter().map(|unknown| {
                     let name = &table.attributes[unknown];
@@ -89,14 +85,12 @@ impl AppService {
         }
         let need = held.iter().map(|(_, table)| table.memory_of_rows()).max().unwrap_or(0);
         let room = self.budget.try_acquire(need)?;
-        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let limits = self.limits.clone();
+        let env = self.env();
         let uncovered = run_blocking("the check of the tables", move |control| {
             let _room = room;
-            let env = InputEnv { store: store.as_ref(), vault: &vault, limits: &limits };
             let mut found = Vec::new();
             for (place, table) in &held {
-                let names = table.attributes_outside_cuts(&handle, env, control)?;
+                let names = table.attributes_outside_cuts(&env, control)?;
                 found.extend(names.into_iter().map(|name| {
                     let detail = format!("the dataset has labels of {name} that are not of its cut");
                     let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);

@@ -1,9 +1,8 @@
-//! Taking in a table: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
+//! Uploads: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
 
 use std::io::Read;
 use std::path::PathBuf;
 
-use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -14,20 +13,31 @@ use crate::inputs::{column_of, encrypt_profiles};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
-use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
-use crate::ports::{AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError};
+use crate::microdata::{AttributeType, Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
+use crate::ports::{
+    AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError, SubjectFingerprint,
+};
 use crate::problem::{Kind, Problem};
-use crate::vault::{Ciphertext, CiphertextContext, ContentHasher};
+use crate::vault::{Ciphertext, CiphertextContext, ContentHasher, DataKey};
 
 /// How often an upload is compared with others that came first.
 const MAX_ADMISSION_RETRIES: u32 = 20;
 
+/// A declaration whether the data subjects of a dataset are those of other series.
+#[derive(Clone, Debug)]
+pub struct SubjectDeclaration {
+    /// Whether they are.
+    pub same: bool,
+    /// Why, or why not.
+    pub reason: String,
+}
+
 /// What the caller says of a table.
 #[derive(Clone, Debug, Default)]
 pub struct UploadRequest {
-    /// A name for people.
+    /// A name for readers.
     pub name: Option<String>,
-    /// All that speaks of the same people; the dataset's own when not given.
+    /// The series of all datasets of the same data subjects; the dataset's own when not given.
     pub series: Option<String>,
     /// The columns that identify a record.
     pub record_key: Option<Vec<String>>,
@@ -35,8 +45,8 @@ pub struct UploadRequest {
     pub subject: Option<String>,
     /// The most rows of one subject.
     pub max_rows_per_subject: Option<u64>,
-    /// Declaration whether the data subjects are those of other series, and why not.
-    pub same_people: Option<(bool, String)>,
+    /// Declaration whether the data subjects are those of other series.
+    pub same_people: Option<SubjectDeclaration>,
     /// What the table is written in.
     pub format: InputFormat,
     /// How the bytes are packed.
@@ -49,157 +59,232 @@ pub struct UploadRequest {
     pub spool: PathBuf,
 }
 
-/// Takes in a table, on a blocking thread, under an id that nothing has. `received` judges the body once it has ended. Either the
-/// dataset is there afterwards or nothing of it is.
-///
-/// # Errors
-/// What is wrong with the table, or the store's problem.
-pub fn upload(
-    service: &AppService,
-    caller: &Caller,
-    handle: &Handle,
-    id: Uuid,
-    request: UploadRequest,
-    body: impl Read + Send + 'static,
-    received: &dyn Fn() -> Result<u64, Problem>,
-) -> Result<DatasetRecord, Problem> {
-    let taken = store_table(service, caller, handle, id, request, body, received);
-    if taken.is_err() {
-        // what stays behind is swept at the next start
-        if let Err(error) = handle.block_on(service.store.discard_upload(id)) {
-            tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
-        }
-    }
-    taken
+/// An upload on a blocking thread, under an id that nothing has.
+#[derive(Clone, Copy)]
+pub struct Upload<'a> {
+    /// Keeps the dataset.
+    pub service: &'a AppService,
+    /// The uploader.
+    pub caller: &'a Caller,
+    /// Runs the requests to the store.
+    pub handle: &'a Handle,
+    /// The id of the dataset.
+    pub id: Uuid,
 }
 
-fn store_table(
-    service: &AppService,
-    caller: &Caller,
-    handle: &Handle,
-    id: Uuid,
-    request: UploadRequest,
-    body: impl Read + Send + 'static,
-    received: &dyn Fn() -> Result<u64, Problem>,
-) -> Result<DatasetRecord, Problem> {
-    let limits = &request.limits;
-    let encoding = request.encoding.unwrap_or(Encoding::Identity);
-    let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
-    let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
-    let names = reader.names().to_vec();
-    known_columns(&request, &names)?;
-
-    let (key, wrapped_key) = service.vault.fresh_data_key(id).map_err(StoreError::from)?;
-    handle.block_on(service.store.begin_upload(id, &wrapped_key))?;
-    let template = service.vault.content_hasher(&caller.tenant);
-    let mut content = TableContentHash::new(template.clone(), &names);
-    let mut people = FingerprintCollector::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
-    let (mut rows, mut chunks) = (0u64, 0u32);
-    while let Some(chunk) = reader.next_chunk()? {
-        content.add(&chunk);
-        people.add(&chunk)?;
-        let encrypt = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
-            Ok((no, key.encrypt(CiphertextContext::Chunk { chunk: chunks, column: no }, &column.encode())?))
-        };
-        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(encrypt).collect();
-        let payloads = payloads?;
-        handle.block_on(service.store.put_column_chunks(id, chunks, &payloads))?;
-        rows += u64::from(chunk.rows);
-        chunks += 1;
-    }
-    let kinds = reader.kinds();
-    drop(reader);
-    if rows == 0 {
-        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
-    }
-    let bytes = received()?;
-
-    let stored = |chunk: u32, column: u32| -> Result<ChunkColumn, Problem> {
-        let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column));
-        let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound))?;
-        column_of(&key, chunk, column, &payload).map_err(Problem::from)
-    };
-    let columns = names.len() as u32;
-    let whole = |number: u32| -> Result<Chunk, Problem> {
-        let columns: Vec<_> = (0..columns).map(|column| stored(number, column)).collect::<Result<_, _>>()?;
-        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
-    };
-    // a piece of the set and the sample are held against those of others
-    let (mut first, mut sample) = (Vec::new(), Vec::new());
-    let people = people.finish(chunks, whole, |piece, hashes| {
-        match piece {
-            FingerprintPiece::Set(0) => first = hashes.to_vec(),
-            FingerprintPiece::Sample => sample = hashes.to_vec(),
-            FingerprintPiece::Set(_) => {}
-        }
-        handle.block_on(service.store.put_people(id, piece, hashes)).map_err(Problem::from)
-    })?;
-
-    let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
-    for ((name, kind), column) in names.into_iter().zip(kinds).zip(0..) {
-        let mut profile = ProfileBuilder::new(limits);
-        while profile.next_pass() {
-            for chunk in 0..chunks {
-                profile.push(&stored(chunk, column)?);
+impl<'a> Upload<'a> {
+    /// Stores a table: afterwards the whole dataset is there, or nothing of it. `received` checks the body once it has ended, and
+    /// returns its bytes.
+    ///
+    /// # Errors
+    /// What is wrong with the table, or the store's problem.
+    pub fn store(
+        self,
+        request: UploadRequest,
+        body: impl Read + Send + 'static,
+        received: &dyn Fn() -> Result<u64, Problem>,
+    ) -> Result<DatasetRecord, Problem> {
+        let stored = self.try_store(request, body, received);
+        if stored.is_err() {
+            // what stays behind is swept at the next start
+            if let Err(error) = self.handle.block_on(self.service.store.discard_upload(self.id)) {
+                tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
             }
         }
-        profiles.push(profile.finish(name, kind));
+        stored
     }
-    if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
-        persons(subject, most, &profiles)?;
-    }
-    let ciphertext = encrypt_profiles(&key, &profiles)?;
-    let created_at: DateTime<Utc> = service.clock.now();
-    let mut dataset = DatasetRecord {
-        id,
-        tenant: caller.tenant.clone(),
-        name: request.name,
-        series: request.series.unwrap_or_else(|| id.to_string()),
-        same_people: request.same_people.as_ref().map(|(same, _)| *same),
-        same_people_reason: request.same_people.map(|(_, reason)| reason),
-        record_key: request.record_key,
-        subject: request.subject,
-        max_rows_per_subject: request.max_rows_per_subject,
-        created_at,
-        rows,
-        bytes,
-        format: request.format.media_type().to_owned(),
-        content_hash: content.finish(template, &profiles),
-        chunks,
-        profiles: Some(ciphertext),
-        wrapped_key: Some(wrapped_key),
-        purged_at: None,
-        overlaps: Vec::new(),
-    };
-    let record = FingerprintRecord {
-        dataset: id,
-        series: dataset.series.clone(),
-        content_hash: dataset.content_hash,
-        people: Some(people.clone()),
-    };
-    let newcomer = FingerprintComparison::new(&record, &people, &sample, &first)?;
-    for _ in 0..MAX_ADMISSION_RETRIES {
-        let admitted = handle.block_on(admit(service, caller, &mut dataset, &newcomer));
-        if admitted? {
-            return Ok(dataset);
+
+    fn try_store(
+        self,
+        request: UploadRequest,
+        body: impl Read + Send + 'static,
+        received: &dyn Fn() -> Result<u64, Problem>,
+    ) -> Result<DatasetRecord, Problem> {
+        let WrittenTable { stored, wrapped_key, rows, names, kinds, content, fingerprint } =
+            self.write(&request, body)?;
+        let bytes = received()?;
+        let fingerprint = stored.fingerprint(fingerprint)?;
+        let columns = names.into_iter().zip(kinds).zip(0..);
+        let profiles = columns.map(|((name, kind), column)| stored.profile(column, name, kind, &request.limits));
+        let profiles: Vec<ColumnProfile> = profiles.collect::<Result<_, _>>()?;
+        if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
+            check_subjects(subject, most, &profiles)?;
         }
+        let ciphertext = encrypt_profiles(&stored.key, &profiles)?;
+        let (same_people, same_people_reason) = request.same_people.map(|of| (of.same, of.reason)).unzip();
+        let dataset = DatasetRecord {
+            id: self.id,
+            tenant: self.caller.tenant.clone(),
+            name: request.name,
+            series: request.series.unwrap_or_else(|| self.id.to_string()),
+            same_people,
+            same_people_reason,
+            record_key: request.record_key,
+            subject: request.subject,
+            max_rows_per_subject: request.max_rows_per_subject,
+            created_at: self.service.clock.now(),
+            rows,
+            bytes,
+            format: request.format.media_type().to_owned(),
+            content_hash: content.finish(self.hasher(), &profiles),
+            chunks: stored.chunks,
+            profiles: Some(ciphertext),
+            wrapped_key: Some(wrapped_key),
+            purged_at: None,
+            overlaps: Vec::new(),
+        };
+        self.admit(dataset, &fingerprint)
     }
-    Err(Problem::new(Kind::Unavailable, "other uploads kept coming first").retry_after(5))
+
+    fn hasher(self) -> ContentHasher {
+        self.service.vault.content_hasher(&self.caller.tenant)
+    }
+
+    /// Writes the chunks of a table.
+    fn write(self, request: &UploadRequest, body: impl Read + Send + 'static) -> Result<WrittenTable<'a>, Problem> {
+        let limits = &request.limits;
+        let encoding = request.encoding.unwrap_or(Encoding::Identity);
+        let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
+        let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
+        let names = reader.names().to_vec();
+        known_columns(request, &names)?;
+
+        let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
+        self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
+        let mut stored = StoredChunks { upload: self, key, columns: names.len() as u32, chunks: 0 };
+        let mut content = TableContentHash::new(self.hasher(), &names);
+        let mut fingerprint =
+            FingerprintCollector::new(self.hasher(), &names, request.record_key.as_deref(), &request.spool);
+        let mut rows = 0;
+        while let Some(chunk) = reader.next_chunk()? {
+            content.add(&chunk);
+            fingerprint.add(&chunk)?;
+            stored.put(&chunk)?;
+            rows += u64::from(chunk.rows);
+        }
+        if rows == 0 {
+            return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
+        }
+        Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, fingerprint })
+    }
+
+    /// Makes a dataset visible, compared with all that came first.
+    fn admit(self, mut dataset: DatasetRecord, fingerprint: &UploadFingerprint) -> Result<DatasetRecord, Problem> {
+        let UploadFingerprint { fingerprint, first, sample } = fingerprint;
+        let record = FingerprintRecord {
+            dataset: dataset.id,
+            series: dataset.series.clone(),
+            content_hash: dataset.content_hash,
+            fingerprint: Some(fingerprint.clone()),
+        };
+        let newcomer = FingerprintComparison::new(&record, fingerprint, sample, first)?;
+        for _ in 0..MAX_ADMISSION_RETRIES {
+            if self.handle.block_on(self.try_admit(&mut dataset, &newcomer))? {
+                return Ok(dataset);
+            }
+        }
+        Err(Problem::new(Kind::Unavailable, "other uploads kept coming first").retry_after(5))
+    }
+
+    /// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once,
+    /// the second to come knows of the first.
+    async fn try_admit(
+        self,
+        dataset: &mut DatasetRecord,
+        newcomer: &FingerprintComparison<'_>,
+    ) -> Result<bool, StoreError> {
+        let Self { service, caller, .. } = self;
+        let (uploads, others) = service.store.fingerprints(&caller.tenant, None).await?;
+        dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
+        let fingerprint = NewFingerprint { fingerprint: newcomer.fingerprint.clone(), uploads };
+        let audit_entry = service.audit_entry(caller, AuditAction::Upload, dataset.id);
+        service.store.admit_dataset(dataset, Some(&fingerprint), &audit_entry).await
+    }
 }
 
-/// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once, the
-/// second to come knows of the first.
-async fn admit(
-    service: &AppService,
-    caller: &Caller,
-    dataset: &mut DatasetRecord,
-    newcomer: &FingerprintComparison<'_>,
-) -> Result<bool, StoreError> {
-    let (uploads, others) = service.store.people(&caller.tenant, None).await?;
-    dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
-    let people = NewFingerprint { people: newcomer.people.clone(), uploads };
-    let audit_entry = service.audit_entry(caller, AuditAction::Upload, dataset.id);
-    service.store.admit_dataset(dataset, Some(&people), &audit_entry).await
+/// A table whose chunks are stored, and what was gathered while they were written.
+struct WrittenTable<'a> {
+    stored: StoredChunks<'a>,
+    wrapped_key: Vec<u8>,
+    rows: u64,
+    names: Vec<String>,
+    kinds: Vec<Option<AttributeType>>,
+    content: TableContentHash,
+    fingerprint: FingerprintCollector,
+}
+
+/// The fingerprint of an upload, with the pieces that are compared with those of others.
+struct UploadFingerprint {
+    fingerprint: SubjectFingerprint,
+    /// The first piece of the set.
+    first: Vec<u8>,
+    sample: Vec<u8>,
+}
+
+/// The encrypted chunks of an upload.
+struct StoredChunks<'a> {
+    upload: Upload<'a>,
+    key: DataKey,
+    columns: u32,
+    chunks: u32,
+}
+
+impl StoredChunks<'_> {
+    fn put(&mut self, chunk: &Chunk) -> Result<(), Problem> {
+        let encrypt = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
+            let context = CiphertextContext::Chunk { chunk: self.chunks, column: no };
+            Ok((no, self.key.encrypt(context, &column.encode())?))
+        };
+        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(encrypt).collect();
+        let Upload { service, handle, id, .. } = self.upload;
+        handle.block_on(service.store.put_column_chunks(id, self.chunks, &payloads?))?;
+        self.chunks += 1;
+        Ok(())
+    }
+
+    fn column(&self, chunk: u32, column: u32) -> Result<ChunkColumn, Problem> {
+        let Upload { service, handle, id, .. } = self.upload;
+        let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column))?;
+        let payload = payload.ok_or(StoreError::NotFound)?;
+        column_of(&self.key, chunk, column, &payload).map_err(Problem::from)
+    }
+
+    fn chunk(&self, number: u32) -> Result<Chunk, Problem> {
+        let columns: Vec<_> = (0..self.columns).map(|column| self.column(number, column)).collect::<Result<_, _>>()?;
+        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
+    }
+
+    /// Stores the fingerprint of the data subjects.
+    fn fingerprint(&self, fingerprint: FingerprintCollector) -> Result<UploadFingerprint, Problem> {
+        let Upload { service, handle, id, .. } = self.upload;
+        let (mut first, mut sample) = (Vec::new(), Vec::new());
+        let whole = |number| self.chunk(number);
+        let fingerprint = fingerprint.finish(self.chunks, whole, |piece, hashes| {
+            match piece {
+                FingerprintPiece::Set(0) => first = hashes.to_vec(),
+                FingerprintPiece::Sample => sample = hashes.to_vec(),
+                FingerprintPiece::Set(_) => {}
+            }
+            handle.block_on(service.store.put_fingerprint_piece(id, piece, hashes)).map_err(Problem::from)
+        })?;
+        Ok(UploadFingerprint { fingerprint, first, sample })
+    }
+
+    fn profile(
+        &self,
+        column: u32,
+        name: String,
+        kind: Option<AttributeType>,
+        limits: &IngestLimits,
+    ) -> Result<ColumnProfile, Problem> {
+        let mut profile = ProfileBuilder::new(limits);
+        while profile.next_pass() {
+            for chunk in 0..self.chunks {
+                profile.push(&self.column(chunk, column)?);
+            }
+        }
+        Ok(profile.finish(name, kind))
+    }
 }
 
 /// Every column that the request names must be there.
@@ -215,7 +300,7 @@ fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Proble
 }
 
 /// Checks that every row names a subject and that no subject has more than `most` rows.
-fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), Problem> {
+fn check_subjects(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), Problem> {
     let Some(column) = profiles.iter().find(|profile| profile.name == subject) else { return Ok(()) };
     let malformed = |detail: String| Problem::new(Kind::UploadMalformed, detail).with("column", subject);
     if column.missing > 0 {

@@ -1,7 +1,7 @@
 //! `guardian healthcheck`: checks the readiness of a service, without another program in its container.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use axum::http::Uri;
@@ -28,9 +28,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         return Err(usage());
     }
     let host = authority.host().trim_matches(['[', ']']);
-    let place = (host, authority.port_u16().unwrap_or(80));
+    let port = authority.port_u16().unwrap_or(80);
     let path = format!("{}/readyz", uri.path().trim_end_matches('/'));
-    let asked = ask(place, authority.as_str(), &path, Duration::from_secs(arguments.timeout));
+    let addresses = (host, port).to_socket_addrs();
+    let asked = addresses
+        .and_then(|addresses| ask(addresses, authority.as_str(), &path, Duration::from_secs(arguments.timeout)));
     match asked.map_err(|error| CommandOutcome::NotReady(format!("{authority} does not answer: {error}")))? {
         200 => Ok(CommandOutcome::Done),
         status => Err(CommandOutcome::NotReady(format!("{authority} is not ready: status {status}"))),
@@ -38,9 +40,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
 }
 
 /// Requests `path` and returns the status of the answer.
-fn ask(place: (&str, u16), authority: &str, path: &str, patience: Duration) -> io::Result<u16> {
+fn ask(
+    addresses: impl Iterator<Item = SocketAddr>,
+    authority: &str,
+    path: &str,
+    patience: Duration,
+) -> io::Result<u16> {
     let mut connected = Err(io::ErrorKind::AddrNotAvailable.into());
-    for address in place.to_socket_addrs()? {
+    for address in addresses {
         connected = TcpStream::connect_timeout(&address, patience);
         if connected.is_ok() {
             break;

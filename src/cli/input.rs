@@ -9,14 +9,15 @@ use serde_json::Value;
 
 use super::exit::CommandOutcome;
 use crate::control::{Control, Phase};
-use crate::engine::annotate_with_unknown;
+use crate::engine;
+use crate::engine::{Inspection, annotate_with_unknown};
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, IngestError, IngestLimits, InputFormat, TableReader};
-use crate::microdata::{Chunk, ColumnBuilder, ColumnProfile, Table};
+use crate::microdata::{Chunk, Column, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
-use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
+use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
 /// A table and its checked specification.
 pub(super) struct InputJob {
@@ -75,7 +76,6 @@ pub(super) fn job(
     let mut reader = opened(path, None, &limits, control)?;
     let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();
-
     let mut persons = SubjectCounter::new(unit, &names)?;
 
     // the used columns do not depend on the values, so only these are built
@@ -83,17 +83,13 @@ pub(super) fn job(
     let schema = DatasetSchema { columns: &unseen, record_key: &[], unit };
     let first = spec::read(document, &schema, origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
-    let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
-        used.iter().map(|&at| (at, Some(ColumnBuilder::new(&limits)))).collect();
+    let mut columns: Vec<UsedColumn> =
+        used.iter().map(|&index| UsedColumn { index, builder: Some(ColumnBuilder::new(&limits)) }).collect();
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
         persons.add(&chunk);
-        for (at, builder) in &mut columns {
-            if builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[*at]).is_err()) {
-                *builder = None;
-            }
-        }
+        columns.iter_mut().for_each(|column| column.push(&chunk));
     }
     if rows == 0 {
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
@@ -102,38 +98,62 @@ pub(super) fn job(
     let kinds = reader.kinds();
     let mut facts = unseen;
     let mut built = Vec::new();
-    for (at, builder) in columns {
-        match builder.map(|builder| builder.finish(kinds[at])) {
-            None => facts[at].overflow = true,
+    for UsedColumn { index, builder } in columns {
+        match builder.map(|builder| builder.finish(kinds[index])) {
+            None => facts[index].overflow = true,
             Some(column) => {
-                facts[at] = ColumnFacts::new(&ColumnProfile::new(&names[at], &column), rows);
-                built.push((at, column));
+                facts[index] = ColumnFacts::new(&ColumnProfile::new(&names[index], &column), rows);
+                built.push(column);
             }
         }
     }
     let schema = DatasetSchema { columns: &facts, record_key: &[], unit };
-    let reading = spec::read(document, &schema, origin);
-    let faults: Vec<Fault> = reading.faults;
-    match reading.specification {
-        Some(specification) if specification.used.len() == built.len() => {
-            let names = specification.names.clone();
-            let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
-            let (table, unknown) = crate::engine::annotate(&specification, table);
-            let faults =
-                [annotate_with_unknown(faults, unknown), crate::engine::check(&specification, &table)].concat();
-            if faults.is_empty() {
-                return Ok(InputJob { specification, table, persons: persons.fault });
-            }
-            Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))
+    let (specification, table) = checked(spec::read(document, &schema, origin), built)
+        .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
+    Ok(InputJob { specification, table, persons: persons.fault })
+}
+
+/// A column that the document uses.
+struct UsedColumn {
+    index: usize,
+    /// None once the column exceeds a limit.
+    builder: Option<ColumnBuilder>,
+}
+
+impl UsedColumn {
+    fn push(&mut self, chunk: &Chunk) {
+        if self.builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[self.index]).is_err()) {
+            self.builder = None;
         }
-        _ => Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults)))),
     }
+}
+
+/// The specification and its table, or every fault of the document.
+fn checked(reading: ParsedDocument, columns: Vec<Column>) -> Result<(Specification, Table), Vec<Fault>> {
+    match reading.specification {
+        Some(specification) if specification.used.len() == columns.len() => {
+            let table = Table::new(specification.names.clone(), columns);
+            let (table, unknown) = engine::annotate(&specification, table, Inspection::Allowed);
+            let faults = annotate_with_unknown(reading.faults, unknown);
+            let faults = [faults, engine::check(&specification, &table)].concat();
+            if faults.is_empty() { Ok((specification, table)) } else { Err(faults) }
+        }
+        _ => Err(reading.faults),
+    }
+}
+
+/// The column of data subjects.
+#[derive(Clone, Copy)]
+struct SubjectColumn<'a> {
+    index: usize,
+    name: &'a str,
+    /// The most rows of one subject.
+    max_rows: u64,
 }
 
 /// Counts the rows of each data subject.
 struct SubjectCounter<'a> {
-    /// The subject column, its name and the maximum number of rows per subject.
-    by: Option<(usize, &'a str, u64)>,
+    by: Option<SubjectColumn<'a>>,
     rows: AHashMap<Vec<u8>, u64>,
     /// The first violation.
     fault: Option<Problem>,
@@ -146,17 +166,17 @@ impl<'a> SubjectCounter<'a> {
             Unit::Subject { attribute, max_rows } => {
                 let unknown = || CommandOutcome::Usage(format!("the table has no subject column {attribute:?}"));
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
-                Some((column, attribute.as_str(), *max_rows))
+                Some(SubjectColumn { index: column, name: attribute, max_rows: *max_rows })
             }
         };
         Ok(Self { by, rows: AHashMap::new(), fault: None })
     }
 
     fn add(&mut self, chunk: &Chunk) {
-        let Some((column, name, most)) = self.by.filter(|_| self.fault.is_none()) else { return };
+        let Some(SubjectColumn { index, name, max_rows }) = self.by.filter(|_| self.fault.is_none()) else { return };
         let malformed = |detail: String| Some(Problem::new(Kind::UploadMalformed, detail).with("column", name));
         for row in 0..chunk.rows as usize {
-            let Some(person) = chunk.columns[column].value(row) else {
+            let Some(person) = chunk.columns[index].value(row) else {
                 self.fault = malformed("a row has no subject".to_owned());
                 return;
             };
@@ -165,8 +185,8 @@ impl<'a> SubjectCounter<'a> {
                 None => self.rows.entry(person.to_vec()).or_default(),
             };
             *rows += 1;
-            if *rows > most {
-                self.fault = malformed(format!("a subject has more than {most} rows"));
+            if *rows > max_rows {
+                self.fault = malformed(format!("a subject has more than {max_rows} rows"));
                 return;
             }
         }

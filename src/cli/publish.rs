@@ -1,5 +1,6 @@
 //! `guardian publish`: publishes a table without a server.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,8 +15,8 @@ use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
 use crate::publication::{CompositionMode, Unit};
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{Provenance, public_report};
-use crate::spec::DocumentSource;
+use crate::report::{ManifestExposures, Provenance, public_report};
+use crate::spec::{DocumentSource, SpecWarning};
 use crate::telemetry;
 
 /// Options of the publication.
@@ -108,6 +109,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     let released = engine::release(&order, &mut draft, &control)?;
     drop(shown);
 
+    warn(&job.specification.warnings);
+    print_exposures(released.manifest.exposures.as_ref());
     let report = public_report(&released.manifest);
     let specification = &job.specification.normalized;
     let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
@@ -119,6 +122,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;
     }
     Ok(CommandOutcome::Done)
+}
+
+/// Prints what deserves attention though it is permitted, such as a column that nearly identifies persons.
+fn warn(warnings: &[SpecWarning]) {
+    let mut stderr = std::io::stderr().lock();
+    for warning in warnings {
+        // a lost warning does not fail the command
+        let _ = writeln!(stderr, "guardian: warning: {}: {}", warning.type_, warning.detail);
+    }
+}
+
+/// Prints what no rule prevents, in a few sentences; the report has all of them.
+fn print_exposures(exposures: Option<&ManifestExposures>) {
+    let mut stderr = std::io::stderr().lock();
+    for sentence in exposures.map(ManifestExposures::summary).unwrap_or_default() {
+        // a lost notice does not fail the command
+        let _ = writeln!(stderr, "guardian: exposure: {sentence}");
+    }
 }
 
 fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandOutcome> {

@@ -108,7 +108,8 @@ fn say(summary: &VerificationSummary, json: bool) -> std::io::Result<()> {
     }
     for check in &summary.checks {
         let verdict = if check.passed { "holds" } else { "FAILS" };
-        writeln!(out, "{:10} {verdict} {}", check.check, check.detail.as_deref().unwrap_or_default())?;
+        let detail = check.detail.as_deref().map_or_else(String::new, |detail| format!(" {detail}"));
+        writeln!(out, "{:10} {verdict}{detail}", check.check)?;
     }
     let verdict = if summary.verified { "verified" } else { "NOT VERIFIED" };
     writeln!(out, "{verdict}; linkage {}", summary.linkage.in_words())

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::exposures::PractitionerExposures;
 use super::manifest::SpecificationNotice;
 use crate::publication::ModelKind;
 
@@ -19,10 +20,16 @@ pub struct InternalReport {
     pub count_queries: Option<CountReport>,
     /// The amount of generalization in a sequential release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub generalization: Option<Generalization>,
     /// The accuracy of a classifier on a sequential release with a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub classification: Option<Classification>,
+    /// What a reader infers who knows all other published columns of a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub practitioner: Option<PractitionerExposures>,
     /// Notices of the plan.
     pub warnings: Vec<SpecificationNotice>,
 }

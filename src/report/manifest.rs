@@ -10,13 +10,16 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::dependencies::{DependencyForm, ManifestDependencies, RuleDerivationForm};
+use super::exposures::ManifestExposures;
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
+use super::results::{BucketSizes, Utility, VerificationSummary};
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    AdversaryModel, Algorithm, CheckName, CompositionMode, DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds,
-    DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, Linkage, MethodDetails, MethodKind,
-    ModelKind, NoticeKind, Part, Protected, ProtectionKind, Publication, PublishedTable, ReleaseStatus, RowKind,
+    AdversaryModel, Algorithm, AssumedAssociations, CompositionMode, DeclaredInputs, DeclaredTaxonomy,
+    DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, MethodDetails,
+    MethodKind, NoticeKind, Part, Protected, ProtectionKind, Publication, PublishedTable, ReleaseStatus, RowKind,
     RuleDerivation, RuleOrigin, TableGuard, TableKind, Thresholds, Unit, UnitGuarantees,
 };
 
@@ -56,6 +59,10 @@ pub struct Manifest {
     pub method_details: Option<MethodDetailsForm>,
     /// Utility figures that follow from the parts.
     pub utility: Utility,
+    /// What no rule prevents; absent in older releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exposures: Option<ManifestExposures>,
     /// Dependencies that the adversary is assumed to know.
     pub dependencies: ManifestDependencies,
     /// Values of each attribute that an insider can exclude; the rules hold against insiders too. Null is the missing value.
@@ -111,9 +118,11 @@ pub struct MethodName {
     pub r#type: MethodKind,
     /// Its algorithm, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub algorithm: Option<Algorithm>,
     /// The limit on the adversary, where the data had a part in the choice of the tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub adversary: Option<AdversaryModel>,
 }
 
@@ -128,23 +137,35 @@ pub struct ManifestRule {
     pub quasi_identifiers: Vec<String>,
     /// The protected attributes.
     pub sensitive: Vec<String>,
+    /// The attributes that the known ones determine, by the dependencies that the adversary is assumed to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub determined: Vec<String>,
+    /// The attributes in which the buckets that enforce the rule are constant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<String>,
+    /// The associations that the adversary may know; of others the rule promises nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub knowledge: Option<AssumedAssociations>,
     /// Whether only the joint value of `sensitive` is protected.
     pub combination: bool,
     /// The declared guarantee, for each unit of protection.
     pub guarantee: Guarantee,
     /// The stricter guarantee of rows, where a unit may have several rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub enforced: Option<Guarantee>,
     /// In a decomposition: whether the posterior of each value is at most 1/l. If false, each bucket only lists at least l values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bounded: Option<bool>,
     /// The rule that implies it, or the dependency that adds it.
-    #[schema(value_type = Option<Object>)]
     pub because: Option<RuleDerivationForm>,
     /// Why it holds.
     pub enforced_by: ManifestEnforcedBy,
     /// The figures of the table that enforces it, from the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub achieved: Option<ManifestAchieved>,
 }
 
@@ -179,29 +200,37 @@ pub enum ManifestEnforcedBy {
 pub struct ManifestAchieved {
     /// The largest posterior of any bucket; absent where no attribute is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub worst_posterior: Option<ManifestRatio>,
     /// The median over buckets; of an even number, the larger of the two in the middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub median_posterior: Option<ManifestRatio>,
     /// The size of the smallest bucket or class.
     pub smallest_bucket: u64,
     /// The rows of the smallest class; for k-anonymity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub k: Option<u64>,
     /// The fewest values of a bucket; for distinct l-diversity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub distinct_values: Option<u64>,
     /// The least number of equally frequent values that have a bucket's entropy; for entropy l-diversity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub entropy_l: Option<f64>,
     /// The largest quotient of a bucket's most frequent value and all from the l-th on; for recursive l-diversity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub recursive_c: Option<f64>,
     /// The largest distance of a bucket from the whole table; for t-closeness and delta.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub distance: Option<f64>,
     /// How many times likelier a value is in a bucket than in the whole table, at most; for rho.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub gain: Option<f64>,
 }
 
@@ -233,6 +262,9 @@ pub struct ManifestGuard {
     pub joint: bool,
     /// The guarantees of every bucket.
     pub guarantees: Vec<Guarantee>,
+    /// The attributes in which every bucket is constant; associations with them reveal nothing more. Absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<String>,
 }
 
 /// One file of a release.
@@ -250,6 +282,7 @@ pub struct ManifestPart {
     pub row_meaning: RowKind,
     /// The number of counterfeits in each bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub counterfeits_per_bucket: Option<u32>,
     /// The columns whose cells are not exact values.
     pub cells: BTreeMap<String, CellShape>,
@@ -261,103 +294,8 @@ pub struct ManifestPart {
     pub sha256: String,
     /// The text of a missing value in a part of one column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub null: Option<String>,
-}
-
-/// The results of the verifier.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct VerificationSummary {
-    /// Whether every check passed.
-    pub verified: bool,
-    /// Whether each part was compared with the secret assignment.
-    pub linkage: Linkage,
-    /// The checks.
-    pub checks: Vec<CheckResult>,
-}
-
-/// One check of the verifier.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct CheckResult {
-    /// Its name.
-    pub check: CheckName,
-    /// Whether it passed.
-    pub passed: bool,
-    /// The first failure that the check found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-}
-
-/// Public utility of a release.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Utility {
-    /// The number of buckets of each size in each bucketized table.
-    pub bucket_sizes: Vec<BucketSizes>,
-    /// The entropy of the model of the parts, in nats; where the specification asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model_entropy_nats: Option<f64>,
-    /// How the model is made: `closed_form` of all tables, or `acyclic_subset` of some where they form no join tree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entropy_method: Option<ModelKind>,
-}
-
-/// Buckets of one size.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct BucketSizes {
-    /// The table.
-    pub table: String,
-    /// Rows in each bucket.
-    pub size: u64,
-    /// The number of such buckets.
-    pub buckets: u64,
-}
-
-/// Functional dependencies.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct ManifestDependencies {
-    /// Declared by the caller.
-    #[schema(value_type = Vec<Object>)]
-    pub declared: Vec<DependencyForm>,
-    /// Found in the data, where one changed a rule.
-    #[schema(value_type = Vec<Object>)]
-    pub discovered: Vec<DependencyForm>,
-    /// Withdrawn by the caller, with a reason.
-    #[schema(value_type = Vec<Object>)]
-    pub assumed_unknown: Vec<AssumedUnknownForm>,
-}
-
-// members of the three forms below stand in alphabetical order, as releases have always had them
-
-/// A functional dependency, by the published names of its attributes.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct DependencyForm {
-    /// The determined attributes.
-    pub dependent: Vec<String>,
-    /// The determining attributes.
-    pub determinant: Vec<String>,
-}
-
-/// A dependency of the data that the adversary is assumed not to know.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AssumedUnknownForm {
-    /// The determined attributes.
-    pub dependent: Vec<String>,
-    /// The determining attributes.
-    pub determinant: Vec<String>,
-    /// The reason the caller gives.
-    pub reason: String,
-}
-
-/// What made a rule implied or added, as documents write it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum RuleDerivationForm {
-    /// Another rule, which implies it.
-    Rule {
-        /// The pointer of that rule.
-        rule: String,
-    },
-    /// A dependency, from which it follows.
-    Dependency(DependencyForm),
 }
 
 /// A notice on a choice of the specification.
@@ -413,8 +351,12 @@ pub struct ManifestInput<'a> {
     pub bucket_sizes: Vec<BucketSizes>,
     /// What the buckets that enforce a rule achieve, in the order of the rules.
     pub achieved: Vec<Option<ManifestAchieved>>,
+    /// What no rule prevents.
+    pub exposures: ManifestExposures,
     /// The dependencies that the adversary is assumed to know.
     pub dependencies: ManifestDependencies,
+    /// What the known attributes of each rule determine, in the order of the rules.
+    pub determined: Vec<AttrSet>,
     /// What the caller declares of values and units.
     pub declared: DeclaredInputs<'a>,
     /// Notices for readers of the release.
@@ -425,7 +367,8 @@ pub struct ManifestInput<'a> {
 #[must_use]
 pub fn manifest(input: ManifestInput<'_>) -> Manifest {
     let ManifestInput { provenance, publication, names, declared, .. } = input;
-    let writer = ManifestWriter::new(publication, names, declared, input.achieved);
+    let ManifestInput { achieved, determined, .. } = input;
+    let writer = ManifestWriter { achieved, determined, ..ManifestWriter::new(publication, names, declared) };
     let tables = publication.tables.iter().zip(input.written);
     Manifest {
         id: provenance.id,
@@ -443,6 +386,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         verification: input.verification,
         method_details: MethodDetailsForm::from_details(&publication.method_details, names),
         utility: Utility { bucket_sizes: input.bucket_sizes, model_entropy_nats: None, entropy_method: None },
+        exposures: Some(input.exposures),
         dependencies: input.dependencies,
         excludable: excludable_of(declared.excluded, names),
         taxonomies: taxonomies_of(declared.taxonomies, publication, names),
@@ -477,7 +421,7 @@ fn with_sorted_members<T: Serialize, S: Serializer>(form: &T, serializer: S) -> 
 pub fn thresholds_of(declared: &[DeclaredThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
     let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
     for DeclaredThresholds { attribute, thresholds } in declared {
-        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.stated().clone());
+        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.declared().clone());
     }
     of
 }
@@ -488,6 +432,8 @@ struct ManifestWriter<'a> {
     promised: UnitGuarantees,
     names: &'a [String],
     achieved: Vec<Option<ManifestAchieved>>,
+    determined: Vec<AttrSet>,
+    tables: &'a [PublishedTable],
     /// The attributes whose posteriors a decomposition bounds; `None` for other methods.
     bounded: Option<AttrSet>,
     /// Whether the release is sequential: its table is exclusive, and of exact tuples where these satisfy every requirement.
@@ -495,12 +441,7 @@ struct ManifestWriter<'a> {
 }
 
 impl<'a> ManifestWriter<'a> {
-    fn new(
-        publication: &Publication,
-        names: &'a [String],
-        declared: DeclaredInputs<'a>,
-        achieved: Vec<Option<ManifestAchieved>>,
-    ) -> Self {
+    fn new(publication: &'a Publication, names: &'a [String], declared: DeclaredInputs<'a>) -> Self {
         let (mut bounded, mut of_method, mut sequential) = (None, None, false);
         match &publication.method_details {
             MethodDetails::Decompose(details) => bounded = Some(details.bounded),
@@ -512,11 +453,32 @@ impl<'a> ManifestWriter<'a> {
         }
         let of_rules = declared.thresholds.iter().map(|declared| &declared.thresholds);
         let promised = declared.unit.promised(of_rules.chain(&of_method));
-        Self { unit: declared.unit, promised, names, achieved, bounded, sequential }
+        Self {
+            unit: declared.unit,
+            promised,
+            names,
+            achieved: Vec::new(),
+            determined: Vec::new(),
+            tables: &publication.tables,
+            bounded,
+            sequential,
+        }
     }
 
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
+    }
+
+    /// The attributes in which the buckets that enforce a rule are constant.
+    fn strata(&self, rule: &EnforcedRule) -> AttrSet {
+        let enforcing = match &rule.enforced_by {
+            EnforcedBy::Unreachable => return AttrSet::EMPTY,
+            EnforcedBy::Guardian { table, .. } | EnforcedBy::Table(table) => table,
+        };
+        let tables = self.tables.iter().filter(|table| table.name == *enforcing);
+        let guards = tables.flat_map(|table| table.protection.guards());
+        let protecting = guards.filter(|guard| guard.protects.attributes().meets(rule.protects.attributes()));
+        protecting.fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant))
     }
 
     fn rule(&self, index: usize, rule: &EnforcedRule) -> ManifestRule {
@@ -539,8 +501,11 @@ impl<'a> ManifestWriter<'a> {
             origin: rule.origin,
             quasi_identifiers: self.named(rule.known),
             sensitive: self.named(rule.protects.attributes()),
+            determined: self.determined.get(index).map(|&set| self.named(set)).unwrap_or_default(),
+            strata: self.named(self.strata(rule)),
+            knowledge: Some(AssumedAssociations::InLinks),
             combination: matches!(rule.protects, Protected::Joint(_)),
-            guarantee: self.unit.stated(rule.guarantee, &self.promised),
+            guarantee: self.unit.unit_guarantee(rule.guarantee, &self.promised),
             enforced: (self.unit.rows() > 1).then_some(rule.guarantee),
             bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
@@ -555,6 +520,7 @@ impl<'a> ManifestWriter<'a> {
             sensitive: self.named(guard.protects.attributes()),
             joint: matches!(guard.protects, Protected::Joint(_)),
             guarantees: guard.guarantees.clone(),
+            constant: self.named(guard.constant),
         };
         ManifestTable {
             name: table.name.0.clone(),

@@ -8,7 +8,8 @@ use super::ratio::ManifestRatio;
 use super::sequence::SequentialForm;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    BreachKind, DecompositionDetails, InferableBucket, MethodDetails, MethodKind, SlicedDiversity, Thresholds,
+    BreachKind, DecompositionDetails, InferableBucket, MethodDetails, MethodKind, SizeCount, SlicedDiversity,
+    Thresholds,
 };
 
 /// The details of one method; the members of the form say which method.
@@ -101,9 +102,9 @@ impl MethodDetailsForm {
     pub fn from_details(details: &MethodDetails, names: &[String]) -> Option<Self> {
         match details {
             MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
-                let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
+                let rows: u64 = setting.iter().map(|class| class.size.saturating_mul(class.buckets)).sum();
                 Some(Self::Bucketize(BucketizeForm {
-                    setting: setting.iter().map(|&(size, buckets)| SizeClass { size, buckets }).collect(),
+                    setting: setting.iter().map(|&SizeCount { size, buckets }| SizeClass { size, buckets }).collect(),
                     loss: *loss,
                     // the loss of one bucket of all rows is (rows - 1)^2
                     mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
@@ -142,7 +143,7 @@ impl BucketizeForm {
         }
         Some(MethodDetails::Bucketize {
             thresholds: self.thresholds.clone(),
-            setting: self.setting.iter().map(|class| (class.size, class.buckets)).collect(),
+            setting: self.setting.iter().map(|&SizeClass { size, buckets }| SizeCount { size, buckets }).collect(),
             loss: self.loss,
             lower_bound: self.lower_bound,
         })
@@ -237,7 +238,7 @@ mod tests {
     #[test]
     fn method_details_read_back_equal() {
         let thresholds = Thresholds::Uniform { l: 2 };
-        let setting = vec![(6, 6), (7, 2)];
+        let setting = vec![SizeCount::new(6, 6), SizeCount::new(7, 2)];
         let details = MethodDetails::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
         let form = MethodDetailsForm::from_details(&details, &[]).unwrap();
         let written = serde_json::to_value(&form).unwrap();

@@ -2,6 +2,8 @@
 
 mod archive;
 mod counts;
+mod dependencies;
+mod exposures;
 mod internal;
 mod manifest;
 mod method_details;
@@ -11,18 +13,21 @@ mod ratio;
 mod reading;
 mod readme;
 mod rendering;
+mod results;
 mod rows;
 mod sequence;
 mod series;
 
 pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, RowCursorError, counted};
+pub use dependencies::{
+    AssumedUnknownForm, DependencyForm, ManifestDependencies, RuleDerivationForm, UsedDependencyForm,
+};
+pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
-    AssumedUnknownForm, BucketSizes, CheckResult, DependencyForm, Manifest, ManifestAchieved, ManifestDependencies,
-    ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart, ManifestRule, ManifestTable, MethodName,
-    Provenance, RuleDerivationForm, SpecificationNotice, Utility, VerificationSummary, WrittenPart, manifest,
-    thresholds_of,
+    Manifest, ManifestAchieved, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart, ManifestRule,
+    ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
 };
 pub use method_details::MethodDetailsForm;
 pub use page::report_page;
@@ -31,5 +36,6 @@ pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
+pub use results::{BucketSizes, CheckResult, Utility, VerificationSummary};
 pub use rows::PartRows;
 pub use series::{Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};

@@ -5,8 +5,9 @@
 
 use std::fmt::Write;
 
-use super::manifest::{BucketSizes, Manifest};
+use super::manifest::Manifest;
 use super::public::{Certainty, PublicReport};
+use super::results::BucketSizes;
 use crate::publication::{AdversaryModel, Algorithm};
 
 /// The most bars of a chart; the last bar counts all larger sizes.
@@ -43,12 +44,15 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> String {
     }
     let _ = writeln!(page, "</dl>\n<p>{}</p>", escaped(&report.summary));
     list(&mut page, "Rules", report.rules.iter());
+    list(&mut page, "Premises", report.premises.iter());
+    list(&mut page, "Not promised", report.not_promised.iter());
     list(&mut page, "Tables", report.tables.iter());
     for table in &manifest.tables {
         let sizes: Vec<&BucketSizes> =
             manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name).collect();
         picture(&mut page, &table.name, &sizes);
     }
+    list(&mut page, "What no rule prevents", report.exposures.iter());
     let _ = writeln!(page, "<h2>Verification</h2>\n<p>{}</p>", escaped(&report.verification));
     let _ = writeln!(page, "<h2>How to read it</h2>\n<p>{}</p>", escaped(&report.reading));
     certainties(&mut page, &report.certainty);

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule};
+use super::dependencies::{AssumedUnknownForm, ManifestDependencies};
+use super::exposures::ManifestExposures;
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
-use crate::publication::{Guarantee, RowKind, TableKind};
+use crate::publication::{Guarantee, NoticeKind, RowKind, SearchedDependencies, TableKind};
 
 /// What a release promises and why, in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -14,8 +16,20 @@ pub struct PublicReport {
     pub summary: String,
     /// For each rule its promise, the reason it holds, and the worst bucket.
     pub rules: Vec<String>,
-    /// The content of each table.
+    /// For each rule what readers may know, and what the rule assumes that they do not know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub premises: Vec<String>,
+    /// What the release does not promise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_promised: Vec<String>,
+    /// The content of each table, and the place of attributes that stand beside a sensitive one.
     pub tables: Vec<String>,
+    /// Of a decomposition: who may infer values of a sensitive attribute, and in how many buckets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inferences: Vec<String>,
+    /// What no rule prevents: unique rows, and values that other columns reveal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exposures: Vec<String>,
     /// What the verifier checked.
     pub verification: String,
     /// How to read buckets, and which conclusions are wrong.
@@ -45,48 +59,6 @@ const MAX_CERTAINTY_LINES: u64 = 100;
 #[must_use]
 pub fn public_report(manifest: &Manifest) -> PublicReport {
     let rows = manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).max().unwrap_or(0);
-    let tables = manifest.tables.iter().map(|table| {
-        let attributes = table.attributes.join(", ");
-        let classes: u64 =
-            manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
-        if table.kind == TableKind::Generalized {
-            let shared: Vec<&str> = table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
-            return format!(
-                "{} holds {attributes} in {classes} classes; the rows of a class share the cells of {}",
-                table.name,
-                shared.join(", ")
-            );
-        }
-        if table.kind == TableKind::Decomposed {
-            let of_values = table.parts.iter().filter(|part| part.row_meaning == RowKind::Values);
-            let listed: Vec<&str> = of_values.flat_map(|part| &part.attributes).map(String::as_str).collect();
-            let listed = if listed.is_empty() {
-                String::new()
-            } else {
-                format!("; each bucket lists the values of {}", listed.join(", "))
-            };
-            return format!("{} holds {attributes} in {classes} buckets{listed}", table.name);
-        }
-        if table.kind == TableKind::Sensitive {
-            return format!("{} holds the joint values of {attributes}, without a link to rows", table.name);
-        }
-        match table.guards.first() {
-            _ if table.kind == TableKind::Sliced => format!(
-                "{} holds {attributes} in {} parts, linked only by {} buckets",
-                table.name,
-                table.parts.len(),
-                classes
-            ),
-            None => format!("{} holds the exact tuples of {attributes}", table.name),
-            Some(guard) => {
-                format!(
-                    "{} holds {attributes}; {} is in a part of its own, linked to the rest only by {classes} buckets",
-                    table.name,
-                    guard.sensitive.join(", ")
-                )
-            }
-        }
-    });
     let passed = manifest.verification.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
     PublicReport {
         summary: format!(
@@ -96,7 +68,16 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             manifest.unit
         ),
         rules: manifest.rules.iter().map(sentence).collect(),
-        tables: tables.collect(),
+        premises: manifest.rules.iter().filter_map(|rule| premise(&manifest.dependencies, rule)).collect(),
+        not_promised: not_promised(&manifest.dependencies),
+        tables: manifest
+            .tables
+            .iter()
+            .map(|table| description(manifest, table))
+            .chain(details_of(manifest, NoticeKind::AttributeMoved))
+            .collect(),
+        inferences: details_of(manifest, NoticeKind::CanBeConcluded),
+        exposures: manifest.exposures.as_ref().map(ManifestExposures::in_words).unwrap_or_default(),
         verification: format!(
             "the verifier read the written parts back and checked {}; linkage {}",
             passed.collect::<Vec<_>>().join(", "),
@@ -106,6 +87,117 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                   different tables by position or by bucket label"
             .to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+/// What the warnings of one kind say.
+fn details_of(manifest: &Manifest, kind: NoticeKind) -> Vec<String> {
+    manifest.warnings.iter().filter(|warning| warning.r#type == kind).map(|warning| warning.detail.clone()).collect()
+}
+
+/// What readers may know for a rule to hold, and what they are assumed not to know; `None` where a rule protects no attribute.
+fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> {
+    let sensitive = rule.sensitive.join(", ");
+    if sensitive.is_empty() || rule.knowledge.is_none() {
+        return None;
+    }
+    let attributes = if rule.quasi_identifiers.is_empty() {
+        "nothing of a person".to_owned()
+    } else {
+        rule.quasi_identifiers.join(", ")
+    };
+    let is_relevant = |side: &[String]| {
+        side.iter().any(|name| {
+            [&rule.quasi_identifiers, &rule.sensitive, &rule.determined, &rule.strata]
+                .iter()
+                .any(|of| of.contains(name))
+        })
+    };
+    let declared = known.declared.iter().map(|form| (&form.determinant, &form.dependent));
+    let discovered = known.discovered.iter().map(|form| (&form.determinant, &form.dependent));
+    let links = declared
+        .chain(discovered)
+        .filter(|(determinant, dependent)| is_relevant(determinant) && is_relevant(dependent));
+    let links: Vec<String> = links
+        .map(|(determinant, dependent)| format!("{} determines {}", determinant.join(", "), dependent.join(", ")))
+        .collect();
+    let and_links = if links.is_empty() { String::new() } else { format!(", and that {}", links.join(" and ")) };
+    let promise = match rule.bounded {
+        Some(false) => format!("no bound on the probability of a value of {sensitive}"),
+        Some(true) | None => promised(rule.guarantee, &sensitive),
+    };
+    let strata = if rule.strata.is_empty() {
+        String::new()
+    } else {
+        format!("this assumes nothing about how {} and {sensitive} go together; ", rule.strata.join(", "))
+    };
+    let bucket =
+        if matches!(rule.enforced_by, ManifestEnforcedBy::Unreachable { .. }) { "" } else { ", within a bucket," };
+    Some(format!(
+        "an adversary who knows {attributes}{and_links} learns {promise}; {strata}it assumes that{bucket} the reader has no other knowledge of \
+         which row has which {sensitive}"
+    ))
+}
+
+/// The knowledge of dependencies that a release promises nothing against.
+fn not_promised(known: &ManifestDependencies) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for assumed in &known.assumed_unknown {
+        let AssumedUnknownForm { dependent, determinant, reason } = assumed;
+        sentences.push(match determinant.is_empty() {
+            true => format!("nothing is promised against readers who know a dependency that is not listed, for the data was not searched: {reason}"),
+            false => format!(
+                "nothing is promised against readers who know that {} determines {}, which is assumed unknown: {reason}",
+                determinant.join(", "),
+                dependent.join(", ")
+            ),
+        });
+    }
+    if known.searched == Some(SearchedDependencies::SinglesAndSomePairs) {
+        let detail = "some pairs of attributes were not searched for dependencies; nothing is promised against readers who know one of \
+                      those";
+        sentences.push(detail.to_owned());
+    }
+    if known.searched.is_some() {
+        let detail = "dependencies on three or more attributes, and on data that is not in the dataset, are known only where they are \
+                      declared";
+        sentences.push(detail.to_owned());
+    }
+    sentences
+}
+
+/// The content of a table.
+fn description(manifest: &Manifest, table: &ManifestTable) -> String {
+    let (name, attributes) = (&table.name, table.attributes.join(", "));
+    let of_table = manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name);
+    let classes: u64 = of_table.map(|sizes| sizes.buckets).sum();
+    match (table.kind, table.guards.first()) {
+        (TableKind::Generalized, _) => {
+            let shared: Vec<&str> = table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
+            let shared = shared.join(", ");
+            format!("{name} holds {attributes} in {classes} classes; the rows of a class share the cells of {shared}")
+        }
+        (TableKind::Decomposed, _) => {
+            let of_values = table.parts.iter().filter(|part| part.row_meaning == RowKind::Values);
+            let listed: Vec<&str> = of_values.flat_map(|part| &part.attributes).map(String::as_str).collect();
+            let listed = match &listed[..] {
+                [] => String::new(),
+                listed => format!("; each bucket lists the values of {}", listed.join(", ")),
+            };
+            format!("{name} holds {attributes} in {classes} buckets{listed}")
+        }
+        (TableKind::Sensitive, _) => format!("{name} holds the joint values of {attributes}, without a link to rows"),
+        (TableKind::Sliced, _) => {
+            let parts = table.parts.len();
+            format!("{name} holds {attributes} in {parts} parts, linked only by {classes} buckets")
+        }
+        (_, None) => format!("{name} holds the exact tuples of {attributes}"),
+        (_, Some(guard)) => {
+            let sensitive = guard.sensitive.join(", ");
+            format!(
+                "{name} holds {attributes}; {sensitive} is in a part of its own, linked to the rest only by {classes} buckets"
+            )
+        }
     }
 }
 

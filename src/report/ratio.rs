@@ -9,3 +9,17 @@ pub struct ManifestRatio {
     /// The denominator.
     pub of: u64,
 }
+
+impl ManifestRatio {
+    /// Whether it is larger than `other`.
+    #[must_use]
+    pub fn exceeds(self, other: Self) -> bool {
+        u128::from(self.count) * u128::from(other.of) > u128::from(other.count) * u128::from(self.of)
+    }
+}
+
+impl From<(u64, u64)> for ManifestRatio {
+    fn from((count, of): (u64, u64)) -> Self {
+        Self { count, of }
+    }
+}

@@ -1,8 +1,7 @@
 //! Publications read back from manifests.
 
-use super::manifest::{
-    Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable, RuleDerivationForm,
-};
+use super::dependencies::RuleDerivationForm;
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable};
 use crate::microdata::{Attr, AttrSet, CellShape};
 use crate::publication::{
     CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, ProtectionKind, Publication,
@@ -84,6 +83,7 @@ impl ManifestReader<'_> {
                 known: self.set(&guard.quasi_identifiers)?,
                 protects: self.protects(&guard.sensitive, guard.joint)?,
                 guarantees: guard.guarantees.clone(),
+                constant: self.set(&guard.constant)?,
             })
         };
         let protection = match table.protection {

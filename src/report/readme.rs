@@ -1,7 +1,7 @@
 //! The README of an archive, for its reader. A function of the manifest alone.
 
 use super::manifest::{Manifest, ManifestPart, ManifestTable};
-use super::public::public_report;
+use super::public::{PublicReport, public_report};
 use crate::microdata::CellShape;
 use crate::publication::{ProtectionKind, RowKind, TableKind};
 
@@ -11,7 +11,7 @@ const LINE_CHARS: usize = 80;
 #[must_use]
 pub fn readme(manifest: &Manifest) -> String {
     let report = public_report(manifest);
-    let mut text = ReadmeWriter(String::new());
+    let mut text = ReadmeWriter { text: String::new(), manifest };
     text.heading("What this is");
     text.paragraph(
         "",
@@ -19,68 +19,9 @@ pub fn readme(manifest: &Manifest) -> String {
     );
     text.paragraph("", &format!("{}.", report.summary));
 
-    text.heading("Files");
-    for (table, part) in manifest.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part))) {
-        text.paragraph(&format!("{}  ", part.file), &about(table, part));
-    }
-    text.paragraph("manifest.json  ", "every table, part and rule of the release, and the results of the verifier");
-    text.paragraph("report.json  ", "the same in sentences");
-    text.paragraph(
-        "datapackage.json  ",
-        "the types of all columns and the digests of all files, as a Frictionless Data Package",
-    );
-
-    text.heading("How to read the files");
-    text.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text. A file of one column writes a missing value as the marker named above.");
-    text.paragraph("", "Rows are sorted. Their order reveals nothing of the order of the original.");
-    let bucketed = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| part.bucketed);
-    if bucketed {
-        text.paragraph("", "Buckets: only the column `bucket` links the parts of a table. A row of one part belongs to one row of the other part with the same bucket label, and each of them is equally likely. To count, spread the rows of a bucket evenly: weight each value of the other part by its share of the bucket.");
-    }
-
-    let generalized = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty());
-    if generalized {
-        if manifest.tables.iter().any(|table| table.kind == TableKind::Generalized) {
-            text.paragraph("", "Classes: rows with equal quasi-identifier cells form a class.");
-        }
-        text.paragraph("", "Cells of several values: an interval is written `17..24`, and a single value `17..17`; both ends are included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, with null for a missing value. A node is a name in a taxonomy of the manifest, and stands for the leaves below it; a leaf is the value itself. To count, spread a row evenly over its cell.");
-    }
-    if manifest.tables.iter().any(|table| table.kind == TableKind::Decomposed) {
-        text.paragraph("", "A decomposed table has three kinds of parts. One part holds the rows of each bucket, and one holds their primary sensitive values. The others list the distinct values of one further sensitive attribute for each bucket; where the manifest reports noise, a list may hold values that no row has. The table of joint values shows which sensitive values occur together, without a link to rows. Rows with a suppressed primary value are missing from it.");
-        text.paragraph(
-            "",
-            "The promises hold only while no other table about the same people shares an attribute with these tables.",
-        );
-    }
-    if manifest.tables.iter().any(|table| table.kind == TableKind::Sliced) {
-        text.paragraph("", "A sliced table has a part for each of its columns. In each bucket all parts hold the same people, each part in its own order: any row of one part may belong to any row of another.");
-    }
-    if manifest
-        .tables
-        .iter()
-        .any(|table| table.kind == TableKind::Sliced && table.protection == ProtectionKind::Exclusive)
-    {
-        text.paragraph("", "Its promise holds over all buckets that match a person, not in each bucket by itself. It holds only while no other table about the same people shares an attribute with it.");
-    }
-
-    text.heading("Conclusions to avoid");
-    if generalized {
-        text.paragraph(
-            "- ",
-            "A cell does not show which of its values a row has, nor that its values are equally frequent.",
-        );
-    }
-    for warning in [
-        "Joining two parts on `bucket` gives more rows than there are people: most of these combinations belong to no person.",
-        "The label of a bucket has no meaning. Buckets of different tables are unrelated, even if their labels are equal.",
-        "Tables are sorted independently: never match a row of one table with a row of another by its position.",
-        "A combination that occurs in a bucket need not occur in the original. A combination that is missing from a bucket belongs to none of its rows.",
-        "Associations between attributes in different parts of a bucketized table are weakened by design.",
-    ] {
-        if bucketed || !warning.contains("bucket") {
-            text.paragraph("- ", warning);
-        }
-    }
+    text.files();
+    text.reading();
+    text.conclusions();
 
     text.heading("Promises");
     if report.rules.is_empty() {
@@ -89,8 +30,15 @@ pub fn readme(manifest: &Manifest) -> String {
     for rule in &report.rules {
         text.paragraph("- ", &format!("{rule}."));
     }
+    for premise in &report.premises {
+        text.paragraph("- ", &format!("{premise}."));
+    }
+    for sentence in &report.not_promised {
+        text.paragraph("- ", &format!("Not promised: {sentence}."));
+    }
     text.paragraph("", &format!("Verification: {}.", report.verification));
-    text.0
+    text.exposures(&report);
+    text.text
 }
 
 fn about(table: &ManifestTable, part: &ManifestPart) -> String {
@@ -120,14 +68,109 @@ fn about(table: &ManifestTable, part: &ManifestPart) -> String {
     about
 }
 
-struct ReadmeWriter(String);
+struct ReadmeWriter<'a> {
+    text: String,
+    manifest: &'a Manifest,
+}
 
-impl ReadmeWriter {
-    fn heading(&mut self, heading: &str) {
-        if !self.0.is_empty() {
-            self.0.push('\n');
+impl ReadmeWriter<'_> {
+    fn parts(&self) -> impl Iterator<Item = &ManifestPart> {
+        self.manifest.tables.iter().flat_map(|table| &table.parts)
+    }
+
+    fn is_bucketed(&self) -> bool {
+        self.parts().any(|part| part.bucketed)
+    }
+
+    fn is_generalized(&self) -> bool {
+        self.parts().any(|part| !part.cells.is_empty())
+    }
+
+    fn has(&self, kind: TableKind) -> bool {
+        self.manifest.tables.iter().any(|table| table.kind == kind)
+    }
+
+    fn files(&mut self) {
+        self.heading("Files");
+        for table in &self.manifest.tables {
+            for part in &table.parts {
+                self.paragraph(&format!("{}  ", part.file), &about(table, part));
+            }
         }
-        self.0 += &format!("{heading}\n{}\n", "-".repeat(heading.len()));
+
+        self.paragraph("manifest.json  ", "every table, part and rule of the release, and the results of the verifier");
+        self.paragraph("report.json  ", "the same in sentences");
+        self.paragraph(
+            "datapackage.json  ",
+            "the types of all columns and the digests of all files, as a Frictionless Data Package",
+        );
+    }
+
+    fn reading(&mut self) {
+        self.heading("How to read the files");
+        self.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text. A file of one column writes a missing value as the marker named above.");
+        self.paragraph("", "Rows are sorted. Their order reveals nothing of the order of the original.");
+        if self.is_bucketed() {
+            self.paragraph("", "Buckets: only the column `bucket` links the parts of a table. A row of one part belongs to one row of the other part with the same bucket label, and each of them is equally likely. To count, spread the rows of a bucket evenly: weight each value of the other part by its share of the bucket.");
+        }
+        if self.is_generalized() {
+            if self.has(TableKind::Generalized) {
+                self.paragraph("", "Classes: rows with equal quasi-identifier cells form a class.");
+            }
+            self.paragraph("", "Cells of several values: an interval is written `17..24`, and a single value `17..17`; both ends are included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, with null for a missing value. A node is a name in a taxonomy of the manifest, and stands for the leaves below it; a leaf is the value itself. To count, spread a row evenly over its cell.");
+        }
+        if self.has(TableKind::Decomposed) {
+            self.paragraph("", "A decomposed table has three kinds of parts. One part holds the rows of each bucket, and one holds their primary sensitive values. The others list the distinct values of one further sensitive attribute for each bucket; where the manifest reports noise, a list may hold values that no row has. The table of joint values shows which sensitive values occur together, without a link to rows. Rows with a suppressed primary value are missing from it.");
+            self.paragraph(
+                "",
+                "The promises hold only while no other table about the same people shares an attribute with these tables.",
+            );
+        }
+        if self.has(TableKind::Sliced) {
+            self.paragraph("", "A sliced table has a part for each of its columns. In each bucket all parts hold the same people, each part in its own order: any row of one part may belong to any row of another.");
+        }
+        let is_exclusive = |table: &ManifestTable| table.protection == ProtectionKind::Exclusive;
+        if self.manifest.tables.iter().any(|table| table.kind == TableKind::Sliced && is_exclusive(table)) {
+            self.paragraph("", "Its promise holds over all buckets that match a person, not in each bucket by itself. It holds only while no other table about the same people shares an attribute with it.");
+        }
+    }
+
+    fn conclusions(&mut self) {
+        self.heading("Conclusions to avoid");
+        if self.is_generalized() {
+            self.paragraph(
+                "- ",
+                "A cell does not show which of its values a row has, nor that its values are equally frequent.",
+            );
+        }
+        for warning in [
+            "Joining two parts on `bucket` gives more rows than there are people: most of these combinations belong to no person.",
+            "The label of a bucket has no meaning. Buckets of different tables are unrelated, even if their labels are equal.",
+            "Tables are sorted independently: never match a row of one table with a row of another by its position.",
+            "A combination that occurs in a bucket need not occur in the original. A combination that is missing from a bucket belongs to none of its rows.",
+            "Associations between attributes in different parts of a bucketized table are weakened by design.",
+        ] {
+            if self.is_bucketed() || !warning.contains("bucket") {
+                self.paragraph("- ", warning);
+            }
+        }
+    }
+
+    fn exposures(&mut self, report: &PublicReport) {
+        if report.exposures.is_empty() {
+            return;
+        }
+        self.heading("What no rule prevents");
+        for exposure in &report.exposures {
+            self.paragraph("- ", &format!("{exposure}."));
+        }
+    }
+
+    fn heading(&mut self, heading: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text += &format!("{heading}\n{}\n", "-".repeat(heading.len()));
     }
 
     /// Writes a paragraph after a lead, in lines of at most [`LINE_CHARS`] characters.
@@ -136,8 +179,8 @@ impl ReadmeWriter {
         let mut begun = false;
         for word in text.split_whitespace() {
             if begun && line.chars().count() + 1 + word.chars().count() > LINE_CHARS {
-                self.0 += line.trim_end();
-                self.0.push('\n');
+                self.text += line.trim_end();
+                self.text.push('\n');
                 line = if lead.is_empty() { String::new() } else { "  ".to_owned() };
                 begun = false;
             }
@@ -147,7 +190,7 @@ impl ReadmeWriter {
             line += word;
             begun = true;
         }
-        self.0 += line.trim_end();
-        self.0.push('\n');
+        self.text += line.trim_end();
+        self.text.push('\n');
     }
 }

@@ -104,7 +104,7 @@ impl FormWriter<'_> {
         }
     }
 
-    fn requirement(&self, (requirement, results): &(XyRequirement, Vec<JoinResult>)) -> RequirementForm {
+    fn requirement(&self, requirement: &XyRequirement, results: &[JoinResult]) -> RequirementForm {
         RequirementForm {
             pointer: requirement.pointer.clone(),
             promised_by: self.promised_by(requirement.of),
@@ -115,16 +115,13 @@ impl FormWriter<'_> {
         }
     }
 
-    fn result(
-        &self,
-        JoinResult { releases, achieved: (count, of) }: &JoinResult,
-        measure: &XyMeasure,
-    ) -> JoinResultForm {
+    fn result(&self, result: &JoinResult, measure: &XyMeasure) -> JoinResultForm {
+        let (count, of) = result.achieved;
         JoinResultForm {
-            releases: releases.iter().map(|release| self.release(*release)).collect(),
+            releases: result.releases.iter().map(|release| self.release(*release)).collect(),
             achieved: match measure {
-                XyMeasure::Anonymity { .. } => AchievedForm::K(*count),
-                XyMeasure::Linkability { .. } => AchievedForm::H(ManifestRatio { count: *count, of: *of }),
+                XyMeasure::Anonymity { .. } => AchievedForm::K(count),
+                XyMeasure::Linkability { .. } => AchievedForm::H(ManifestRatio { count, of }),
             },
         }
     }
@@ -219,11 +216,15 @@ impl SequentialForm {
         let writer = FormWriter { against: &details.against };
         Self {
             against: details.against.clone(),
-            entered: details.entered.clone(),
+            entered: details.external.clone(),
             projection_precondition: !details.other_rows,
             subsets: details.subsets,
             cuts: details.cuts.iter().cloned().collect(),
-            requirements: details.requirements.iter().map(|requirement| writer.requirement(requirement)).collect(),
+            requirements: details
+                .requirements
+                .iter()
+                .map(|(requirement, results)| writer.requirement(requirement, results))
+                .collect(),
             exclusions: details.exclusions.iter().map(|exclusion| writer.exclusion(exclusion)).collect(),
             renamed: details.renamed.iter().map(|(of, names)| (writer.release(*of), names.clone())).collect(),
         }
@@ -244,7 +245,7 @@ impl SequentialForm {
             requirements: requirements.collect::<Option<_>>()?,
             exclusions: exclusions.collect::<Option<_>>()?,
             cuts: self.cuts.iter().map(|(name, labels)| (name.clone(), labels.clone())).collect(),
-            entered: self.entered.clone(),
+            external: self.entered.clone(),
             other_rows: !self.projection_precondition,
             renamed: renamed.collect::<Option<_>>()?,
         })
@@ -293,7 +294,7 @@ mod tests {
                 right: Conditions { release: 1, within: vec![("state".into(), None)] },
             }],
             cuts: vec![("a.b".into(), vec![Some("Office".into()), None])],
-            entered: vec!["b-2".into()],
+            external: vec!["b-2".into()],
             other_rows: true,
             renamed: BTreeMap::from([(0, BTreeMap::from([("a.b".into(), "work".into())]))]),
         };
@@ -312,7 +313,7 @@ mod tests {
         for member in ["entered", "projection_precondition"] {
             before.as_object_mut().unwrap().remove(member);
         }
-        assert_eq!(read(&before), Some(SequentialDetails { entered: Vec::new(), other_rows: false, ..details }));
+        assert_eq!(read(&before), Some(SequentialDetails { external: Vec::new(), other_rows: false, ..details }));
         for (member, value) in [("steps", serde_json::json!(1)), ("entered", serde_json::json!(["c-3"]))] {
             let mut more = written.clone();
             more[member] = value;

@@ -90,15 +90,15 @@ async fn written(
     out: impl Write,
 ) -> Result<(), LedgerError> {
     let copy = store.copy_ledger(tenant).await?;
-    let people: Vec<_> =
+    let fingerprints: Vec<_> =
         copy.datasets.iter().map(|of| (of.tenant.clone(), of.id, of.pieces().collect::<Vec<_>>())).collect();
     let mut file = LedgerWriter::begin(out, header)?;
     file.copy(copy)?;
-    for (tenant, dataset, pieces) in people {
+    for (tenant, dataset, pieces) in fingerprints {
         for piece in pieces {
-            let hashes = store.people_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
+            let hashes = store.fingerprint_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
             let hashes = hashes.ok_or_else(|| StoreError::corrupt("a chunk of hashes is missing"))?;
-            file.people(PortablePiece { dataset, piece: piece.number(), hashes: hashes.into() })?;
+            file.piece(PortablePiece { dataset, piece: piece.number(), hashes: hashes.into() })?;
         }
     }
     Ok(file.end()?)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::hoist::parsed;
 use super::problem_lists::{AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, FAULT_KINDS, JOB_PROBLEMS};
 use super::{examples, hoist};
-use crate::api::routes::table::{Example, ROUTES, Route};
+use crate::api::routes::table::{Example, ROUTES, Route, RouteAnswer};
 use crate::problem::{Fault, Kind, Problem};
 
 /// Laid over the schemas that are derived from types, as a JSON merge patch (RFC 7386).
@@ -17,55 +17,6 @@ const SCHEMAS: &str = include_str!("schemas.json");
 /// Laid over parameters: by name, and by operation and name.
 const PARAMETERS: &str = include_str!("parameters.json");
 
-/// Members of answers that are left out when there is nothing to say; all others are always written.
-const OPTIONAL_MEMBERS: &[(&str, &str)] = &[
-    ("AchievedMeasures", "t_hierarchical"),
-    ("AttackFinding", "attribute"),
-    ("AttackReport", "joins"),
-    ("AttackReport", "membership"),
-    ("BrokenClass", "bucket"),
-    ("BrokenClass", "class"),
-    ("CheckResult", "detail"),
-    ("Dataset", "warnings"),
-    ("DeltaGuarantee", "prior"),
-    ("DifferentialInferenceDocument", "within"),
-    ("InternalReport", "classification"),
-    ("InternalReport", "generalization"),
-    ("JoinAttackMeasure", "h"),
-    ("JoinAttackMeasure", "k"),
-    ("Manifest", "excludable"),
-    ("Manifest", "reproducible"),
-    ("Manifest", "taxonomies"),
-    ("Manifest", "thresholds"),
-    ("ManifestAchieved", "distance"),
-    ("ManifestAchieved", "distinct_values"),
-    ("ManifestAchieved", "entropy_l"),
-    ("ManifestAchieved", "gain"),
-    ("ManifestAchieved", "k"),
-    ("ManifestAchieved", "median_posterior"),
-    ("ManifestAchieved", "recursive_c"),
-    ("ManifestAchieved", "worst_posterior"),
-    ("ManifestPart", "counterfeits_per_bucket"),
-    ("ManifestPart", "null"),
-    ("ManifestRule", "achieved"),
-    ("ManifestRule", "bounded"),
-    ("ManifestRule", "enforced"),
-    ("MethodName", "adversary"),
-    ("MethodName", "algorithm"),
-    ("Problem", "errors"),
-    ("PublicReport", "certainty"),
-    ("RhoGuarantee", "mode"),
-    ("StatementDocument", "aliases"),
-    ("StatementDocument", "functions"),
-    ("StatementDocument", "tables"),
-    ("TClosenessGuarantee", "distance"),
-    ("TableDocument", "cuts"),
-    ("TableDocument", "dataset"),
-    ("TableMeasures", "t_hierarchical"),
-    ("Utility", "entropy_method"),
-    ("Utility", "model_entropy_nats"),
-];
-
 /// Bodies that are bytes, not text.
 const BINARY_MEDIA_TYPES: [&str; 3] =
     ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
@@ -73,6 +24,7 @@ const BINARY_MEDIA_TYPES: [&str; 3] =
 /// The document with everything that was not derived.
 pub(super) fn complete(mut document: Value) -> Value {
     hoist::name_variants(&mut document);
+    hoist::flatten_members(&mut document);
     document = hoist::rename(&document, |name| match name.strip_prefix("ListPage_") {
         Some(item) => format!("{item}List"),
         None if name == "ManifestEnforcedBy" => "EnforcedBy".to_owned(),
@@ -80,7 +32,7 @@ pub(super) fn complete(mut document: Value) -> Value {
     });
     let components = &mut document["components"];
     for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {
-        require_all(name, schema);
+        require_written(schema);
         if let Some(item) = name.strip_suffix("List") {
             schema["properties"]["items"]["items"] = reference("schemas", item);
         }
@@ -88,7 +40,6 @@ pub(super) fn complete(mut document: Value) -> Value {
     components["schemas"].as_object_mut().into_iter().for_each(|schemas| schemas.extend(crate::spec::schemas()));
     merge(&mut components["schemas"], &parsed(SCHEMAS));
     components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
-    components["schemas"]["PlanDocument"] = with_schema(&components["schemas"]["JobDocument"]);
     components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULT_KINDS).into();
     components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(JOB_PROBLEMS).into();
     components["schemas"]["Job"]["properties"]["problem"]["description"] =
@@ -123,70 +74,24 @@ fn without_dataset(job: &Value) -> Value {
     schema
 }
 
-/// The schema of what a plan is asked: a job document, and tables to be judged.
-fn with_schema(job: &Value) -> Value {
-    let mut schema = job.clone();
-    let tables = json!({
-        "type": ["array", "null"],
-        "minItems": 1,
-        "maxItems": 128,
-        "items": reference("schemas", "ProposedTable"),
-        "description": "Tables to be judged in place of those that a job would make: whether the rules hold in them, and why not.",
-    });
-    let change = json!({
-        "title": "PlanDocument",
-        "description": "A job document, and tables to be judged if they are proposed. A job takes no such tables.",
-        "properties": {"schema": tables},
-    });
-    merge(&mut schema, &change);
-    schema
-}
-
 fn complete_operation(operation: &Route, described: &mut Value, parameters: &Value) {
     described["operationId"] = operation.id.into();
     for parameter in described.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
-        let name = parameter["name"].as_str().unwrap_or_default().to_owned();
-        let here = format!("{} {} {name}", operation.method, operation.path);
-        for overlay in [&parameters[name.as_str()], &parameters[here.as_str()]] {
-            if overlay.is_object() {
-                merge(parameter, overlay);
-            }
-        }
-        if name == "id" {
-            parameter["description"] = id_of(operation.path).into();
-        }
+        complete_parameter(operation, parameter, parameters);
     }
     if !operation.requests.is_empty() {
         described["requestBody"]["required"] = true.into();
         bodies(&mut described["requestBody"]["content"], operation.requests, true);
     }
-
     let security = described["security"].clone();
     let responses = &mut described["responses"];
-    if let Some(stated) = responses.as_object_mut() {
-        // problems are stated by their statuses below
-        stated.retain(|status, _| status.starts_with(['2', '3']));
+    if let Some(described) = responses.as_object_mut() {
+        // problems are described by their statuses below
+        described.retain(|status, _| status.starts_with(['2', '3']));
     }
-    for (status, description, examples) in operation.answers {
-        let response = &mut responses[*status];
-        response["description"] = (*description).into();
-        bodies(&mut response["content"], examples, false);
-        if response["content"].is_null() {
-            response.as_object_mut().map(|response| response.remove("content"));
-        }
-        if let Some(stated) = response.get_mut("headers").and_then(Value::as_object_mut) {
-            stated.iter_mut().for_each(|(name, header)| *header = reference("headers", name));
-        }
-        match *status {
-            "304" => response["headers"]["ETag"] = reference("headers", "ETag"),
-            "200" if operation.id.starts_with("download_") => {
-                response["headers"]["Content-Disposition"] = reference("headers", "Content-Disposition");
-            }
-            _ => {}
-        }
-        response["headers"]["X-Request-Id"] = reference("headers", "X-Request-Id");
+    for answer in operation.answers {
+        complete_answer(operation, answer, &mut responses[answer.0]);
     }
-
     let mut by_status: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
     let with_keys = if security.is_array() { AUTH_PROBLEMS } else { &[] };
     let with_body = if operation.requests.is_empty() { &[] } else { BODY_PROBLEMS };
@@ -199,6 +104,39 @@ fn complete_operation(operation: &Route, described: &mut Value, parameters: &Val
     for (status, kinds) in by_status {
         responses[status.to_string()] = problem_response(status, &kinds, &security);
     }
+}
+
+fn complete_parameter(operation: &Route, parameter: &mut Value, parameters: &Value) {
+    let name = parameter["name"].as_str().unwrap_or_default().to_owned();
+    let here = format!("{} {} {name}", operation.method, operation.path);
+    for overlay in [&parameters[name.as_str()], &parameters[here.as_str()]] {
+        if overlay.is_object() {
+            merge(parameter, overlay);
+        }
+    }
+    if name == "id" {
+        parameter["description"] = id_of(operation.path).into();
+    }
+}
+
+fn complete_answer(operation: &Route, answer: &RouteAnswer, response: &mut Value) {
+    let (status, description, examples) = *answer;
+    response["description"] = description.into();
+    bodies(&mut response["content"], examples, false);
+    if response["content"].is_null() {
+        response.as_object_mut().map(|response| response.remove("content"));
+    }
+    if let Some(headers) = response.get_mut("headers").and_then(Value::as_object_mut) {
+        headers.iter_mut().for_each(|(name, header)| *header = reference("headers", name));
+    }
+    match status {
+        "304" => response["headers"]["ETag"] = reference("headers", "ETag"),
+        "200" if operation.id.starts_with("download_") => {
+            response["headers"]["Content-Disposition"] = reference("headers", "Content-Disposition");
+        }
+        _ => {}
+    }
+    response["headers"]["X-Request-Id"] = reference("headers", "X-Request-Id");
 }
 
 /// What the id in a path names.
@@ -224,14 +162,9 @@ fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
         let body = &mut content[*media_type];
         let name = file.split('.').next().unwrap_or_default();
         body["examples"][name] = json!({"summary": examples::summary(file), "value": examples::value(file)});
-        match *media_type {
-            "application/json" if *file == "part.json" => body["schema"] = reference("schemas", "PartPage"),
-            // each event's data is a job
-            "text/event-stream" => {
-                body["schema"] = json!({"type": "string"});
-                body["x-event-data"] = reference("schemas", "Job");
-            }
-            _ => {}
+        if *media_type == "text/event-stream" {
+            body["schema"] = json!({"type": "string"});
+            body["x-event-data"] = reference("schemas", "Job");
         }
     }
 }
@@ -352,12 +285,18 @@ fn reference(kind: &str, name: &str) -> Value {
     json!({"$ref": format!("#/components/{kind}/{name}")})
 }
 
-/// Says of a schema of answers which members are always written: all that may not be left out, also those that can be null.
-fn require_all(name: &str, schema: &mut Value) {
+/// Requires every member that an answer always writes: those that utoipa requires, and those that are written as null. A member that
+/// is left out where it has no value is `nullable = false`.
+fn require_written(schema: &mut Value) {
     let Some(properties) = schema["properties"].as_object() else { return };
-    let optional = |member: &str| OPTIONAL_MEMBERS.contains(&(name, member));
-    let required: Vec<&str> = properties.keys().map(String::as_str).filter(|member| !optional(member)).collect();
-    schema["required"] = required.into();
+    if schema["additionalProperties"] == false {
+        // a document of a request, from which members that can be null may be absent
+        return;
+    }
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.into_iter().flatten().any(|required| required == name);
+    let written = properties.iter().filter(|(name, member)| is_required(name) || hoist::is_nullable(member));
+    schema["required"] = written.map(|(name, _)| name.as_str()).collect();
 }
 
 /// RFC 7386.

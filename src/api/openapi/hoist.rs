@@ -38,12 +38,43 @@ pub(super) fn name_variants(document: &mut Value) {
     schemas.extend(moved);
 }
 
-/// The name of a variant: its tag, or otherwise its first required member.
+/// The name of a variant: its title, its tag, or otherwise its first required member.
 fn variant_name(parent: &str, variant: &Value) -> Option<String> {
-    match variant["properties"]["type"]["enum"][0].as_str() {
-        Some(tag) => Some(format!("{}{parent}", camel(tag))),
-        None => variant["required"][0].as_str().map(|member| format!("{parent}{}", camel(member))),
+    match (variant["title"].as_str(), variant["properties"]["type"]["enum"][0].as_str()) {
+        (Some(title), _) => Some(title.to_owned()),
+        (None, Some(tag)) => Some(format!("{}{parent}", camel(tag))),
+        (None, None) => variant["required"][0].as_str().map(|member| format!("{parent}{}", camel(member))),
     }
+}
+
+/// Writes the members of `allOf`, which stands for a flattened member, into the object that flattens it.
+pub(super) fn flatten_members(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    let unflattened = schemas.clone();
+    for schema in schemas.values_mut() {
+        let Some(objects) = schema.as_object_mut().and_then(|schema| schema.remove("allOf")) else { continue };
+        schema["type"] = "object".into();
+        for object in objects.as_array().into_iter().flatten() {
+            let name = object["$ref"].as_str().and_then(|target| target.strip_prefix(SCHEMAS));
+            let object = name.and_then(|name| unflattened.get(name)).unwrap_or(object);
+            for (name, member) in object["properties"].as_object().into_iter().flatten() {
+                schema["properties"][name] = member.clone();
+            }
+            let required = object["required"].as_array().cloned().unwrap_or_default();
+            match schema["required"].as_array_mut() {
+                Some(all) => all.extend(required),
+                None => schema["required"] = required.into(),
+            }
+        }
+    }
+}
+
+/// Whether null satisfies a schema of utoipa.
+pub(super) fn is_nullable(schema: &Value) -> bool {
+    let types = schema["type"].as_array().into_iter().flatten().chain([&schema["type"]]);
+    types
+        .chain(schema["oneOf"].as_array().into_iter().flatten().map(|variant| &variant["type"]))
+        .any(|name| name == "null")
 }
 
 fn camel(name: &str) -> String {

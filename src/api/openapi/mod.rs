@@ -1,6 +1,7 @@
 //! The OpenAPI document of the routes; a test compares it with `openapi/openapi.json`.
 
 pub(super) mod complete;
+pub(super) mod declared;
 mod examples;
 pub(super) mod hoist;
 mod problem_lists;

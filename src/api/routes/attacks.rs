@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::attacks_on_original;
@@ -11,18 +10,10 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
 use crate::app::run_engine;
-use crate::engine::AttackReport;
+use crate::engine::{AttackReport, AttackTarget};
 use crate::problem::Problem;
 use crate::spec::Attack;
 use crate::{engine, spec};
-
-/// The attack and its parameters. A hand-written reader reports all faults in one answer.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "gives the schema its name")]
-pub(in crate::api) struct AttackRequest {
-    attack: String,
-    rule: Option<String>,
-}
 
 /// Runs an attack against a release
 ///
@@ -64,12 +55,18 @@ pub(in crate::api) struct AttackRequest {
 /// values only. A row that excludes all values of its bucket has no finding. Too many distinct rows in buckets of too many values are
 /// `work-limit`.
 ///
+/// `dependency` needs the original: the scope `releases:internal` and an entry in the audit log. It attacks bucketized tables of
+/// exact values under rules that bound the share of each value. The adversary knows the dependencies of the manifest: which values
+/// of their attributes go together. From a person's bucket the adversary removes the sensitive values that no row of the original has
+/// with the values of that person. A finding is a bucket and a row with a remaining value that is more probable than the rule allows.
+/// `worst` covers all rows. Too many distinct rows in buckets of too many values are `work-limit`.
+///
 /// `membership` needs the original: the scope `releases:internal` and an entry in the audit log. For each bucketized table it counts
 /// the tuples that match a bucket in all parts and are not rows of the original (`fake_full`; `fake_qi` without protected
 /// attributes), and the buckets that rows and other tuples match. Parts agree on shared attributes. Large numbers are estimates from
 /// a sample, with their standard error. No rule bounds membership, so the attack has no findings.
 #[utoipa::path(post, path = "/v1/releases/{id}/attacks", tag = "releases", params(("id" = Uuid, Path)),
-    request_body = AttackRequest, responses((status = 200, body = AttackReport)))]
+    request_body = ref("#/components/schemas/AttackRequest"), responses((status = 200, body = AttackReport)))]
 pub(in crate::api) async fn create(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
@@ -102,10 +99,11 @@ pub(in crate::api) async fn create(
         }
         let (material, _room) = storage.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
+        let target = AttackTarget { manifest: &manifest, material: &material, rules: &rules };
         if attack.of_decompositions() {
-            return engine::inference_attack(&material, &manifest, (attack, options), &rules, control);
+            return engine::inference_attack(target, attack, options, control);
         }
-        engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
+        engine::attack_tables(target, attack, &|_| 0, control)
     });
     attacked.await.map(Json)
 }

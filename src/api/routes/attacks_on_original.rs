@@ -7,7 +7,7 @@ use super::stored_parts::{StoredParts, engine_problem, open_stored_parts};
 use crate::api::http::app::App;
 use crate::app::run_engine;
 use crate::engine;
-use crate::engine::AttackReport;
+use crate::engine::{AttackReport, AttackTarget};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Kind, Problem};
 use crate::spec::Attack;
@@ -30,16 +30,18 @@ pub(in crate::api) async fn attack_on_original(
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
         let tables_of = match attack {
-            Attack::NegativeAssociation => engine::tables_with_counterfeits,
+            Attack::NegativeAssociation | Attack::Dependency => engine::tables_with_counterfeits,
             _ => engine::submitted_tables,
         };
         let (material, _room) = storage.read_as(tables_of, control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(engine_problem)?;
         let material = material.with_original(file);
+        let target = AttackTarget { manifest: &manifest, material: &material, rules: &rules };
         match attack {
             Attack::Membership => engine::membership(&manifest, &material, control),
-            Attack::NegativeAssociation => engine::negative_association(&manifest, &material, &rules, control),
-            _ => engine::attack_tables(&material, attack, &rules, &hash, &manifest, control),
+            Attack::NegativeAssociation => engine::negative_association(target, control),
+            Attack::Dependency => engine::dependency_attack(target, control),
+            _ => engine::attack_tables(target, attack, &hash, control),
         }
     });
     attacked.await
@@ -58,10 +60,10 @@ pub(in crate::api) async fn join_attack(
     check_internal_scope(caller, "the rows of external tables")?;
     let (release, manifest) = served::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
-    let entered = ids(engine::external_releases(&manifest));
-    let rows = app.service.external_rows(caller, &release, &entered).await?;
+    let external = ids(engine::external_releases(&manifest));
+    let rows = app.service.external_rows(caller, &release, &external).await?;
     let mut shelves = vec![open_stored_parts(app, caller, id).await?.1];
-    for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
+    for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !external.contains(id)) {
         shelves.push(open_stored_parts(app, caller, earlier).await?.1);
     }
     let attacked = run_engine("the computation", move |control| {

@@ -41,12 +41,11 @@ pub(in crate::api) async fn list(
     Authenticated(caller): Authenticated,
     QueryParameters(query): QueryParameters<AuditQuery>,
 ) -> Result<Json<ListPage<AuditEntry>>, Problem> {
-    let named = |name: &str| AuditAction::ALL.into_iter().find(|action| action.name() == name);
-    let unknown = || {
-        let names = AuditAction::ALL.map(AuditAction::name).join(", ");
+    let unknown = |_| {
+        let names = AuditAction::ALL.map(AuditAction::as_str).join(", ");
         Problem::new(Kind::MalformedRequest, format!("action must be one of {names}"))
     };
-    let action = query.action.as_deref().map(|name| named(name).ok_or_else(unknown)).transpose()?;
+    let action = query.action.as_deref().map(AuditAction::try_from).transpose().map_err(unknown)?;
     // the store keeps microseconds
     let filter = AuditFilter { since: query.since.map(|since| since.trunc_subsecs(6)), action };
     let cursor = page::cursor(query.cursor.as_deref())?;

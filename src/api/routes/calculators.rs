@@ -16,6 +16,7 @@ const CERTAINTY_THRESHOLD: f64 = 0.9;
 /// Two counts answered with Laplace noise.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
+#[serde(deny_unknown_fields)]
 pub(in crate::api) struct DifferentialInferenceDocument {
     /// The number of rows with the known attributes; above 0.
     #[schema(example = "1000")]

@@ -49,6 +49,7 @@ pub(in crate::api) struct Dataset {
 /// The overlap with another series; for several datasets the one with the largest overlap.
 #[derive(Serialize, ToSchema)]
 struct SeriesOverlap {
+    /// The other series.
     series: String,
     /// Datasets of the series with some overlap.
     datasets: Vec<Uuid>,

@@ -17,6 +17,7 @@ use crate::api::http::extract::{IdPath, JsonDocument, QueryParameters, idempoten
 use crate::api::http::gateway::LinkBase;
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
+use crate::api::openapi::declared::JobDocument;
 use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
 use crate::ports::{JobFilter, JobRecord, JobStatus};
@@ -27,30 +28,33 @@ const MAX_WAIT_SECONDS: u64 = 60;
 /// The polling interval of a waiting caller, since another process may change the job.
 const JOB_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The specification of a job. A hand-written reader reports all faults in one answer; `openapi/schemas.json` has its schema.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "gives the schema its name")]
-pub(in crate::api) struct JobDocument {
-    dataset: Uuid,
-}
-
 /// A job with its status and links.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct Job {
+    /// The job.
     id: Uuid,
-    /// `queued`, `running`, `succeeded`, `refused`, `failed` or `cancelled`
-    status: &'static str,
+    /// Its status.
+    status: JobStatus,
+    /// The dataset that it publishes.
     dataset: Uuid,
+    /// Its method: `versatile`, `anatomy`, `bucketize`, `decompose`, `generalize`, `slicing` or `sequential`.
     method: String,
+    /// -100 to 100; the higher, the earlier.
     priority: i32,
+    /// The time of its submission.
     submitted_at: DateTime<Utc>,
+    /// The start of its latest attempt.
     started_at: Option<DateTime<Utc>>,
+    /// The time of its end.
     finished_at: Option<DateTime<Utc>>,
+    /// The number of attempts; a job whose process was killed starts again.
     attempt: u32,
+    /// Its progress; null before it starts.
     progress: Option<Progress>,
     /// The submitted document with defaults.
-    #[schema(value_type = Object)]
+    #[schema(value_type = JobDocument)]
     specification: Value,
+    /// Its release, after success.
     release: Option<Uuid>,
     /// Whether an earlier job with an equal specification made the release.
     reused: bool,
@@ -63,9 +67,12 @@ pub(in crate::api) struct Job {
 /// Links of a job.
 #[derive(Serialize, ToSchema)]
 struct JobLinks {
+    /// The job.
     #[serde(rename = "self")]
     this: String,
+    /// Its events, as a stream.
     events: String,
+    /// The manifest of its release, after success.
     release: Option<String>,
 }
 
@@ -87,7 +94,7 @@ impl Job {
         }
         Self {
             id: record.id,
-            status: record.status.name(),
+            status: record.status,
             dataset: record.dataset,
             method: record.method,
             priority: record.priority,
@@ -174,7 +181,7 @@ fn located(caller: &Caller, base: &LinkBase, status: StatusCode, job: JobRecord)
 /// first request is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
     params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "Makes the request repeatable: 1 to 255 visible ASCII characters.")),
-    request_body = JobDocument,
+    request_body = ref("#/components/schemas/JobDocument"),
     responses(
         (status = 202, description = "accepted", body = Job, headers(("Location" = String))),
         (status = 200, description = "the job ended during the wait", body = Job, headers(("Location" = String)))))]

@@ -1,6 +1,7 @@
 //! The linked view of a bucketized table. Reads parts and manifests, but no dataset.
 
 use std::io;
+use std::ops::Range;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, header};
@@ -53,7 +54,7 @@ pub(in crate::api) async fn get(
             if etag_matches(headers, &etag) {
                 return Ok(synthetic(not_modified(etag)));
             }
-            let mut response = page(app, &release, &table, &part, first, limit).await?;
+            let mut response = page(app, &release, &table, &part, first..first.saturating_add(limit)).await?;
             set_etag(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
             return Ok(synthetic(response));
         }
@@ -200,15 +201,15 @@ async fn scales(
     }
 }
 
-/// A page of the view from row `first`, counted from 0.
+/// A page of the view: these rows, counted from 0.
 async fn page(
     app: &App,
     release: &ReleaseRecord,
     table: &ManifestTable,
     part: &ManifestPart,
-    first: u64,
-    limit: u64,
+    range: Range<u64>,
 ) -> Result<Response, Problem> {
+    let first = range.start;
     if first > 0 && first >= part.rows {
         return Err(cursor_problem());
     }
@@ -219,7 +220,7 @@ async fn page(
         place.skip_to(&chunk_at(app, release, of, begin).await?);
     }
     let rows = PartRows::new(part);
-    let end = part.rows.min(first + limit);
+    let end = part.rows.min(range.end);
     let (mut body, mut at, mut header) = (rows.json_head(), begin, from <= 1);
     while at < end {
         let csv;

@@ -16,6 +16,7 @@ use crate::api::http::extract::{PartPath, QueryParameters, no_such_part};
 use crate::api::http::limits::hold_permit;
 use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
+use crate::api::openapi::declared::PartPage;
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, RowCursorError, counted};
@@ -37,7 +38,7 @@ use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, R
         (status = 200, headers(("ETag" = String), ("Guardian-Linkage" = String)), content(
             (String = "text/csv"),
             (String = "application/x-ndjson"),
-            (serde_json::Value = "application/json"),
+            (PartPage = "application/json"),
             (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"))),
         (status = 304, description = "the part has an ETag of If-None-Match")))]
@@ -48,7 +49,7 @@ pub(in crate::api) async fn get(
     QueryParameters(query): QueryParameters<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (suffix, media_type, format) = negotiated(query.format.as_deref(), &headers)?;
+    let offer = negotiated(query.format.as_deref(), &headers)?;
     let (counts, is_linked) = match query.view.as_deref() {
         None => (false, false),
         Some("counts") => (true, false),
@@ -59,7 +60,6 @@ pub(in crate::api) async fn get(
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
     let index = table.parts.iter().position(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if is_linked {
-        let offer = (suffix, media_type, format);
         let request = LinkedViewRequest { release, table, offer, query: &query, headers: &headers };
         return linked::get(&app, &caller, request).await;
     }
@@ -69,45 +69,72 @@ pub(in crate::api) async fn get(
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
     }
     served::record_read(&app, &caller, &release).await?;
-    let view = if counts { "-counts" } else { "" };
-    let streamed = match format {
-        Format::Json => {
-            let page =
-                format!("{suffix}{view}-{}-{}", query.cursor.as_deref().unwrap_or("0"), page::limit(query.limit)?);
-            let etag = etag(&part, &page);
-            if etag_matches(&headers, &etag) {
-                return Ok(not_modified(etag));
-            }
-            let mut response = page_of(&app, &release, &part, counts, &query).await?;
-            set_etag(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
-            return Ok(response);
+    let (suffix, media_type, format) = offer;
+    let download = PartDownload { app: &app, release, part: &part, suffix, media_type, counts };
+    match format {
+        Format::Json => download.page(&query, &headers).await,
+        Format::Streamed(streamed) => {
+            query.is_whole()?;
+            download.stream(streamed, &headers).await
         }
-        Format::Streamed(streamed) => streamed,
-    };
-    query.is_whole()?;
-    let (etag, media_type) = match streamed {
-        PartFormat::Csv => (etag(&part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
-        PartFormat::Ndjson => (etag(&part, &format!("ndjson{view}")), media_type),
-        // another version may render the rows as other bytes
-        PartFormat::Parquet | PartFormat::Arrow => {
-            (etag(&part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
-        }
-    };
-    if etag_matches(&headers, &etag) {
-        return Ok(not_modified(etag));
     }
-    let permit = app.bounds.downloads.try_acquire()?;
-    let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
-    let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
-    let scales = part_stream::scales(&app, &release, &part, streamed).await?;
-    let rendering =
-        Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
-    let body = part_stream::part(app, release, &part, rendering.ok_or_else(no_such_part)?);
-    let mut response = Response::new(Body::from_stream(body));
-    let fields =
-        [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    set_etag(&mut response, fields);
-    Ok(hold_permit(response, permit))
+}
+
+/// A part in a requested form.
+struct PartDownload<'a> {
+    app: &'a App,
+    release: ReleaseRecord,
+    part: &'a ManifestPart,
+    /// Of the name of the file.
+    suffix: &'static str,
+    media_type: &'static str,
+    /// Distinct rows with their number.
+    counts: bool,
+}
+
+impl PartDownload<'_> {
+    const fn view(&self) -> &'static str {
+        if self.counts { "-counts" } else { "" }
+    }
+
+    async fn page(&self, query: &PartQuery, headers: &HeaderMap) -> Result<Response, Problem> {
+        let (suffix, view, cursor) = (self.suffix, self.view(), query.cursor.as_deref().unwrap_or("0"));
+        let etag = etag(self.part, &format!("{suffix}{view}-{cursor}-{}", page::limit(query.limit)?));
+        if etag_matches(headers, &etag) {
+            return Ok(not_modified(etag));
+        }
+        let mut response = page_of(self.app, &self.release, self.part, self.counts, query).await?;
+        set_etag(&mut response, [(header::CONTENT_TYPE, self.media_type), (header::ETAG, &etag)]);
+        Ok(response)
+    }
+
+    async fn stream(self, format: PartFormat, headers: &HeaderMap) -> Result<Response, Problem> {
+        let view = self.view();
+        let Self { app, release, part, suffix, media_type, counts } = self;
+        let (etag, media_type) = match format {
+            PartFormat::Csv => (etag(part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
+            PartFormat::Ndjson => (etag(part, &format!("ndjson{view}")), media_type),
+            // another version may render the rows as other bytes
+            PartFormat::Parquet | PartFormat::Arrow => {
+                (etag(part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
+            }
+        };
+        if etag_matches(headers, &etag) {
+            return Ok(not_modified(etag));
+        }
+        let permit = app.bounds.downloads.try_acquire()?;
+        let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
+        let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
+        let scales = part_stream::scales(app, &release, part, format).await?;
+        let rendering =
+            Rendering::new(part, format, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+        let body = part_stream::part(app.clone(), release, part, rendering.ok_or_else(no_such_part)?);
+        let mut response = Response::new(Body::from_stream(body));
+        let fields =
+            [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
+        set_etag(&mut response, fields);
+        Ok(hold_permit(response, permit))
+    }
 }
 
 /// The requested format.

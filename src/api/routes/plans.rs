@@ -2,8 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
@@ -11,21 +9,14 @@ use crate::api::http::extract::JsonDocument;
 use crate::engine::Plan;
 use crate::problem::Problem;
 
-/// The specification of a job, optionally with proposed tables. Its schema extends that of a job.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "gives the schema its name")]
-pub(in crate::api) struct PlanDocument {
-    dataset: Uuid,
-}
-
 /// Plans a job without running it
 ///
 /// With `schema`, the plan checks the proposed tables instead of designing tables. For each broken rule it names the known
 /// attributes that reach the sensitive one, and the tables on the path.
 ///
 /// The answer is 200 also for an infeasible job: `feasible` is false and `problems` contains the reasons.
-#[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = PlanDocument,
-    responses((status = 200, body = Plan)))]
+#[utoipa::path(post, path = "/v1/plans", tag = "plans", 
+    request_body = ref("#/components/schemas/PlanDocument"), responses((status = 200, body = Plan)))]
 pub(in crate::api) async fn create(
     State(app): State<App>,
     Authenticated(caller): Authenticated,

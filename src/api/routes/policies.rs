@@ -12,6 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
+use crate::api::openapi::declared::PolicySpecification;
 use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
 
@@ -27,10 +28,14 @@ pub(in crate::api) struct PolicyDocument {
 /// A version of a policy, without its specification.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct PolicyItem {
+    /// The name of the policy.
     name: String,
+    /// The version, from 1; versions are immutable.
+    #[schema(minimum = 1)]
     version: u32,
     /// The name and version for the member `policy` of a job.
     policy: String,
+    /// The time of the version.
     created_at: DateTime<Utc>,
 }
 
@@ -40,7 +45,7 @@ pub(in crate::api) struct Policy {
     #[serde(flatten)]
     item: PolicyItem,
     /// The specification as submitted.
-    #[schema(value_type = Object)]
+    #[schema(value_type = PolicySpecification)]
     specification: Value,
 }
 

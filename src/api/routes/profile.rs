@@ -69,8 +69,8 @@ pub(in crate::api) async fn values(
             .map_err(|_| Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list"))?
             as usize,
     };
-    let (values, more) = app.service.values(&caller, dataset, &name, (skip, limit)).await?;
+    let page = app.service.values(&caller, dataset, &name, skip..skip.saturating_add(limit)).await?;
     let item = |ValueCount { value, count }: ValueCount| ColumnValue { value, count };
-    let next = more.then(|| (skip + limit).to_string());
-    Ok(Json(ListPage { items: values.into_iter().map(item).collect(), next }))
+    let next = page.has_more.then(|| (skip + limit).to_string());
+    Ok(Json(ListPage { items: page.values.into_iter().map(item).collect(), next }))
 }

@@ -25,11 +25,17 @@ use crate::report::{Manifest, PublicReport, report_page};
 /// A release as an item of a list.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct ReleaseItem {
+    /// The release.
     id: Uuid,
+    /// The series of all datasets and releases of the same people.
     series: String,
+    /// Its dataset.
     dataset: Uuid,
+    /// Its method.
     method: String,
-    status: String,
+    /// Its status.
+    status: ReleaseStatus,
+    /// The time of its publication.
     created_at: DateTime<Utc>,
 }
 
@@ -75,7 +81,7 @@ pub(in crate::api) async fn list(
             series: release.series,
             dataset: release.dataset,
             method: release.method,
-            status: release.status.to_string(),
+            status: release.status,
             created_at: release.created_at,
         })
     };

@@ -1,13 +1,10 @@
 //! The ledger of a series.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
@@ -33,47 +30,6 @@ pub(in crate::api) async fn get(
     app.service.series(&caller, name).await.map(Json)
 }
 
-/// A statement about a series.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
-pub(in crate::api) struct StatementDocument {
-    /// The reason, 1 to 500 characters.
-    reason: String,
-    /// External tables.
-    tables: Vec<TableDocument>,
-    /// Aliases of attributes; an alias of itself declares a new attribute.
-    aliases: BTreeMap<String, String>,
-    /// Computed attributes, each with the attributes that determine it.
-    functions: BTreeMap<String, Vec<String>>,
-}
-
-/// The protection of an external table: exact tuples, or a table that tolerates no shared attributes.
-#[derive(ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
-pub(in crate::api) enum ExternalProtection {
-    Plain,
-    Exclusive,
-}
-
-/// A table published elsewhere.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: `Statement` reads the document")]
-pub(in crate::api) struct TableDocument {
-    /// The name of the table.
-    name: String,
-    /// The attributes, by their names in the series.
-    attributes: Vec<String>,
-    /// The protection of the table in compositions.
-    protection: ExternalProtection,
-    /// The labels of each generalized attribute: taxonomy nodes, intervals such as `17..24`, or null for the missing value. A plain table
-    /// has none.
-    cuts: BTreeMap<String, Vec<Option<String>>>,
-    /// The dataset of the published rows, with the attributes as columns or their aliases. `sequential` requires it to check against the
-    /// table.
-    dataset: Option<Uuid>,
-}
-
 /// The recorded disclosures of a statement.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Entered)]
@@ -89,7 +45,7 @@ pub(in crate::api) struct RecordedDisclosures {
 /// declares a new attribute. A computed attribute counts as the attributes that determine it. Statements are immutable. `against` of
 /// `sequential` can name an external table by the id of its disclosure until its dataset is purged.
 #[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
-    request_body = StatementDocument,
+    request_body = Statement,
     responses((status = 201, body = RecordedDisclosures, headers(("Location" = String)))))]
 pub(in crate::api) async fn declare(
     State(app): State<App>,

@@ -10,10 +10,10 @@ use crate::report::Manifest;
 /// A release that a caller may read, with its manifest. Held releases require the scope `releases:approve`.
 pub(in crate::api) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.service.store.release(&caller.tenant, id).await?;
-    let Some(release) = release else { return Err(app.service.no_such_release(caller, id).await) };
-    if release.status == ReleaseStatus::Held && !caller.has_scope(Scope::ReleasesApprove) {
-        return Err(Problem::new(Kind::NotFound, "the release does not exist"));
-    }
+    let may_read =
+        |release: &ReleaseRecord| release.status != ReleaseStatus::Held || caller.has_scope(Scope::ReleasesApprove);
+    // a held release is refused as an absent one is
+    let Some(release) = release.filter(may_read) else { return Err(app.service.no_such_release(caller, id).await) };
     if !release.status.is_served() {
         return Err(gone());
     }

@@ -12,26 +12,22 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
+use crate::api::openapi::declared::Taxonomy;
 use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
 use crate::spec;
 
-/// The document of a new taxonomy version.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
-pub(in crate::api) struct TaxonomyDocument {
-    /// The tree over the values.
-    #[schema(value_type = Object)]
-    taxonomy: Value,
-}
-
 /// A version of a taxonomy, without its tree.
 #[derive(Serialize, ToSchema)]
 pub(in crate::api) struct TaxonomyItem {
+    /// The name of the taxonomy.
     name: String,
+    /// The version, from 1; versions are immutable.
+    #[schema(minimum = 1)]
     version: u32,
     /// The name and version for the member `taxonomy` of an attribute.
     reference: String,
+    /// The time of the version.
     created_at: DateTime<Utc>,
 }
 
@@ -41,7 +37,7 @@ pub(in crate::api) struct StoredTaxonomy {
     #[serde(flatten)]
     item: TaxonomyItem,
     /// The tree in canonical form.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Taxonomy)]
     taxonomy: Value,
 }
 
@@ -65,7 +61,7 @@ impl From<NamedDocument> for StoredTaxonomy {
 /// joins them.
 #[utoipa::path(put, path = "/v1/taxonomies/{name}", tag = "taxonomies", params(("name" = String, Path,
         description = "The name of the taxonomy: 1 to 100 characters of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit, without an ending like -v3.")),
-    request_body(content((TaxonomyDocument = "application/json"), (String = "text/csv"))),
+    request_body(content((ref("#/components/schemas/TaxonomyDocument") = "application/json"), (String = "text/csv"))),
     responses(
         (status = 201, description = "a new version", body = StoredTaxonomy, headers(("Location" = String))),
         (status = 200, description = "the latest version is equal", body = StoredTaxonomy, headers(("Location" = String)))))]

@@ -1,5 +1,6 @@
 //! Uploads: the body goes through a channel to a blocking thread that parses and stores it.
 
+use std::collections::HashSet;
 use std::io;
 
 use axum::Json;
@@ -21,8 +22,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::{QueryParameters, idempotency_key};
-use crate::app;
-use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, UploadRequest};
+use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, SubjectDeclaration, Upload, UploadRequest};
 use crate::identity::Caller;
 use crate::meter;
 use crate::meter::UploadOutcome;
@@ -134,7 +134,7 @@ pub(in crate::api) async fn create(
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
-    let warnings = app.service.people_warnings(&dataset).await?;
+    let warnings = app.service.subject_warnings(&dataset).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.service, dataset, warnings)?)))
 }
 
@@ -291,7 +291,8 @@ impl UploadSource {
             Ok(bytes)
         };
         let id = claim.as_ref().map_or_else(Uuid::now_v7, IdempotencyClaim::resource);
-        let dataset = app::upload(&self.service, &self.caller, &self.handle, id, request, reader, &received);
+        let upload = Upload { service: &self.service, caller: &self.caller, handle: &self.handle, id };
+        let dataset = upload.store(request, reader, &received);
         if let (Err(_), Some(claim)) = (&dataset, claim) {
             self.handle.block_on(claim.give_up());
         }
@@ -380,51 +381,35 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if query.max_rows_per_subject.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
         faults.push(format!("max_rows_per_subject must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
     }
-    let mut text = |name: &str, value: Option<String>| {
-        let fits = value.as_deref().is_none_or(|value| (1..=500).contains(&value.chars().count()));
-        if !fits {
+    for (name, value) in [("name", &query.name), ("series", &query.series), ("reason", &query.reason)] {
+        if value.as_ref().is_some_and(|value| !(1..=500).contains(&value.chars().count())) {
             faults.push(format!("{name} must have 1 to 500 characters"));
         }
-        value
-    };
-    let (name, series, reason) = (text("name", query.name), text("series", query.series), text("reason", query.reason));
-    let same_people = match (query.same_people, reason) {
-        (None, None) => None,
-        (Some(same), Some(reason)) => Some((same, reason)),
-        _ => {
-            faults.push("same_people and reason go together".to_owned());
-            None
-        }
-    };
-    let delimiter = query.delimiter.and_then(|text| match text.as_bytes() {
-        b"tab" | b"\\t" => Some(b'\t'),
-        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Some(byte),
-        _ => {
-            faults.push("delimiter must be one ASCII character other than a quote or a line end, or `tab`".to_owned());
-            None
-        }
-    });
-    let names = |list: String| list.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
-    let record_key = query.record_key.map(names);
+    }
+    if query.same_people.is_some() != query.reason.is_some() {
+        faults.push("same_people and reason go together".to_owned());
+    }
+    let declaration = query.same_people.zip(query.reason);
+    let same_people = declaration.map(|(same, reason)| SubjectDeclaration { same, reason });
+    let delimiter = query.delimiter.as_deref().map(delimiter).transpose();
+    let delimiter = delimiter.unwrap_or_else(|fault| note(&mut faults, fault));
+    let record_key: Option<Vec<String>> =
+        query.record_key.map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
     if record_key.iter().flatten().any(String::is_empty) {
         faults.push("record_key must be a list of columns, separated by commas".to_owned());
     }
-    let twice = |names: &[&str]| (1..names.len()).any(|at| names[..at].contains(&names[at]));
-    if record_key.as_ref().is_some_and(|names| twice(&names.iter().map(String::as_str).collect::<Vec<_>>())) {
+    if record_key.as_ref().is_some_and(|names| has_duplicates(names.iter())) {
         faults.push("record_key must name each column once".to_owned());
     }
-    let types = query.types.as_deref().map(types).transpose().unwrap_or_else(|fault| {
-        faults.push(fault);
-        None
-    });
-    if types.as_ref().is_some_and(|types| twice(&types.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())) {
+    let types = query.types.as_deref().map(types).transpose().unwrap_or_else(|fault| note(&mut faults, fault));
+    if types.as_ref().is_some_and(|types| has_duplicates(types.iter().map(|(name, _)| name))) {
         faults.push("types must give each column one type".to_owned());
     }
     if !faults.is_empty() {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }
-    let options = CsvOptions { delimiter, null: query.null, types: types.unwrap_or_default() };
-    let (subject, max_rows_per_subject) = (query.subject, query.max_rows_per_subject);
+    let UploadQuery { name, series, subject, max_rows_per_subject, null, .. } = query;
+    let options = CsvOptions { delimiter, null, types: types.unwrap_or_default() };
     Ok(UploadRequest {
         name,
         series,
@@ -437,8 +422,27 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     })
 }
 
+/// Notes a fault of a parameter that has no value then.
+fn note<T>(faults: &mut Vec<String>, fault: &str) -> Option<T> {
+    faults.push(fault.to_owned());
+    None
+}
+
+fn has_duplicates<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
+    let mut known = HashSet::new();
+    names.any(|name| !known.insert(name))
+}
+
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(byte),
+        _ => Err("delimiter must be one ASCII character other than a quote or a line end, or `tab`"),
+    }
+}
+
 /// Parses types of columns such as `age:integer,zip:text`.
-fn types(list: &str) -> Result<Vec<(String, AttributeType)>, String> {
+fn types(list: &str) -> Result<Vec<(String, AttributeType)>, &'static str> {
     let one = |item: &str| {
         let (name, kind) = item.rsplit_once(':').ok_or("types must have the form age:integer,zip:text")?;
         let kind = match kind.trim() {
@@ -449,5 +453,5 @@ fn types(list: &str) -> Result<Vec<(String, AttributeType)>, String> {
         };
         Ok((name.trim().to_owned(), kind))
     };
-    list.split(',').map(one).collect::<Result<_, _>>().map_err(str::to_owned)
+    list.split(',').map(one).collect()
 }

@@ -9,7 +9,6 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
 use axum::http::header;
 use serde_json::Value;
 use tracing::Span;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::stored_parts::{FileMemory, engine_problem, open_stored_parts};
@@ -20,6 +19,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::JsonDocument;
+use crate::api::openapi::declared::{VerificationForm, VerificationRequest};
 use crate::app::run_engine;
 use crate::engine::{ReadFile, Verification, VerificationMaterial};
 use crate::identity::{Caller, Scope};
@@ -31,20 +31,6 @@ use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::{REQUEST, SubmittedFile, VerificationSubject, parse_json};
 use crate::{engine, spec};
-
-/// The tables or the release to verify, and the rules. A hand-written reader reports all faults in one answer.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "gives the schema its name")]
-pub(in crate::api) struct VerificationRequest {
-    rules: Vec<Value>,
-}
-
-/// A form with the request document and its files.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes a form that is read as a stream")]
-struct VerificationForm {
-    request: VerificationRequest,
-}
 
 /// Verifies rules on submitted tables or on a release
 ///

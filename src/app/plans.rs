@@ -1,0 +1,124 @@
+//! Dry runs of documents.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::blocking::{engine_problem, run_engine};
+use super::service::{AppService, ResolvedDocument, add_composition};
+use crate::control::Control;
+use crate::engine::{EngineError, Plan};
+use crate::identity::Caller;
+use crate::inputs::{ColumnSelection, CompositionConflict, CompositionContext, InputEnv, JobContext, ProfileCounts};
+use crate::ledger::EarlierDisclosures;
+use crate::ports::AuditAction;
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::NoticeKind;
+use crate::random::{RandomStreams, ReleaseKey};
+use crate::report::SpecificationNotice;
+use crate::spec::DocumentSource;
+use crate::{engine, inputs};
+
+impl AppService {
+    /// The dry run of a document. Loads the columns it uses.
+    ///
+    /// # Errors
+    /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
+    pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
+        let ResolvedDocument { dataset, profiles, reading } =
+            self.resolve(caller, document, DocumentSource::Plan).await?;
+        let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
+        let mut faults = reading.faults;
+        let is_malformed =
+            |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
+        if faults.iter().any(is_malformed) {
+            // no outcome can be planned
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(&specification, &counts));
+            return Err(Problem::of_faults(faults));
+        }
+        let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
+        let PlanLedger { earlier, clash, reused } = self.plan_ledger(&context, &env).await?;
+        self.record(caller, AuditAction::Plan, context.dataset.id).await?;
+        let subject_warnings = self.subject_warnings(&context.dataset).await?;
+        let inputs = context.inputs(&env, &earlier).await?;
+        let is_unproven = context.specification.unproven.is_some();
+        let need = inputs.bytes();
+        let work = DryRun { env, context, extra: inputs.extra, earlier, faults };
+        let mut plan = match self.budget.check(need) {
+            Ok(()) => {
+                let room = self.budget.try_acquire(need)?;
+                let planned = run_engine("the plan", move |control| {
+                    let _room = room;
+                    work.run(control)
+                });
+                planned.await?
+            }
+            // no table is loaded for what no job could do; the counts of single columns say the rest
+            Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
+        };
+        add_composition(&mut plan, clash.as_ref(), is_unproven, &subject_warnings);
+        plan.warnings.extend(reused.map(|release| SpecificationNotice {
+            r#type: NoticeKind::ReleaseReused,
+            pointer: None,
+            detail: format!("an equal job has a release already; a job would give it back: {release}"),
+        }));
+        Ok(plan)
+    }
+
+    /// What a plan is checked against: the ledger without the release that an equal job would give back.
+    async fn plan_ledger(&self, context: &JobContext, env: &InputEnv) -> Result<PlanLedger, Problem> {
+        let JobContext { dataset, specification, .. } = context;
+        let CompositionContext { mut earlier, clash, .. } = context.composition(env).await?;
+        // tables that are only proposed are no job's
+        let reused = match specification.schema {
+            Some(_) => None,
+            None => self.release_of_key(dataset, self.reuse_key(dataset, specification)).await?,
+        };
+        if let Some(release) = reused {
+            earlier.disclosures.retain(|(of, _)| *of != release);
+            earlier.rules.retain(|(of, _)| *of != release);
+        }
+        Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused })
+    }
+}
+
+struct PlanLedger {
+    earlier: EarlierDisclosures,
+    clash: Option<CompositionConflict>,
+    /// The release that an equal job would give back.
+    reused: Option<Uuid>,
+}
+
+/// The plan of a document that could be read.
+struct DryRun {
+    env: InputEnv,
+    context: JobContext,
+    extra: ColumnSelection,
+    earlier: EarlierDisclosures,
+    faults: Vec<Fault>,
+}
+
+impl DryRun {
+    /// Loads the columns and earlier releases, and plans; on a blocking thread.
+    fn run(mut self, control: &Control) -> Result<Plan, EngineError> {
+        let table = self.context.load(&self.env, control)?;
+        let extra = self.context.load_extra(&self.env, &self.extra, control)?;
+        self.earlier.releases = inputs::read_earlier_releases(&self.env, &self.context, &self.earlier, control)?;
+        let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
+            problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
+            cause: error.to_string(),
+        })?;
+        let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
+        let Self { context, earlier, faults, .. } = self;
+        let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults };
+        engine::dry_run(input, columns, &RandomStreams::Keyed(key), control)
+    }
+
+    /// Plans from the counts of single columns.
+    fn run_on_counts(self, problem: &Problem) -> Result<Plan, EngineError> {
+        let Self { context: JobContext { dataset, profiles, specification, .. }, earlier, faults, .. } = self;
+        let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+        let input = engine::DryRunInput { specification: &specification, earlier: &earlier, faults };
+        engine::dry_run_from_counts(input, &counts, problem)
+    }
+}

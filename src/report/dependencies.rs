@@ -1,0 +1,77 @@
+//! The dependencies that the adversary is assumed to know, as manifests and plans write them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::publication::{DependencyUse, Ratio, SearchedDependencies};
+
+/// What the adversary is assumed to know of dependencies.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ManifestDependencies {
+    /// The share of rows for which a dependency on one attribute may not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<String>)]
+    pub tolerance: Option<Ratio>,
+    /// What the data was searched for; absent where rows were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub searched: Option<SearchedDependencies>,
+    /// Declared by the caller.
+    pub declared: Vec<DependencyForm>,
+    /// Found in the data, where one changed a rule, the strata or the place of an attribute.
+    pub discovered: Vec<UsedDependencyForm>,
+    /// Withdrawn by the caller, with a reason.
+    pub assumed_unknown: Vec<AssumedUnknownForm>,
+}
+
+// members of the forms below stand in alphabetical order, as releases have always had them
+
+/// A functional dependency, by the published names of its attributes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Dependency)]
+pub struct DependencyForm {
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+}
+
+/// A dependency of the data that a release makes use of.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = UsedDependency)]
+pub struct UsedDependencyForm {
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+    /// What the release makes of it.
+    #[serde(default)]
+    pub used: Vec<DependencyUse>,
+}
+
+/// A dependency of the data that the adversary is assumed not to know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = AssumedUnknown)]
+pub struct AssumedUnknownForm {
+    /// The determined attributes.
+    pub dependent: Vec<String>,
+    /// The determining attributes.
+    pub determinant: Vec<String>,
+    /// The reason the caller gives.
+    pub reason: String,
+}
+
+/// What made a rule implied or added, as documents write it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = Because)]
+pub enum RuleDerivationForm {
+    /// Another rule, which implies it.
+    #[schema(title = "BecauseOfRule")]
+    Rule {
+        /// The pointer of that rule.
+        rule: String,
+    },
+    /// A dependency, from which it follows.
+    Dependency(DependencyForm),
+}
