@@ -1,5 +1,7 @@
 //! The code base itself: arrows, catalogues, documents, examples.
 
+mod circles;
+mod citations;
 mod containers;
 mod dependencies;
 mod examples;
@@ -9,3 +11,4 @@ mod openapi;
 mod pages;
 mod problem_catalogue;
 mod reference_pages;
+mod structure;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 22] = [
+const ELSEWHERE: [(Kind, &str, &str); 25] = [
     (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
     (Kind::OverlappingRowSets, "tests/it/ledger/data_subjects.rs", "table_with_one_added_patient_is_refused"),
     (
@@ -33,6 +33,9 @@ const ELSEWHERE: [(Kind, &str, &str); 22] = [
     (Kind::RequestTimeout, "tests/it/service/limits.rs", "silent_upload_times_out"),
     (Kind::WorkLimit, "tests/it/service/limits.rs", "job_above_the_memory_budget_is_refused"),
     (Kind::ThresholdMissing, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
+    (Kind::ThresholdUnused, "tests/it/methods/thresholds.rs", "a_threshold_of_a_value_that_does_not_occur_is_refused"),
+    (Kind::UnknownDependency, "tests/it/methods/known_dependencies.rs", "withdrawal_of_nothing_is_a_fault"),
+    (Kind::CanBeConcluded, "tests/it/methods/decompose_breaches.rs", "inferences_are_refused_unless_they_are_reported"),
     (Kind::InfeasibleSizes, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
     (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),

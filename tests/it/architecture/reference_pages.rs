@@ -122,20 +122,20 @@ fn examples(page: &str) -> Examples {
             ("example" | "job", "csv", [INPUT]) => example.input.replace(body).is_some(),
             ("example" | "job", "csv", [file]) => example.parts.insert((*file).to_owned(), body).is_some(),
             ("manifest", "json", [pointer]) => {
-                let stated = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{name} {pointer}: {error}"));
-                example.manifest.insert((*pointer).to_owned(), stated).is_some()
+                let declared = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{name} {pointer}: {error}"));
+                example.manifest.insert((*pointer).to_owned(), declared).is_some()
             }
             _ => panic!("unknown block: {language} {}", words.join(" ")),
         };
-        assert!(!before, "stated twice: {language} {}", words.join(" "));
+        assert!(!before, "declared twice: {language} {}", words.join(" "));
     }
     found
 }
 
 fn assert_manifest(name: &str, example: &Example, manifest: &Value) {
-    for (pointer, stated) in &example.manifest {
+    for (pointer, declared) in &example.manifest {
         let found = manifest.pointer(pointer);
-        assert_eq!(found, Some(stated), "{name}: {pointer} of {manifest:#}");
+        assert_eq!(found, Some(declared), "{name}: {pointer} of {manifest:#}");
     }
 }
 
@@ -159,10 +159,10 @@ fn run_example(name: &str, example: &Example) {
     if let Some(output) = &example.output {
         assert_eq!(String::from_utf8_lossy(&ran.stdout), *output, "{name}");
     }
-    for (file, stated) in &example.parts {
+    for (file, declared) in &example.parts {
         let published =
             fs::read_to_string(path(name).join(file)).unwrap_or_else(|error| panic!("{name} {file}: {error}"));
-        assert_eq!(published, *stated, "{name}: {file}");
+        assert_eq!(published, *declared, "{name}: {file}");
     }
     if !example.manifest.is_empty() {
         let manifest = fs::read(path(name).join("manifest.json")).unwrap();
@@ -182,10 +182,10 @@ async fn publish_jobs(jobs: &Examples) {
             specification = specification.replace(&format!("<{earlier}>"), id);
         }
         let manifest = server.publish(&dataset, serde_json::from_str(&specification).unwrap()).await;
-        for (file, stated) in &job.parts {
+        for (file, declared) in &job.parts {
             let parts: Vec<&str> = file.split('.').collect();
             let [table, part, "csv"] = parts[..] else { panic!("{name}: {file} is no part") };
-            assert_eq!(server.part(&manifest, table, part).await, *stated, "{name}: {file}");
+            assert_eq!(server.part(&manifest, table, part).await, *declared, "{name}: {file}");
         }
         assert_manifest(name, job, &manifest);
         releases.push((name.clone(), text(&manifest["id"])));
@@ -232,7 +232,7 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-fn anchors(page: &str) -> BTreeSet<String> {
+pub(super) fn anchors(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut is_open = false;
     for line in page.lines() {
@@ -306,9 +306,13 @@ fn relative_links_lead_to_files_and_headings() {
     assert!(seen > 50, "only {seen} links were found");
 }
 
-/// The citation keys of a text: in brackets, from a capital letter to the first number of four digits.
+/// The citation keys of a page, outside its code: in brackets, from a capital letter to the first number of four digits.
 fn citations(page: &str) -> BTreeSet<String> {
-    let prose = prose(page).replace('\n', " ");
+    citations_of_prose(&prose(page).replace('\n', " "))
+}
+
+/// The citation keys of a text without code.
+pub(super) fn citations_of_prose(prose: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for rest in prose.split('[').skip(1) {
         let Some((inside, after)) = rest.split_once(']') else { continue };
@@ -330,15 +334,18 @@ fn citations(page: &str) -> BTreeSet<String> {
     found
 }
 
+/// The keys of the page of references.
+pub(super) fn reference_keys() -> BTreeSet<String> {
+    let references = fs::read_to_string(root().join("docs/references.md")).unwrap();
+    let lines = references.lines().filter_map(|line| line.strip_prefix("- **["));
+    let keys: BTreeSet<String> = lines.filter_map(|line| Some(line.split_once("]**")?.0.to_owned())).collect();
+    assert!(keys.len() > 30, "{keys:?}");
+    keys
+}
+
 #[test]
 fn citation_keys_stand_in_the_references() {
-    let references = fs::read_to_string(root().join("docs/references.md")).unwrap();
-    let keys: BTreeSet<String> = references
-        .lines()
-        .filter_map(|line| line.strip_prefix("- **["))
-        .filter_map(|line| Some(line.split_once("]**")?.0.to_owned()))
-        .collect();
-    assert!(keys.len() > 30, "{keys:?}");
+    let keys = reference_keys();
     let mut cited = 0;
     for page in pages_below(&root().join("docs")) {
         let found = citations(&fs::read_to_string(&page).unwrap());

@@ -1,0 +1,257 @@
+//! Sizes and shapes: functions, parameters, files of modules. Ceilings may only fall.
+
+use std::collections::BTreeMap;
+
+use super::dependencies::program;
+use crate::support::rust_source::{Token, strip, tokens};
+
+const MAX_FUNCTION_LINES: usize = 60;
+
+/// Functions above the limit, each with the lines that it may have.
+const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
+    ("engine/prepare/annotations.rs", "annotate", 67),
+    ("engine/read_back/verify.rs", "verify", 102),
+    ("engine/release/internal_report.rs", "report", 76),
+    ("spec/requests/verification.rs", "read_asked", 103),
+];
+
+/// For each room, the tuples that its functions may take as parameters.
+const TUPLE_PARAMETERS: &[(&str, usize)] =
+    &[("api", 2), ("publish", 1), ("report", 1), ("spec", 1), ("store", 1), ("verifier", 4)];
+
+/// Files of modules that hold items of their own, each with the number of items.
+const MODULES_WITH_ITEMS: &[(&str, usize)] = &[
+    ("api/mod.rs", 1),
+    ("api/openapi/mod.rs", 6),
+    ("cli/mod.rs", 5),
+    ("identity/mod.rs", 8),
+    ("meter/mod.rs", 26),
+    ("problem/mod.rs", 14),
+    ("publish/assign/mod.rs", 1),
+    ("publish/slicing/cover/mod.rs", 7),
+    ("publish/versatile/mod.rs", 7),
+    ("random/mod.rs", 6),
+    ("spec/grammar/document/mod.rs", 16),
+    ("store/postgres/mod.rs", 1),
+    ("store/shared/mod.rs", 2),
+    ("store/sqlite/mod.rs", 1),
+    ("telemetry/mod.rs", 5),
+];
+
+/// A function of a source.
+#[derive(PartialEq, Eq, Debug)]
+struct Function {
+    name: String,
+    /// From the line of the name to that of the closing brace.
+    lines: usize,
+    /// Number of parameters that are tuples.
+    tuples: usize,
+}
+
+/// A token with its line.
+type Placed = (usize, Token);
+
+fn placed_tokens(stripped: &str) -> Vec<Placed> {
+    let lines = stripped.lines().enumerate();
+    lines.flat_map(|(number, line)| tokens(line).into_iter().map(move |token| (number, token))).collect()
+}
+
+/// The position after the bracket that closes the one at `open`.
+fn after_bracket(tokens: &[Placed], open: usize) -> usize {
+    let mut level = 0_usize;
+    for (at, (_, token)) in tokens.iter().enumerate().skip(open) {
+        if ["(", "[", "{"].iter().any(|mark| token.is(mark)) {
+            level += 1;
+        } else if [")", "]", "}"].iter().any(|mark| token.is(mark)) {
+            level -= 1;
+            if level == 0 {
+                return at + 1;
+            }
+        }
+    }
+    tokens.len()
+}
+
+/// Number of parameters between brackets that are tuples, by their pattern or by their type.
+fn tuple_parameters(tokens: &[Placed]) -> usize {
+    let (mut found, mut at, mut starts, mut counted) = (0, 0, true, false);
+    while let Some((_, token)) = tokens.get(at) {
+        let skipped = token.is("&") || token.is("mut") || token.is("'");
+        if token.is("(") && starts && !counted {
+            found += 1;
+            counted = true;
+        }
+        if ["(", "[", "{"].iter().any(|mark| token.is(mark)) {
+            at = after_bracket(tokens, at);
+            starts = false;
+            continue;
+        }
+        if token.is(",") {
+            (starts, counted) = (true, false);
+        } else if token.is(":") {
+            starts = true;
+        } else {
+            let is_lifetime = at > 0 && tokens[at - 1].1.is("'");
+            starts &= skipped || is_lifetime;
+        }
+        at += 1;
+    }
+    found
+}
+
+/// The functions of a source that have a body, without those of tests.
+fn functions(text: &str) -> Vec<Function> {
+    let tokens = placed_tokens(&strip(text));
+    let mut found = Vec::new();
+    for (at, (line, token)) in tokens.iter().enumerate() {
+        let Some(name) = tokens.get(at + 1).and_then(|(_, name)| name.name()).filter(|_| token.is("fn")) else {
+            continue;
+        };
+        let Some(open) = parameters(&tokens, at + 2) else { continue };
+        let close = after_bracket(&tokens, open);
+        let Some(body) = body(&tokens, close) else { continue };
+        let last = tokens[after_bracket(&tokens, body) - 1].0;
+        let tuples = tuple_parameters(&tokens[open + 1..close - 1]);
+        found.push(Function { name: name.to_owned(), lines: last - line + 1, tuples });
+    }
+    found
+}
+
+/// The position of the bracket that opens the body, after the parameters; `None` without a body.
+fn body(tokens: &[Placed], mut at: usize) -> Option<usize> {
+    loop {
+        let token = &tokens.get(at)?.1;
+        if token.is("{") {
+            return Some(at);
+        }
+        if token.is(";") {
+            return None;
+        }
+        at = if token.is("(") || token.is("[") { after_bracket(tokens, at) } else { at + 1 };
+    }
+}
+
+/// The position of the bracket that opens the parameters, after the generic ones.
+fn parameters(tokens: &[Placed], from: usize) -> Option<usize> {
+    let mut level = 0_usize;
+    for (at, (_, token)) in tokens.iter().enumerate().skip(from) {
+        let is_arrow = at > 0 && tokens[at - 1].1.is("-");
+        if token.is("<") {
+            level += 1;
+        } else if token.is(">") && !is_arrow {
+            level = level.checked_sub(1)?;
+        } else if token.is("(") && level == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Number of items of a file of a module, other than modules and imports.
+fn items(text: &str) -> usize {
+    let tokens = placed_tokens(&strip(text));
+    let (mut found, mut at) = (0, 0);
+    while let Some((_, token)) = tokens.get(at) {
+        if token.is("#") {
+            let open = if tokens.get(at + 1).is_some_and(|(_, token)| token.is("!")) { at + 2 } else { at + 1 };
+            at = after_bracket(&tokens, open);
+            continue;
+        }
+        if token.is("pub") {
+            let restricted = tokens.get(at + 1).is_some_and(|(_, token)| token.is("("));
+            at = if restricted { after_bracket(&tokens, at + 1) } else { at + 1 };
+            continue;
+        }
+        let (is_import, is_module) = (token.is("use"), token.is("mod"));
+        let mut end = at;
+        while let Some((_, token)) = tokens.get(end).filter(|(_, token)| !token.is(";")) {
+            let is_body = token.is("{");
+            end = if is_body || token.is("(") || token.is("[") { after_bracket(&tokens, end) } else { end + 1 };
+            if is_body && !is_import {
+                end -= 1;
+                break;
+            }
+        }
+        let has_body = tokens.get(end).is_some_and(|(_, token)| token.is("}"));
+        found += usize::from(!(is_import || is_module && !has_body));
+        at = end + 1;
+    }
+    found
+}
+
+/// The room of a file.
+fn room(file: &str) -> &str {
+    file.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+#[test]
+fn functions_have_at_most_60_lines() {
+    let mut wrongs = Vec::new();
+    for (file, text) in program() {
+        for function in functions(&text).iter().filter(|function| function.lines > MAX_FUNCTION_LINES) {
+            let listed = LONG_FUNCTIONS.iter().find(|(of, name, _)| *of == file && *name == function.name);
+            if listed.is_none_or(|(.., ceiling)| function.lines > *ceiling) {
+                wrongs.push(format!("{file}: {} has {} lines", function.name, function.lines));
+            }
+        }
+    }
+    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+}
+
+#[test]
+fn parameters_are_no_tuples() {
+    let mut counts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in program() {
+        for function in functions(&text).into_iter().filter(|function| function.tuples > 0) {
+            let of_room = counts.entry(room(&file).to_owned()).or_default();
+            of_room.extend((0..function.tuples).map(|_| format!("{file}: {}", function.name)));
+        }
+    }
+    for (room, places) in counts {
+        let ceiling = TUPLE_PARAMETERS.iter().find(|(of, _)| *of == room).map_or(0, |(_, ceiling)| *ceiling);
+        assert!(places.len() <= ceiling, "{room}: {}, more than {ceiling}\n{}", places.len(), places.join("\n"));
+    }
+}
+
+#[test]
+fn files_of_modules_hold_modules_and_imports() {
+    let mut wrongs = Vec::new();
+    for (file, text) in program().into_iter().filter(|(file, _)| file.ends_with("mod.rs")) {
+        let ceiling = MODULES_WITH_ITEMS.iter().find(|(of, _)| *of == file).map_or(0, |(_, ceiling)| *ceiling);
+        let found = items(&text);
+        if found > ceiling {
+            wrongs.push(format!("{file}: {found} items, more than {ceiling}"));
+        }
+    }
+    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+}
+
+#[test]
+fn lengths_of_functions_are_measured() {
+    let function = |name: &str, lines, tuples| Function { name: name.to_owned(), lines, tuples };
+    assert_eq!(functions("fn f() {}\n"), [function("f", 1, 0)]);
+    let long = "impl A {\n    // fn no() {\n    fn f<T: Fn(u8) -> u8>(\n        a: T,\n    ) -> [u8; 2] {\n        \"}\";\n    }\n}\n";
+    assert_eq!(functions(long), [function("f", 5, 0)]);
+    assert_eq!(functions("trait A { fn f(&self, a: (u8, u8)) -> [u8; 2]; }"), []);
+    assert_eq!(functions("#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n"), []);
+    let nested = format!("fn f() {{\n    fn g() {{}}\n{}}}\n", "    g();\n".repeat(MAX_FUNCTION_LINES));
+    assert_eq!(functions(&nested), [function("f", MAX_FUNCTION_LINES + 3, 0), function("g", 1, 0)]);
+}
+
+#[test]
+fn tuple_parameters_are_found() {
+    let tuples =
+        |parameters: &str| functions(&format!("fn f({parameters}) {{}}")).iter().map(|f| f.tuples).sum::<usize>();
+    assert_eq!(tuples("a: u8, b: &[(u8, u8)], c: impl Fn((u8, u8)), d: Vec<(u8, u8)>"), 0);
+    assert_eq!(tuples("(a, b): (u8, u8)"), 1);
+    assert_eq!(tuples("&(a, b): &(u8, u8), c: u8"), 1);
+    assert_eq!(tuples("self, a: (u8, u8), b: &'a (u8, u8), c: &mut (u8, u8)"), 3);
+}
+
+#[test]
+fn items_of_modules_are_found() {
+    assert_eq!(items("//! Doc.\nmod a;\npub(crate) mod b;\n#[cfg(x)]\npub use a::{b, c::{d}};\n"), 0);
+    assert_eq!(items("#[cfg(test)]\nmod tests { fn f() {} }\n"), 0);
+    assert_eq!(items("mod a;\npub fn f(a: u8) -> u8 { a }\nconst A: [u8; 2] = [1, 2];\n"), 2);
+    assert_eq!(items("mod a { fn f() {} }\nstruct A(u8);\nmacro_rules! m { () => {}; }\nm!();\n"), 4);
+}
