@@ -22,7 +22,7 @@ const ROWS: [u32; 3] = [10_000, 100_000, 1_000_000];
 const STEPS: u32 = 100_000;
 const PRIMARY: u32 = 50;
 const OTHER: u32 = 40;
-/// So many values each group lists.
+/// Number of values that each group lists.
 const WANTED: u64 = 8;
 
 fn stream() -> RandomStream {

@@ -16,7 +16,7 @@ use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{
     Arena, Attr, AttributeType, BoundTaxonomy, CellShape, Codes, Column, Domain, Table, Taxonomy, write_span,
 };
-use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowCorrespondence, XyMeasure};
+use guardian::publication::{self as declared, EarlierColumn, EarlierRelease, RowCorrespondence, XyMeasure};
 use guardian::publish::sequential::{
     ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MAX_LINKS, NewTable, NewTableColumn as NewColumn,
     NodeRange, NodeSet, PublishedLabels, ResolvedAttribute, ResolvedRequirement, ResolvedYElement, SequentialProblem,
@@ -66,7 +66,7 @@ fn adult() -> Table {
     read_table(&mut reader, None, &limits).unwrap()
 }
 
-/// So many perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
+/// Perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
 /// time in sixteen.
 fn replicas(table: &Table, rows: usize) -> Table {
     let mut state = 1u64;
@@ -131,7 +131,7 @@ impl Fixture {
         let reference =
             |&(release, name): &(usize, &str)| ResolvedAttribute { release, attribute: self.tables.number(name) };
         let revealed = |&(release, name): &(usize, &str)| match name {
-            stated::ROW_KEY => ResolvedYElement::Key(release),
+            declared::ROW_KEY => ResolvedYElement::Key(release),
             _ => ResolvedYElement::Attribute(reference(&(release, name))),
         };
         SequentialProblem {
@@ -214,7 +214,7 @@ impl Fixture {
             sequence: None,
             alone: false,
             taxonomies: BTreeMap::new(),
-            entered: false,
+            external: false,
             rows_of: RowCorrespondence::Content,
         };
         (release("new", new), release("earlier", self.tables.second.iter().map(exact).collect()), trees)
@@ -246,7 +246,7 @@ struct Setting {
 }
 
 fn settings() -> Vec<Setting> {
-    const KEY: &str = stated::ROW_KEY;
+    const KEY: &str = declared::ROW_KEY;
     let first = |names: &[&'static str]| names.iter().map(|&name| (0, name)).collect::<Vec<_>>();
     let second = |names: &[&'static str]| names.iter().map(|&name| (1, name)).collect::<Vec<_>>();
     let all = |tables: Tables| [first(tables.grown()), second(tables.second)].concat();
@@ -269,12 +269,12 @@ fn settings() -> Vec<Setting> {
 /// What a requirement comes to by the verifier, which joins what was published.
 fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution) -> Duration {
     let (new, earlier, trees) = fixture.published(solution);
-    let reference = |&(release, name): &(usize, &str)| stated::JoinAttribute { release, attribute: name.to_owned() };
+    let reference = |&(release, name): &(usize, &str)| declared::JoinAttribute { release, attribute: name.to_owned() };
     let revealed = |&(release, name): &(usize, &str)| match name {
-        stated::ROW_KEY => stated::YElement::Key(release),
-        _ => stated::YElement::Attribute(reference(&(release, name))),
+        declared::ROW_KEY => declared::YElement::Key(release),
+        _ => declared::YElement::Attribute(reference(&(release, name))),
     };
-    let requirement = stated::XyRequirement {
+    let requirement = declared::XyRequirement {
         pointer: "/method/requirements/0".to_owned(),
         of: 0,
         x: setting.x.iter().map(reference).collect(),
@@ -288,8 +288,8 @@ fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution)
     let found = join.measure(&requirement, &[0, 1], &Control::default());
     match found {
         Ok(found) => {
-            let stated = solution.achieved[0].measure;
-            assert_eq!(found.achieved.0 * stated.of, stated.count * found.achieved.1);
+            let declared = solution.achieved[0].measure;
+            assert_eq!(found.achieved.0 * declared.of, declared.count * found.achieved.1);
         }
         Err(why) => println!("  the audit gives up: {why:?}"),
     }

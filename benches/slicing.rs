@@ -37,7 +37,7 @@ fn only(table: &Table, names: &[&str]) -> Table {
     Table::new(names.iter().map(|&name| name.to_owned()).collect(), columns)
 }
 
-/// So many perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
+/// Perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
 /// time in sixteen. Tables of all sizes are alike, and hardly two rows are the same.
 fn replicas(table: &Table, rows: usize) -> Table {
     let mut state = 1u64;
@@ -64,6 +64,7 @@ fn slicing(
     min_bucket: Option<usize>,
 ) -> SlicingPlan {
     SlicingPlan {
+        strata: None,
         attributes: table.attributes(),
         sensitive: attr(table, "occupation"),
         columns,
@@ -209,6 +210,7 @@ fn large(_: &mut Criterion) {
             let table = only(of(rows), &eight);
             let occupation = attr(&table, "occupation");
             let generalization = GeneralizationInput {
+                strata: None,
                 quasi_identifiers: table.attributes().without(occupation),
                 k,
                 guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
@@ -233,6 +235,7 @@ fn others(criterion: &mut Criterion) {
     });
     let occupation = attr(&table, "occupation");
     let generalization = |k, guarantees: &[Guarantee]| GeneralizationInput {
+        strata: None,
         quasi_identifiers: table.attributes().without(occupation),
         k,
         guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),

@@ -89,5 +89,5 @@ const EVERYTHING: &str = r#"{"dataset": "0193a6b0-7c1e-7000-8000-000000000001", 
 "attributes": {"age": {"publish": true, "identifier": false, "rename": "years", "discretize": {"equal_width": 5}},
 "a/b~c": {"drop": true}}, "method": {"type": "versatile", "algorithm": "uad", "correlated": "together", "score": "entropy",
 "rules": [{"quasi_identifiers": ["age"], "sensitive": ["race"], "guarantee": {"type": "l_diversity", "l": 2}}, "gender -> zipcode"],
-"default_guarantee": {"type": "l_diversity", "l": 2}, "functional_dependencies": [], "assume_unknown": [],
+"default_guarantee": {"type": "l_diversity", "l": 2}, "functional_dependencies": [], "assume_unknown": [], "dependencies": {"discover": "singles", "tolerance": "0.02"},
 "uad": {"saturate": false, "addback": false}, "gd": {"try_all": false, "fill": false}}}"#;

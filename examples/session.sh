@@ -18,7 +18,7 @@ if [[ -n ${GUARDIAN_KEY:-} ]]; then
 fi
 
 # call METHOD PATH [curl options]: the answer is in $work/body, its headers in $work/headers. Waits and tries again where that
-# helps; a refusal is told on standard error, and the function fails.
+# helps; a refusal is printed on standard error, and the function fails.
 call() {
     local method=$1 path=$2 status seconds attempt
     shift 2

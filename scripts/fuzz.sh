@@ -3,8 +3,8 @@
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]    60 seconds each, all targets unless named
 #
-# cargo-fuzz is installed when it is missing. The stable toolchain does, told that it may use what is not stable. Corpora grow
-# in target/fuzz and are kept there; what crashes a target is in target/fuzz/artifacts, and `cargo fuzz run TARGET FILE` repeats it.
+# cargo-fuzz is installed when it is missing. The stable toolchain suffices, with a setting that permits unstable
+# features. Corpora grow in target/fuzz and are kept there; what crashes a target is in target/fuzz/artifacts, and `cargo fuzz run TARGET FILE` repeats it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export RUSTC_BOOTSTRAP=1

@@ -92,11 +92,11 @@ async fn overlap_is_found_under_other_column_names() {
     assert_eq!((&planned["feasible"], kind(&planned["problems"][0])), (&json!(false), "series-undeclared"));
     // the first one was there first, and a statement of who knows lets the second one through
     server.publish(&id(&first), protected()).await;
-    let stated =
+    let declared =
         uploaded(&server, &format!("series=registry&{OTHERS}"), patients(2950..5000, "number,years,unit,gender,code"))
             .await;
-    assert_eq!(stated["overlaps"][0]["series"], "clinic");
-    server.publish(&id(&stated), job).await;
+    assert_eq!(declared["overlaps"][0]["series"], "clinic");
+    server.publish(&id(&declared), job).await;
     // less than one in a hundred
     let few = uploaded(&server, "series=few", patients(4990..7000, HEADER)).await;
     assert!((1..=10).contains(&few["overlaps"][0]["rows"]["count"].as_u64().unwrap()), "{few}");
@@ -225,8 +225,8 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     let server = Server::start().await;
     let state = async |document: Value| server.post("/v1/series/s/disclosures", &document).await;
     let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "protection": "plain"});
-    let entered = state(json!({"reason": "published by the ministry", "tables": [survey]})).await.ok(201);
-    let entry = &entered["disclosures"][0];
+    let recorded = state(json!({"reason": "published by the ministry", "tables": [survey]})).await.ok(201);
+    let entry = &recorded["disclosures"][0];
     assert_eq!((&entry["release"], &entry["table"]), (&Value::Null, &json!("survey-2024")));
     assert_eq!(entry["unproven"], json!({"reason": "published by the ministry"}));
 
@@ -256,7 +256,7 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     assert_eq!(attribute("years")["aliases"], json!(["age"]));
     assert_eq!(attribute("sex")["function_of"], json!(["dx"]));
     assert_eq!(series["disclosures"].as_array().unwrap().iter().filter(|of| !of["unproven"].is_null()).count(), 1);
-    // what was stated stays
+    // statements stay
     state(json!({"reason": "no", "aliases": {"age": "dx"}})).await.problem(409, "conflict");
     state(json!({"reason": "no", "aliases": {"years": "age"}})).await.problem(409, "conflict");
     let problem =
@@ -383,10 +383,10 @@ async fn unproven_release_without_scope_is_forbidden() {
     let mut specification = plain(&["age", "dx"]);
     specification["composition"] = json!({"mode": "report", "reason": "the court wants it"});
     officer.put("/v1/policies/court", &json!({"specification": specification})).await.ok(201);
-    let mut stated = specification.clone();
-    stated["dataset"] = dataset["id"].clone();
+    let mut declared = specification.clone();
+    declared["dataset"] = dataset["id"].clone();
     let by_policy = json!({"dataset": dataset["id"], "policy": "court-v1"});
-    for document in [&stated, &by_policy] {
+    for document in [&declared, &by_policy] {
         let problem = pipeline.post("/v1/jobs", document).await.problem(403, "forbidden");
         assert_eq!(problem["scope"], "ledger:override");
     }
@@ -394,7 +394,7 @@ async fn unproven_release_without_scope_is_forbidden() {
     let release = officer.publish(&id(&dataset), specification.clone()).await;
     assert_eq!(release["composition"], "unproven");
     // nor is it given to somebody else
-    pipeline.post("/v1/jobs", &stated).await.problem(403, "forbidden");
+    pipeline.post("/v1/jobs", &declared).await.problem(403, "forbidden");
     // it is the mode that needs the scope
     specification = plain(&["sex"]);
     specification["composition"] = json!({"mode": "enforce"});
@@ -491,8 +491,8 @@ async fn undecidable_overlap_is_a_warning_of_the_upload() {
     let planned = plan(&server, &without, protected()).await;
     assert!(types(&planned).contains(&"people-uncompared".to_owned()), "{planned:#}");
     // within a series only the job is refused; a declaration of other people suppresses the warning
-    let stated = uploaded(&server, &format!("series=three&{OTHERS}"), patients(2000..2900, HEADER)).await;
-    assert_eq!(types(&stated), ["people-unknown"]);
+    let declared = uploaded(&server, &format!("series=three&{OTHERS}"), patients(2000..2900, HEADER)).await;
+    assert_eq!(types(&declared), ["people-unknown"]);
     // rows are held against rows where there are enough
     server.delete(&format!("/v1/datasets/{}", id(&without))).await.ok(200);
     let many = uploaded(&server, "series=four&record_key=id", patients(3000..8000, HEADER)).await;

@@ -58,7 +58,7 @@ fn job(random: &mut StdRng, earlier: &[String]) -> Value {
         6 => {
             json!({"type": "generalize", "quasi_identifiers": known, "sensitive": [sensitive], "cells": "set", "guarantees": [guarantee]})
         }
-        7 => json!({"type": "decompose", "quasi_identifiers": known, "sensitive": ["d", "e"]}),
+        7 => json!({"type": "decompose", "quasi_identifiers": known, "sensitive": ["d", "e"], "breaches": "report"}),
         _ => {
             let levels = |name: &str| {
                 let values = COLUMNS.iter().find(|(of, _)| *of == name).unwrap().1;
@@ -141,11 +141,11 @@ fn reaches(rule: &Rule, tables: &[&Table]) -> bool {
         }
     }
     let bounds = |table: &Table| {
-        let entered: BTreeSet<String> = table.attributes.intersection(&reached).cloned().collect();
+        let entry: BTreeSet<String> = table.attributes.intersection(&reached).cloned().collect();
         table
             .guards
             .iter()
-            .any(|(known, sensitive, l)| *sensitive == rule.sensitive && *l >= rule.l && entered.is_subset(known))
+            .any(|(known, sensitive, l)| *sensitive == rule.sensitive && *l >= rule.l && entry.is_subset(known))
     };
     let meets = |table: &Table| table.attributes.contains(&rule.sensitive) && !table.attributes.is_disjoint(&reached);
     tables.iter().any(|table| meets(table) && !bounds(table))

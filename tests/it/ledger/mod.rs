@@ -4,5 +4,6 @@ pub(crate) mod approval;
 pub(crate) mod composition;
 pub(crate) mod data_subjects;
 pub(crate) mod lifecycle;
+pub(crate) mod links;
 pub(crate) mod many_releases;
 pub(crate) mod transfer;

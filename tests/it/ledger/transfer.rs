@@ -85,7 +85,7 @@ async fn a_ledger_is_carried_by_a_file() {
     }
 }
 
-/// What the ledger holds of a combination, and of attributes behind the same buckets, counts where it is entered as where it was made.
+/// Recorded combinations, and attributes behind the same buckets, count in the importing ledger as in the exporting one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_carries_seals_of_several_attributes() {
     let home = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     assert!(process.terminate().success());
 }
 
-/// Whom uploads spoke of and what was stated of a series count where they are entered as where they were made.
+/// Data subjects of uploads and statements about series count in the importing ledger as in the exporting one.
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_statements_are_carried_by_a_file() {
     let home = tempfile::tempdir().unwrap();
@@ -202,7 +202,7 @@ async fn people_and_statements_are_carried_by_a_file() {
     assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [399, 1, 1]);
     let added = upload(clinic, patients(400..500, HEADER)).await;
     process.publish(&text(&added["id"]), protected).await;
-    // the same people with a column more; what was stated of years is known of age
+    // the same people with a column more; the statement about years holds for age
     let wider: String = patients(0..400, HEADER).lines().map(|line| format!("{line},{}\n", line.len() % 3)).collect();
     let wider = text(&upload(clinic, wider).await["id"]);
     let problem = process.refused(&wider, show(&["age", "dx"])).await;

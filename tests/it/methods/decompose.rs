@@ -19,11 +19,14 @@ pub(super) const POSTER: &str = "sex,zip,birth,occ,salary\n\
     F,10085,1962/10/03,actor,2\nM,10085,1988/11/04,actor,7\nM,20086,1958/06/06,clerk,8\nF,20087,1960/07/11,clerk,2\n";
 
 /// Decompose with all of the poster's other attributes as quasi-identifiers.
-fn poster(method: Value) -> Value {
+pub(super) fn poster(method: Value) -> Value {
     let mut method = method;
     method["type"] = "decompose".into();
     if method["sensitive"].is_null() {
         method["sensitive"] = json!(["occ", "salary"]);
+    }
+    if method["breaches"].is_null() {
+        method["breaches"] = "report".into();
     }
     json!({"attributes": {"sex": {"publish": true}, "zip": {"publish": true}, "birth": {"publish": true}}, "method": method})
 }
@@ -149,7 +152,7 @@ fn plan_and_attack_agree_on_random_tables() {
         let csv = format!("age,occ,salary,school\n{rows}");
         let input = Original::new(table(csv.as_bytes()));
         let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary", "school"],
-            "primary": "occ", "l": {"salary": 2, "school": 2}, "suppress_chain": number % 3 == 0});
+            "primary": "occ", "l": {"salary": 2, "school": 2}, "suppress_chain": number % 3 == 0, "breaches": "report"});
         let Ok(job) = input.job(&json!({"method": method})) else { continue };
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([number; 32]));
         let released = match release(&job, &EarlierDisclosures::default(), &streams) {
@@ -181,7 +184,7 @@ fn occupations_and_educations_of_adult_are_decomposed() {
     let input = adult();
     let document = json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "race": {"publish": true}},
         "internal": {"utility": [{"count_queries": {"number": 200, "dimensions": 3, "value_fraction": "0.4"}}]},
-        "unlisted": "drop", "method": {"type": "decompose", "sensitive": ["occupation", "education"]}});
+        "unlisted": "drop", "method": {"type": "decompose", "sensitive": ["occupation", "education"], "breaches": "report"}});
     let job = input.job(&document).unwrap();
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([5; 32]));
     let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
@@ -337,7 +340,8 @@ async fn a_decomposition_is_planned_published_and_attacked() {
 async fn revealing_primary_values_leave_no_joint_row() {
     let server = Server::start().await;
     let rows: String = (0..12).map(|i| format!("{},o{},{}\n", i % 5, i % 4, i % 4)).collect();
-    let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary"], "suppress_chain": true});
+    let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary"],
+        "suppress_chain": true, "breaches": "report"});
     let release =
         server.publish(&server.dataset(format!("age,occ,salary\n{rows}")).await, json!({"method": method})).await;
     assert_eq!(release["tables"][1]["parts"][0]["rows"], 0);
@@ -454,6 +458,7 @@ async fn infeasible_specification_is_refused_with_reason() {
         (with("primary", json!("wage")), "/method/primary", "unknown-attribute"),
         (with("primary", json!(1)), "/method/primary", "parameter-range"),
         (with("suppress_chain", json!("no")), "/method/suppress_chain", "parameter-range"),
+        (with("breaches", json!("allow")), "/method/breaches", "parameter-range"),
         (with("k", json!(2)), "/method/k", "unknown-field"),
         (member("utility", json!(["entropy"])), "/utility/0", "guarantee-unsupported"),
         (member("internal", json!({"utility": ["kl"]})), "/internal/utility", "guarantee-unsupported"),
@@ -493,7 +498,8 @@ fn correlated_sensitive_attributes_are_decomposed() {
     let rows: String = (0..400).map(|i: u32| format!("{},{},{}\n", i / 20, i % 4, 10 * (i % 4) + i / 4 % 2)).collect();
     let csv = format!("age,s,t\n{rows}");
     let input = Original::new(table(csv.as_bytes()));
-    let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["s", "t"]});
+    let method =
+        json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["s", "t"], "breaches": "report"});
     let job = input.job(&json!({"method": method})).unwrap();
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));
     let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));

@@ -53,17 +53,19 @@ async fn a_dependency_in_the_data_is_protected_from() {
     let follows = rule(&plan["rules"], "from_dependency");
     assert_eq!((&follows["pointer"], &follows["sensitive"]), (&Value::Null, &json!(["zip"])));
     assert_eq!(follows["because"], json!({"determinant": ["zip"], "dependent": ["county"]}));
-    assert!(plan["warnings"].to_string().contains("dependency-necessary-only"));
+    assert!(!plan["warnings"].to_string().contains("dependency-necessary-only"));
 
     let done = server.job(&dataset, document).await.ok(200);
     let manifest = server.get(done["links"]["release"].as_str().unwrap()).await.ok(200);
-    assert_eq!(manifest["dependencies"]["discovered"], json!([{"determinant": ["zip"], "dependent": ["county"]}]));
+    let found = &manifest["dependencies"]["discovered"];
+    assert_eq!((found[0]["determinant"][0].as_str(), found.as_array().unwrap().len()), (Some("zip"), 1), "{found}");
+    assert!(found[0]["used"].to_string().contains("derived_rule"), "{found}");
     assert_eq!(rule(&manifest["rules"], "from_dependency")["sensitive"], json!(["zip"]));
     for known in ["age", "race"] {
         assert!(apart(&manifest, known, "county") && apart(&manifest, known, "zip"), "{manifest:#}");
     }
 
-    // the same, stated beforehand: nothing was found that was not said
+    // the same, declared beforehand: no other dependency was found
     let declared = json!({"functional_dependencies": [{"determinant": ["zip"], "dependent": ["county"]}]});
     let document = method(&["age, race -> county"], declared.clone());
     let again = server.dataset(people()).await;
@@ -99,7 +101,7 @@ async fn known_attributes_must_not_determine_sensitive_ones() {
         ("rule-impossible", &json!("/method/rules/0"))
     );
     assert_eq!(problem["errors"][0]["dependency"], json!({"determinant": ["zip"], "dependent": ["county"]}));
-    // by way of a dropped attribute, as stated
+    // by way of a dropped attribute, as declared
     let mut through = method(
         &["age -> race"],
         json!({"functional_dependencies": [
@@ -113,6 +115,16 @@ async fn known_attributes_must_not_determine_sensitive_ones() {
     close["method"]["default_guarantee"] = json!({"type": "t_closeness", "t": "0.3"});
     let problem = server.refused(&dataset, close).await;
     assert_eq!(kind(&problem["errors"][0]), "guarantee-unsupported", "{problem:#}");
+    // nor can thresholds, though a diversity implies them
+    let mut implied = method(&["age, race -> county"], json!({}));
+    let thresholds = json!({"type": "thresholds", "explicit": {"c0": "1/2"}, "otherwise": "1/2"});
+    implied["method"]["default_guarantee"] = json!({"type": "l_diversity", "l": 2});
+    let second = json!({"quasi_identifiers": ["age", "race"], "sensitive": ["county"], "guarantee": thresholds});
+    implied["method"]["rules"].as_array_mut().unwrap().push(second);
+    let problem = server.refused(&dataset, implied).await;
+    let fault = &problem["errors"][0];
+    assert_eq!((kind(fault), &fault["pointer"]), ("guarantee-unsupported", &json!("/method/rules/1")), "{problem:#}");
+    assert!(fault["detail"].as_str().unwrap().contains("assume_unknown"), "{problem:#}");
     server.stop().await;
 }
 

@@ -45,9 +45,9 @@ async fn every_bucket_protects_against_insiders() {
     ] {
         // each time other people: only one release may part the same diagnoses
         let dataset = server.dataset(visits()).await;
-        let stated = json!(["none", null]);
-        let release = server.publish(&dataset, anatomy(&guarantee, stated.clone())).await;
-        assert_eq!(release["excludable"], json!({"dx02": stated}), "{guarantee}");
+        let declared = json!(["none", null]);
+        let release = server.publish(&dataset, anatomy(&guarantee, declared.clone())).await;
+        assert_eq!(release["excludable"], json!({"dx02": declared}), "{guarantee}");
         let buckets = buckets(&server, &release).await;
         assert!(buckets.len() > 50, "{guarantee}: {}", buckets.len());
         let mut worst = 0.0_f64;
@@ -67,9 +67,9 @@ async fn every_bucket_protects_against_insiders() {
             worst = shares.fold(worst, f64::max);
         }
         // what is said to be achieved is what the guarantee bounds
-        let stated = &release["rules"][0]["achieved"]["worst_posterior"];
-        let stated = stated["count"].as_f64().unwrap() / stated["of"].as_f64().unwrap();
-        assert!((worst - stated).abs() < 1e-12 && stated <= 0.5, "{guarantee}: {worst}, not {stated}");
+        let declared = &release["rules"][0]["achieved"]["worst_posterior"];
+        let declared = declared["count"].as_f64().unwrap() / declared["of"].as_f64().unwrap();
+        assert!((worst - declared).abs() < 1e-12 && declared <= 0.5, "{guarantee}: {worst}, not {declared}");
     }
     // without excluded values some bucket reveals a value to an insider
     let dataset = server.dataset(visits()).await;

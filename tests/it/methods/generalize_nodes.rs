@@ -395,7 +395,7 @@ fn a_release_in_nodes_is_verified_from_its_folder() {
     let mut changed = manifest.clone();
     changed["taxonomies"]["job"]["Any"]["Office"] = json!(["Banker", "Clerk", "Teller"]);
     fs::write(path("out/manifest.json"), changed.to_string()).unwrap();
-    // which of them was stated is known from the specification alone, and that is read beside the original
+    // the specification alone, which is read with the original, says which of them was declared
     assert_eq!((verified(false), verified(true)), (Some(0), Some(1)));
     changed["taxonomies"]["job"]["Any"] = json!({"Field": ["Driver", "Engineer", null], "Desk": ["Banker", "Clerk"]});
     fs::write(path("out/manifest.json"), changed.to_string()).unwrap();

@@ -52,15 +52,15 @@ impl Buckets {
 }
 
 /// The member of the manifest that states a measure, and how it follows from it.
-type Stated = (&'static str, fn(f64) -> f64);
+type ReportedFigure = (&'static str, fn(f64) -> f64);
 
 /// A guarantee, the measure that must not exceed the bound in any bucket, and where the manifest states it, or its inverse.
 struct Case {
     guarantee: Value,
     measure: fn(&[(f64, f64)], f64) -> f64,
     bound: f64,
-    stated: Option<Stated>,
-    /// At least so many buckets come out: less would be of no use.
+    reported: Option<ReportedFigure>,
+    /// Minimal number of buckets: fewer would be of no use.
     buckets: usize,
 }
 
@@ -100,14 +100,14 @@ fn cases() -> Vec<Case> {
             guarantee: json!({"type": "distinct_l_diversity", "l": 3}),
             measure: |shares, _| -(shares.iter().filter(|(share, _)| *share > 0.0).count() as f64),
             bound: -3.0,
-            stated: Some(("distinct_values", |x| -x)),
+            reported: Some(("distinct_values", |x| -x)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "entropy_l_diversity", "l": "2.5"}),
             measure: |shares, _| -entropy(shares).exp(),
             bound: -2.5,
-            stated: Some(("entropy_l", |x| -x)),
+            reported: Some(("entropy_l", |x| -x)),
             buckets: 500,
         },
         Case {
@@ -118,63 +118,63 @@ fn cases() -> Vec<Case> {
                 falling[0] / falling[1..].iter().sum::<f64>()
             },
             bound: 2.0 - 1e-9,
-            stated: Some(("recursive_c", same)),
+            reported: Some(("recursive_c", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "alpha_k", "alpha": "0.6", "k": 25}),
             measure: |shares, size| f64::max(most(shares) / 0.6, 25.0 / size),
             bound: 1.0,
-            stated: None,
+            reported: None,
             buckets: 100,
         },
         Case {
             guarantee: json!({"type": "t_closeness", "t": "0.15"}),
             measure: variation,
             bound: 0.15,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "t_closeness", "t": "1/9", "distance": "ordered"}),
             measure: ordered,
             bound: 1.0 / 9.0,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "rho", "rho1": "0.1", "rho2": "0.4", "mode": "exact"}),
             measure: rare_event,
             bound: 0.4,
-            stated: None,
+            reported: None,
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "rho", "rho1": "0.1", "rho2": "0.4"}),
             measure: rare_event,
             bound: 0.4,
-            stated: None,
+            reported: None,
             buckets: 20,
         },
         Case {
             guarantee: json!({"type": "delta", "distance": "total_variation", "b": "0.15"}),
             measure: variation,
             bound: 0.15,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "delta", "distance": "max", "b": "0.1"}),
             measure: |shares, _| shares.iter().map(|(share, prior)| (share - prior).abs()).fold(0.0, f64::max),
             bound: 0.1,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "delta", "distance": "emd", "b": "0.1"}),
             measure: ordered,
             bound: 0.1,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
@@ -184,14 +184,14 @@ fn cases() -> Vec<Case> {
                 present.map(|(share, prior)| share * (share / prior).ln()).sum()
             },
             bound: 0.1,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 500,
         },
         Case {
             guarantee: json!({"type": "delta", "distance": "log_ratio", "b": "0.5"}),
             measure: |shares, _| shares.iter().map(|(share, prior)| (share / prior).ln().abs()).fold(0.0, f64::max),
             bound: 0.5,
-            stated: Some(("distance", same)),
+            reported: Some(("distance", same)),
             buckets: 20,
         },
     ]
@@ -200,7 +200,7 @@ fn cases() -> Vec<Case> {
 #[test]
 fn guarantees_hold_in_all_buckets_with_exact_figures() {
     let input = Original::new(table(adult()));
-    for (number, Case { guarantee, measure, bound, stated, buckets }) in (1u8..).zip(cases()) {
+    for (number, Case { guarantee, measure, bound, reported, buckets }) in (1u8..).zip(cases()) {
         let document = json!({
             "attributes": {"age": {"publish": true}, "sex": {"publish": true}}, "unlisted": "drop",
             "method": {"type": "anatomy", "sensitive": SENSITIVE, "guarantee": guarantee},
@@ -221,9 +221,9 @@ fn guarantees_hold_in_all_buckets_with_exact_figures() {
         let share = &achieved["worst_posterior"];
         let share = share["count"].as_f64().unwrap() / share["of"].as_f64().unwrap();
         assert!((share - posterior).abs() < 1e-12, "{guarantee}: {share} {posterior}");
-        if let Some((name, inverse)) = stated {
+        if let Some((name, inverse)) = reported {
             let figure = achieved[name].as_f64().unwrap_or_else(|| panic!("{guarantee}: {achieved}"));
-            assert!((figure - inverse(worst)).abs() < 1e-9, "{guarantee}: {figure} is stated, {worst} found");
+            assert!((figure - inverse(worst)).abs() < 1e-9, "{guarantee}: {figure} is reported, {worst} found");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::exposures::assert_recomputed;
 use crate::support::harness::{HOSPITAL, Server, hospital_method, text, versatile};
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
@@ -65,7 +66,7 @@ impl Walk<'_> {
 }
 
 /// A part as rows of fields; a quoted field keeps its quotes, so that missing and empty differ.
-fn rows(csv: &str) -> (Vec<String>, Vec<Vec<String>>) {
+pub(crate) fn rows(csv: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let mut all = csv.lines().map(|line| {
         let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
         for byte in line.chars() {
@@ -155,6 +156,7 @@ async fn recompute(server: &Server, manifest: &Value) {
     let mut walk = Walk { manifest, seen: BTreeSet::new() };
     let mut sizes_in_all: Vec<Value> = Vec::new();
     let mut achieved_by: HashMap<String, Value> = HashMap::new();
+    let mut files: HashMap<String, String> = HashMap::new();
     for (at, table) in manifest["tables"].as_array().unwrap().iter().enumerate() {
         let name = text(&table["name"]);
         let mut attributes = BTreeSet::new();
@@ -163,6 +165,7 @@ async fn recompute(server: &Server, manifest: &Value) {
             let pointer = format!("/tables/{at}/parts/{part_at}");
             let csv = server.part(manifest, &name, &text(&part["name"])).await;
             let (header, rows) = rows(&csv);
+            files.insert(text(&part["file"]), csv.clone());
             walk.recomputed(&format!("{pointer}/sha256"), &json!(sha256(csv.as_bytes())));
             walk.recomputed(&format!("{pointer}/rows"), &json!(rows.len()));
             let bucketed = header[0] == "bucket";
@@ -191,8 +194,8 @@ async fn recompute(server: &Server, manifest: &Value) {
                 achieved_by.insert(name.clone(), achieved(&rows));
             }
         }
-        let stated: BTreeSet<String> = table["attributes"].as_array().unwrap().iter().map(text).collect();
-        assert_eq!(stated, attributes);
+        let reported: BTreeSet<String> = table["attributes"].as_array().unwrap().iter().map(text).collect();
+        assert_eq!(reported, attributes);
         assert!(sizes_of_parts.windows(2).all(|pair| pair[0] == pair[1]), "parts of one table have the same buckets");
         if let Some(sizes) = sizes_of_parts.first() {
             let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -221,6 +224,8 @@ async fn recompute(server: &Server, manifest: &Value) {
             }
         }
     }
+    assert_recomputed(&files, manifest);
+    walk.note("/exposures", &manifest["exposures"]);
     walk.finish();
 }
 

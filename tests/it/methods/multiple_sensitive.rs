@@ -84,8 +84,8 @@ fn a_joint_value_is_as_rare_as_asked_for_in_every_bucket() {
     }
     let rule = &manifest["rules"][0];
     assert_eq!((&rule["combination"], &rule["enforced_by"]["guardian"]), (&json!(true), &json!("t1")));
-    let stated = &rule["achieved"]["worst_posterior"];
-    assert_eq!(stated["count"].as_u64().unwrap() * worst.1, stated["of"].as_u64().unwrap() * worst.0);
+    let declared = &rule["achieved"]["worst_posterior"];
+    assert_eq!(declared["count"].as_u64().unwrap() * worst.1, declared["of"].as_u64().unwrap() * worst.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,10 +218,10 @@ async fn unsupported_multi_sa_is_refused() {
         (fault(&problem).as_str(), &problem["errors"][0]["pointer"]),
         ("multi-sa-empty", &json!("/method/algorithm"))
     );
-    let mut stated = document(&["a -> b", "a -> c"], two.clone());
-    stated["method"]["functional_dependencies"] = json!([{"determinant": ["b"], "dependent": ["c"]}]);
+    let mut declared = document(&["a -> b", "a -> c"], two.clone());
+    declared["method"]["functional_dependencies"] = json!([{"determinant": ["b"], "dependent": ["c"]}]);
     let refused = |answer: crate::support::harness::Answer| fault(&answer.problem(422, "invalid-specification"));
-    assert_eq!(refused(server.job(&dataset, stated).await), "rule-impossible");
+    assert_eq!(refused(server.job(&dataset, declared).await), "rule-impossible");
     let other = document(&["a -> b", "a -> c"], json!({"type": "distinct_l_diversity", "l": 2}));
     assert_eq!(refused(server.job(&dataset, other).await), "guarantee-unsupported");
     let without_guarding = document(&["a, b -> c", "b, c -> a", "c -> b"], two.clone());

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use guardian::control::Control;
 use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::Attr;
+use guardian::privacy::links::KnownDependencies;
 use guardian::publish;
 use guardian::publish::PlanInput;
 use guardian::publish::assign::largest_l;
@@ -89,7 +90,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
         published_names: &specification.published_names,
         earlier: &[],
         active_rules: &[],
-        dependencies: &[],
+        known: &KnownDependencies::default(),
         earlier_releases: None,
         rows: None,
     };

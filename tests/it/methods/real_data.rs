@@ -19,7 +19,7 @@ struct Data {
     file: &'static str,
     dropped: &'static [&'static str],
     l: usize,
-    /// So many rules, each of three known attributes.
+    /// Number of rules, each with three known attributes.
     rules: usize,
 }
 
@@ -65,12 +65,12 @@ impl Data {
                 rules.push(rule);
             }
         }
-        panic!("{}: there are not so many rules", self.file);
+        panic!("{}: there are too few rules", self.file);
     }
 
     fn document(&self, original: &Original, rules: &[Rule]) -> Value {
         let name = |at: &usize| original.names[*at].as_str();
-        let stated = original.names.iter().map(|name| {
+        let declared = original.names.iter().map(|name| {
             let dropped = self.dropped.contains(&name.as_str());
             (name.clone(), if dropped { json!({ "drop": true }) } else { json!({ "publish": true }) })
         });
@@ -85,7 +85,7 @@ impl Data {
             .collect();
         let guarantee = json!({ "type": "l_diversity", "l": self.l });
         let method = json!({ "type": "versatile", "rules": rules, "default_guarantee": guarantee });
-        json!({ "attributes": stated.collect::<Map<_, _>>(), "method": method })
+        json!({ "attributes": declared.collect::<Map<_, _>>(), "method": method })
     }
 
     /// Publishes under the rules of several seeds in this process and judges every release.

@@ -76,6 +76,7 @@ fn adult_comes_in_as_many_buckets_as_by_the_definitions() {
             column_k: None,
             bins: CorrelationBins::default(),
             tuning: PartitionTuning::default(),
+            strata: None,
         };
         let sliced = slicing.slice(&table, &NoAnnotations, &Control::default());
         sliced.unwrap_or_else(|error| panic!("{error}")).buckets.buckets
@@ -153,8 +154,8 @@ impl Outside {
         assert!(buckets.keys().copied().eq(1..=buckets.len() as u32));
         assert!(buckets.values().all(|columns| columns.iter().all(|rows| rows.len() == columns[0].len())));
         assert!(columns.last().unwrap().contains(&sensitive), "the sensitive column stands last");
-        let stated: Vec<Vec<String>> = serde_json::from_value(manifest["method_details"]["columns"].clone()).unwrap();
-        assert_eq!(columns, stated);
+        let reported: Vec<Vec<String>> = serde_json::from_value(manifest["method_details"]["columns"].clone()).unwrap();
+        assert_eq!(columns, reported);
         Self { columns, buckets, sensitive }
     }
 
@@ -518,10 +519,10 @@ fn random_tables_satisfy_their_claims() {
                 let outside = outside(csv.as_bytes(), &manifest, &files);
                 let (most, of) = outside.worst();
                 let share = most as f64 / of as f64;
-                let stated = &manifest["rules"][0]["achieved"]["worst_posterior"];
+                let reported = &manifest["rules"][0]["achieved"]["worst_posterior"];
                 assert_eq!(
-                    stated["count"].as_u64().unwrap() * of,
-                    stated["of"].as_u64().unwrap() * most,
+                    reported["count"].as_u64().unwrap() * of,
+                    reported["of"].as_u64().unwrap() * most,
                     "seed {seed}"
                 );
                 if diversity == "bucket" {

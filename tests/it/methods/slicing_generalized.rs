@@ -37,7 +37,7 @@ fn within(value: &str, cell: &str) -> bool {
     if value.is_empty() { from.is_empty() } else { (from.is_empty() || below(from, value)) && below(value, to) }
 }
 
-/// Holds the parts against the table: boxes hold so many rows, every row of the table is in a box of each part, of each bucket and box
+/// Holds the parts against the table: boxes have at least the minimal number of rows, every row of the table is in a box of each part, of each bucket and box
 /// no sensitive value takes more than 1/l.
 fn judge(csv: &[u8], manifest: &Value, file: impl Fn(&Value) -> Vec<u8>, sensitive: &str, l: usize, k: usize) -> usize {
     let (names, original) = cells(csv);

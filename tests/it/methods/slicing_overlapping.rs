@@ -154,12 +154,12 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
         "{plan:#}"
     );
     let manifest = server.publish(&dataset, document.clone()).await;
-    let stated = &manifest["tables"][0];
+    let reported = &manifest["tables"][0];
     assert_eq!(
-        (&stated["kind"], &stated["protection"], &stated["guards"]),
+        (&reported["kind"], &reported["protection"], &reported["guards"]),
         (&json!("sliced"), &json!("exclusive"), &json!([]))
     );
-    assert_eq!(stated["attributes"], json!(["a", "b", "c", "s"]));
+    assert_eq!(reported["attributes"], json!(["a", "b", "c", "s"]));
     assert_eq!(manifest["method_details"], json!({"columns": COLUMNS, "diversity": "bucket"}));
     assert_eq!(manifest["rules"][0]["enforced_by"], json!({"table": "t1"}));
     assert!(manifest["warnings"].to_string().contains("columns-share-attributes"), "{manifest:#}");
@@ -179,7 +179,7 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
     let linked = server.get(&format!("{}?view=linked", part_path(&manifest, "t1", "c2"))).await;
     assert_eq!((linked.status, linked.header("guardian-linkage")), (200, "synthetic"), "{}", linked.text());
     let (header, rows) = cells(&linked.body);
-    assert_eq!(json!(header), stated["attributes"]);
+    assert_eq!(json!(header), reported["attributes"]);
     let mut at = 0;
     // labels are numbers
     let mut labels: Vec<u32> = buckets.keys().map(|label| label.parse().unwrap()).collect();
@@ -363,15 +363,16 @@ fn possible_worlds_respect_the_bucket_bound() {
             }
             Err(other) => panic!("seed {seed}: {other:?}"),
         };
-        let stated = engine::submitted_tables(&manifest).unwrap();
+        let reported = engine::submitted_tables(&manifest).unwrap();
         let read = manifest.tables[0]
             .parts
             .iter()
             .map(|part| engine::read_published(part, &files.0[&part.file][..], &mut |_| Ok(())).unwrap());
-        let material = VerificationMaterial::new(&stated, read.collect(), false).unwrap();
+        let material = VerificationMaterial::new(&reported, read.collect(), false).unwrap();
         let rules = engine::rules_of(&manifest, None, material.names()).unwrap();
         let control = Control::default();
-        let attacked = engine::attack_tables(&material, Attack::ExactPosteriors, &rules, &|_| 0, &manifest, &control);
+        let target = engine::AttackTarget { manifest: &manifest, material: &material, rules: &rules };
+        let attacked = engine::attack_tables(target, Attack::ExactPosteriors, &|_| 0, &control);
         let Ok(attacked) = attacked else { continue };
         if diversity == "bucket" {
             assert!(!attacked.breach, "seed {seed}: {document}\n{csv}{attacked:#?}");
@@ -405,8 +406,8 @@ fn entropy_of_two_columns_is_reported() {
         }
     }
     let expected: f64 = shares.values().map(|share| -share * share.ln()).sum();
-    let stated = manifest.utility.model_entropy_nats.unwrap();
-    assert!((stated - expected).abs() < 1e-9 && expected > 0.0, "{stated} {expected}");
+    let reported = manifest.utility.model_entropy_nats.unwrap();
+    assert!((reported - expected).abs() < 1e-9 && expected > 0.0, "{reported} {expected}");
     assert_eq!(manifest.utility.entropy_method, Some(ModelKind::ClosedForm));
 }
 

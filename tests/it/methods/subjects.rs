@@ -50,7 +50,7 @@ fn buckets(csv: &str) -> BTreeMap<u64, BTreeMap<String, u64>> {
 async fn guarantees_hold_of_persons() {
     let server = Server::start().await;
     let unit = json!({"subject": "patient", "max_rows": 3});
-    let stated = [
+    let declared = [
         (json!({"type": "l_diversity", "l": 2}), json!({"type": "l_diversity", "l": 6}), (1, 6), 6),
         (
             json!({"type": "alpha_k", "alpha": "0.5", "k": 4}),
@@ -59,7 +59,7 @@ async fn guarantees_hold_of_persons() {
             10,
         ),
     ];
-    for (asked, enforced, (a, b), least) in stated {
+    for (asked, enforced, (a, b), least) in declared {
         let dataset = uploaded(&server).await;
         let release = server.publish(&dataset, anatomy(asked.clone())).await;
         assert_eq!(release["unit"], unit);
@@ -111,17 +111,17 @@ async fn decompositions_hold_of_persons() {
     let dataset = text(&server.upload(query, rows).await.ok(201)["id"]);
     let document = |l: Value| {
         json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}},
-            "method": {"type": "decompose", "sensitive": ["disease", "cost"], "primary": "disease", "l": l}})
+            "method": {"type": "decompose", "sensitive": ["disease", "cost"], "primary": "disease", "l": l, "breaches": "report"}})
     };
     let problem = server.job(&dataset, document(json!({"disease": 4}))).await.problem(422, "invalid-specification");
     let fault = &problem["errors"][0];
     assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!("4"), &json!(3)), "{problem:#}");
-    // what is not stated is the largest that rows can keep
+    // without a declared guarantee, the largest that rows satisfy
     let release = server.publish(&dataset, document(json!({"cost": 2}))).await;
     assert_eq!(release["unit"], json!({"subject": "patient", "max_rows": 3}));
     let of = |l: u64| json!({"type": "l_diversity", "l": l});
-    for (rule, (stated, enforced)) in release["rules"].as_array().unwrap().iter().zip([(3, 9), (2, 6)]) {
-        assert_eq!((&rule["guarantee"], &rule["enforced"]), (&of(stated), &of(enforced)), "{rule:#}");
+    for (rule, (declared, enforced)) in release["rules"].as_array().unwrap().iter().zip([(3, 9), (2, 6)]) {
+        assert_eq!((&rule["guarantee"], &rule["enforced"]), (&of(declared), &of(enforced)), "{rule:#}");
     }
     assert_eq!(release["method_details"]["l"], json!({"disease": 9, "cost": 6}));
     for bucket in buckets(&server.part(&release, "t1", "primary").await).values() {

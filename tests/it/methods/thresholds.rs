@@ -91,8 +91,8 @@ async fn a_rule_may_put_a_threshold_on_each_value() {
         let sizes = judge(&server.part(&release, &text(&table["name"]), "sa").await, share);
         // HIV stands in buckets of at least twenty rows, most others in small ones
         assert!(sizes.iter().any(|size| *size >= 20) && sizes.iter().any(|size| *size < 10), "{sizes:?}");
-        let stated = json!({"disease": [{"explicit": {"HIV": "0.05", "hepatitis": "0.1"}, "otherwise": "0.6"}]});
-        assert_eq!(release["thresholds"], stated);
+        let declared = json!({"disease": [{"explicit": {"HIV": "0.05", "hepatitis": "0.1"}, "otherwise": "0.6"}]});
+        assert_eq!(release["thresholds"], declared);
         let rule = &release["rules"][0];
         assert_eq!((&rule["pointer"], &rule["guarantee"]), (&json!("/method/rules/0"), guarantee));
         assert!(rule["achieved"]["worst_posterior"]["count"].is_u64());
@@ -218,7 +218,7 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
         json!([{"quasi_identifiers": ["age"], "sensitive_combination": ["sex", "disease"], "guarantee": explicit()}]);
     let mut unlikely = both();
     unlikely["attributes"] = json!({"disease": {"excludable": ["flu"]}});
-    let stated = [
+    let declared = [
         (of(json!({"explicit": {"HIV": "1"}, "otherwise": "1"})), at.to_owned(), "vacuous-guarantee"),
         (of(json!({"explicit": {"HIV": "0"}})), format!("{at}/explicit"), "parameter-range"),
         (of(json!({"uniform": {"l": 2}, "linear": {"theta": "8", "c": "0.02"}})), at.to_owned(), "parameter-range"),
@@ -227,7 +227,7 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
         (combination, "/method/rules/0".to_owned(), "guarantee-unsupported"),
         (unlikely, "/attributes/disease/excludable".to_owned(), "guarantee-unsupported"),
     ];
-    for (mut document, pointer, name) in stated {
+    for (mut document, pointer, name) in declared {
         document["dataset"] = dataset.as_str().into();
         let problem = server.post("/v1/jobs", &document).await.problem(422, "invalid-specification");
         let faults = problem["errors"].as_array().unwrap();
@@ -279,30 +279,49 @@ async fn thresholds_are_bounded_over_all_rules() {
     for mut document in [by_default(20_000, 5), different(16)] {
         document["dataset"] = dataset.as_str().into();
         document["unlisted"] = "drop".into();
-        assert_eq!(server.post("/v1/plans", &document).await.ok(200)["feasible"], true);
+        // within the bound; but patients have none of these values
+        let planned = server.post("/v1/plans", &document).await.ok(200);
+        let faults = planned["problems"][0]["errors"].as_array().unwrap();
+        assert!(faults.iter().all(|fault| kind(fault) == "threshold-unused"), "{faults:?}");
     }
 }
 
-/// A misspelled value leaves the one that was meant with the threshold of others.
+/// A misspelled value would leave the one that was meant with the threshold of others.
 #[tokio::test(flavor = "multi_thread")]
-async fn plan_warns_of_unused_thresholds() {
+async fn a_threshold_of_a_value_that_does_not_occur_is_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(patients()).await;
     let mut document = both();
-    document["dataset"] = dataset.as_str().into();
-    let unused = |planned: &Value| {
-        let mut warnings = planned["warnings"].as_array().unwrap().iter();
-        warnings.find(|warning| warning["type"] == "threshold-unused").cloned()
-    };
-    assert_eq!(unused(&server.post("/v1/plans", &document).await.ok(200)), None);
-    document["method"]["rules"][0]["guarantee"]["explicit"]["HVI"] = "0.01".into();
-    let warning = unused(&server.post("/v1/plans", &document).await.ok(200)).unwrap();
-    assert_eq!(warning["pointer"], "/method/rules/0");
-    assert!(text(&warning["detail"]).starts_with("1 values with a threshold"), "{warning:#}");
-    // a release is for others than those who may know which values there are
-    document.as_object_mut().unwrap().remove("dataset");
-    let release = server.publish(&dataset, document).await;
-    assert_eq!(unused(&release), None);
+    document["method"]["rules"][0]["guarantee"]["explicit"]["hvi"] = "0.01".into();
+    let mut plan = document.clone();
+    plan["dataset"] = dataset.as_str().into();
+    let planned = server.post("/v1/plans", &plan).await.ok(200);
+    let fault = &planned["problems"][0]["errors"][0];
+    assert_eq!((kind(fault), &fault["pointer"]), ("threshold-unused", &json!("/method/rules/0")), "{planned:#}");
+    let url = format!("/v1/datasets/{dataset}/attributes/disease/values");
+    assert_eq!((&fault["attribute"], &fault["unused"]), (&json!("disease"), &json!(1)));
+    assert_eq!(fault["values_url"], url);
+    // who plans may inspect
+    assert!(text(&fault["detail"]).contains("\"hvi\" (nearest: \"HIV\")"), "{fault:#}");
+
+    // the problem of a job is stored, and read without that scope
+    let problem = server.refused(&dataset, document.clone()).await;
+    let refused = &problem["errors"][0];
+    assert_eq!((kind(refused), &refused["unused"]), ("threshold-unused", &json!(1)), "{problem:#}");
+    assert!(text(&refused["detail"]).contains("datasets:inspect"), "{problem:#}");
+    assert!(!problem.to_string().contains("HIV"), "{problem:#}");
+
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("T.csv"), patients()).unwrap();
+    fs::write(path("S.json"), document.to_string()).unwrap();
+    let mut publish = guardian();
+    publish.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
+    let published = run(publish.arg("--out").arg(path("out")));
+    let said = String::from_utf8_lossy(&published.stderr);
+    assert_eq!(published.status.code(), Some(3), "{said}");
+    assert!(said.contains("threshold-unused") && said.contains("HIV"), "{said}");
+    assert!(!path("out").exists());
 }
 
 #[test]

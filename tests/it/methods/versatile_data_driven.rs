@@ -30,12 +30,12 @@ fn rules() -> Vec<Rule> {
 
 /// The rules by an algorithm, with options.
 fn document(algorithm: &str, options: &Value) -> Value {
-    let stated = |rule: &Rule| {
+    let declared = |rule: &Rule| {
         let known: Vec<&str> = rule.known.iter().map(|&at| NAMES[at]).collect();
         json!({"quasi_identifiers": known, "sensitive": [NAMES[rule.sensitive]]})
     };
     let mut method = json!({"type": "versatile", "algorithm": algorithm,
-        "rules": rules().iter().map(stated).collect::<Vec<_>>(), "default_guarantee": {"type": "l_diversity", "l": 2}});
+        "rules": rules().iter().map(declared).collect::<Vec<_>>(), "default_guarantee": {"type": "l_diversity", "l": 2}});
     for (name, value) in options.as_object().into_iter().flatten() {
         method[name] = value.clone();
     }

@@ -123,6 +123,26 @@ fn compressed_input_and_an_empty_folder_are_taken() {
     assert_eq!(code(&service.verify("out", &["--original", &service.original()])), 0);
 }
 
+/// A column of which more than half of the values are distinct is published with a warning.
+#[test]
+fn mostly_distinct_columns_are_warned_of() {
+    let rows: String = (0..40).map(|i| format!("{},n{},d{}\n", i % 7, i * 6 / 10, i % 4)).collect();
+    let method =
+        json!({"type": "versatile", "rules": ["age -> disease"], "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let specification = json!({"attributes": {"note": {"publish": true}}, "method": method});
+    let service = CommandFixture::new(format!("age,note,disease\n{rows}").as_bytes(), &specification);
+    let output = service.publish("out", &[]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("warning: mostly-distinct: more than half of the values of note"),
+        "{}",
+        stderr(&output)
+    );
+    // a check that passed has no detail
+    let said = String::from_utf8(service.verify("out", &[]).stdout).unwrap();
+    assert!(said.lines().all(|line| line == line.trim_end()), "{said:?}");
+}
+
 #[test]
 fn every_outcome_has_its_exit_code() {
     let service = CommandFixture::hospital();

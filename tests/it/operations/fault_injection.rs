@@ -106,7 +106,7 @@ async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
     bench.stop().await;
     for method in [
         "put_column_chunks",
-        "put_people",
+        "put_fingerprint_piece",
         "admit_dataset",
         "claim_idempotency_key",
         "enqueue",

@@ -54,7 +54,7 @@ async fn every_request_has_one_line_with_its_id() {
     assert_eq!(line["fields"]["problem.instance"], problem["instance"]);
     assert_eq!(line["fields"]["problem.kind"], "not-found");
     assert_eq!(line["span"]["path"], format!("/v1/jobs/{MARKER}"));
-    assert!(of_request(&log, "health-1").is_empty(), "health is told at the level debug");
+    assert!(of_request(&log, "health-1").is_empty(), "health is logged at the level debug");
     // of what a caller calls things, nothing
     let others: Vec<&Value> = log.iter().filter(|line| line["span"]["request.id"] != "refused-1").collect();
     assert!(!json!(others).to_string().contains(MARKER));

@@ -69,8 +69,8 @@ async fn linked_rows_are_synthetic() {
         assert_eq!(json!(header), table["attributes"]);
         // bucket by bucket, every part is a projection of the view
         let mut sizes: Vec<usize> = Vec::new();
-        for stated in table["parts"].as_array().unwrap() {
-            let (names, read) = cells(server.part(manifest, "t1", &text(&stated["name"])).await.as_bytes());
+        for reported in table["parts"].as_array().unwrap() {
+            let (names, read) = cells(server.part(manifest, "t1", &text(&reported["name"])).await.as_bytes());
             let places: Vec<usize> =
                 names[1..].iter().map(|name| header.iter().position(|known| known == name).unwrap()).collect();
             let runs: Vec<Vec<Vec<String>>> = read.chunk_by(|a, b| a[0] == b[0]).map(<[_]>::to_vec).collect();
@@ -81,11 +81,11 @@ async fn linked_rows_are_synthetic() {
                     .iter()
                     .map(|row| places.iter().map(|&place| row[place].clone()).collect())
                     .collect();
-                let mut stated: Vec<Vec<String>> = run.iter().map(|row| row[1..].to_vec()).collect();
+                let mut reported: Vec<Vec<String>> = run.iter().map(|row| row[1..].to_vec()).collect();
                 at += run.len();
                 shown.sort();
-                stated.sort();
-                assert_eq!(shown, stated);
+                reported.sort();
+                assert_eq!(shown, reported);
             }
         }
         assert_eq!(sizes.iter().sum::<usize>(), rows.len());

@@ -139,7 +139,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
     ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
-    // the last that asks for a series: whatever is published of it afterwards stands beside what is entered
+    // the last that asks for a series: whatever is published of it afterwards stands beside the external table
     ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
     ("GET", "/healthz", None, &Preset::ALL, 200, 200),
     ("GET", "/readyz", None, &Preset::ALL, 200, 200),

@@ -244,7 +244,7 @@ async fn answers_lead_on_through_the_gateway() {
     assert_eq!((named.status, named.header("x-request-id")), (200, Some("nightly-7")));
     assert!(gateway.curl("GET", "/guardian/v1/jobs", &[]).header("x-request-id").is_some_and(|id| id.len() >= 32));
     assert_eq!(named.header("strict-transport-security"), Some("max-age=31536000"));
-    assert_eq!(named.header("server"), Some("nginx"), "no version is told");
+    assert_eq!(named.header("server"), Some("nginx"), "no version is revealed");
 
     for inside in ["/metrics", "/guardian/metrics", "/guardian/metrics/", "/v1/jobs", "/"] {
         assert_eq!(gateway.curl("GET", inside, &[]).status, 404, "{inside}");

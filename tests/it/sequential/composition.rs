@@ -74,17 +74,17 @@ async fn table_without_rows_is_not_joined() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);
     let table = json!({"name": "survey", "attributes": ["job", "disease"], "protection": "plain"});
-    let entered =
+    let external =
         server.post("/v1/series/s/disclosures", &json!({"reason": "printed", "tables": [table]})).await.ok(201);
-    let entered = &entered["disclosures"][0];
+    let external = &external["disclosures"][0];
     let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
-    let fault = server.job(&dataset, sequential(&["name", "job"], &[entered], None, asked)).await;
+    let fault = server.job(&dataset, sequential(&["name", "job"], &[external], None, asked)).await;
     let fault = fault.fault("/method/against/0", "bad-columns");
     assert!(text(&fault["detail"]).contains("without a dataset"), "{fault}");
     // other names of an attribute are the attribute
-    let stated = json!({"reason": "renamed", "tables": [{"name": "old", "attributes": ["work"], "protection": "plain"}],
+    let statement = json!({"reason": "renamed", "tables": [{"name": "old", "attributes": ["work"], "protection": "plain"}],
         "aliases": {"work": "job"}});
-    server.post("/v1/series/s/disclosures", &stated).await.ok(201);
+    server.post("/v1/series/s/disclosures", &statement).await.ok(201);
     let series = server.get("/v1/series/s").await.ok(200);
     assert_eq!(series["graph"][0]["shared"], json!(["job"]), "{series:#}");
     server.stop().await;

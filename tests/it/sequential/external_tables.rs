@@ -1,4 +1,4 @@
-//! Sequential releases beside tables that were published elsewhere, and entered with the dataset that holds their rows.
+//! Sequential releases after external tables that were recorded with the dataset of their rows.
 
 use std::fs;
 use std::io::Read;
@@ -39,10 +39,10 @@ fn with_cut(name: &str, labels: &Value, dataset: &str) -> Value {
 }
 
 /// Enters a table, and gives its disclosure.
-async fn entered(client: &Client, series: &str, table: &Value, aliases: Value) -> Value {
+async fn external_table(client: &Client, series: &str, table: &Value, aliases: Value) -> Value {
     let statement = json!({"reason": "printed by the ministry", "tables": [table], "aliases": aliases});
-    let entered = client.post(&format!("/v1/series/{series}/disclosures"), &statement).await.ok(201);
-    entered["disclosures"][0].clone()
+    let external_table = client.post(&format!("/v1/series/{series}/disclosures"), &statement).await.ok(201);
+    external_table["disclosures"][0].clone()
 }
 
 /// What a release says of its join, an earlier one called by one name.
@@ -85,7 +85,7 @@ async fn external_table_is_joined_like_a_release() {
     let published = server.publish(&here, plain(&second)).await;
     let there = uploaded(&server, "there", true, &original).await;
     let holds = uploaded(&server, "there", true, &printed).await;
-    let survey = entered(&server, "there", &table(&second, "plain", &holds), json!({})).await;
+    let survey = external_table(&server, "there", &table(&second, "plain", &holds), json!({})).await;
 
     let first = ["education", "occupation", "marital-status", "sex", "income"];
     let document = |earlier: &Value| {
@@ -101,12 +101,12 @@ async fn external_table_is_joined_like_a_release() {
         document
     };
     let of_published = server.publish(&here, document(&published)).await;
-    let of_entered = server.publish(&there, document(&survey)).await;
-    assert_eq!(said(&of_entered, &survey), said(&of_published, &published));
-    assert_eq!(of_entered["method_details"]["entered"], json!([survey["id"]]));
-    assert_eq!(of_entered["method_details"]["projection_precondition"], true);
-    assert!(of_entered["method_details"]["cuts"]["education"].as_array().unwrap().len() > 1);
-    let part = server.part(&of_entered, "t1", "rows").await;
+    let of_external = server.publish(&there, document(&survey)).await;
+    assert_eq!(said(&of_external, &survey), said(&of_published, &published));
+    assert_eq!(of_external["method_details"]["entered"], json!([survey["id"]]));
+    assert_eq!(of_external["method_details"]["projection_precondition"], true);
+    assert!(of_external["method_details"]["cuts"]["education"].as_array().unwrap().len() > 1);
+    let part = server.part(&of_external, "t1", "rows").await;
     assert_eq!(part, server.part(&of_published, "t1", "rows").await);
 
     // the attack reports the same for both
@@ -114,14 +114,14 @@ async fn external_table_is_joined_like_a_release() {
     let attacked = async |release: &Value| {
         server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200)
     };
-    let (of_survey, of_release) = (attacked(&of_entered).await, attacked(&of_published).await);
+    let (of_survey, of_release) = (attacked(&of_external).await, attacked(&of_published).await);
     assert_eq!((&of_survey["uses"], &of_release["uses"]), (&json!("original"), &json!("parts")));
     assert_eq!((&of_survey["breach"], &of_survey["worst"]), (&json!(false), &of_release["worst"]));
     assert_eq!(of_survey["joins"].as_array().unwrap().len(), of_release["joins"].as_array().unwrap().len());
 
     // the same job gives the same release, and nothing that shares an attribute stands beside the two
     let again = server.job(&there, document(&survey)).await.ok(200);
-    assert_eq!((&again["reused"], &again["release"]), (&json!(true), &of_entered["id"]));
+    assert_eq!((&again["reused"], &again["release"]), (&json!(true), &of_external["id"]));
     let problem = server.refused(&there, plain(&["race", "hours-per-week"])).await;
     assert_eq!(kind(&problem), "composition-violated");
     let series = server.get("/v1/series/there").await.ok(200);
@@ -129,7 +129,7 @@ async fn external_table_is_joined_like_a_release() {
 
     // by the command line, from the bytes alone
     let home = tempfile::tempdir().unwrap();
-    fs::write(home.path().join("manifest.json"), of_entered.to_string()).unwrap();
+    fs::write(home.path().join("manifest.json"), of_external.to_string()).unwrap();
     fs::write(home.path().join("t1.rows.csv"), part).unwrap();
     let done = run(guardian().arg("verify").arg(home.path()));
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
@@ -142,7 +142,7 @@ async fn labels_are_placed_by_the_declared_cut() {
     let dataset = uploaded(&server, "s", true, PEOPLE).await;
     let holds = uploaded(&server, "s", true, PRINTED).await;
     let cut = with_cut("job", &json!(["Field", "Office"]), &holds);
-    let survey = entered(&server, "s", &cut, json!({"work": "job"})).await;
+    let survey = external_table(&server, "s", &cut, json!({"work": "job"})).await;
     assert_eq!(survey["cuts"], json!({"job": ["Field", "Office"]}));
     let asked = |k: u64| json!([anonymity(&[new("job"), of(&survey, "disease")], &[new("#key")], k)]);
     let document = |k: u64| sequential(&["name", "job"], &[&survey], None, asked(k));
@@ -186,7 +186,7 @@ async fn intervals_are_placed_by_their_ends() {
     let holds = uploaded(&server, "s", true, &format!("id,age,disease\n{banded}")).await;
     let mut bands = table(&["age", "disease"], "exclusive", &holds);
     bands["cuts"] = json!({"age": ["20..34", "35..59"]});
-    let survey = entered(&server, "s", &bands, json!({})).await;
+    let survey = external_table(&server, "s", &bands, json!({})).await;
     let asked = json!([anonymity(&[new("age"), of(&survey, "disease")], &[new("#key")], 4)]);
     let mut document = sequential(&["age"], &[&survey], None, asked);
     document["attributes"] = json!({});
@@ -213,7 +213,7 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
     let server = Server::start().await;
     let dataset = uploaded(&server, "s", false, OTHERS).await;
     let holds = uploaded(&server, "s", false, OFFICES).await;
-    let survey = entered(&server, "s", &table(&["job", "disease"], "plain", &holds), json!({})).await;
+    let survey = external_table(&server, "s", &table(&["job", "disease"], "plain", &holds), json!({})).await;
     let known = [new("job"), of(&survey, "disease")];
     let document = |asked: Value| sequential(&["name", "job"], &[&survey], None, asked);
 
@@ -237,7 +237,7 @@ async fn rows_that_may_match_nothing_are_protected_alone() {
     plan["dataset"] = uploaded(&server, "t", false, OTHERS).await.into();
     let holds = uploaded(&server, "t", false, OFFICES).await;
     let survey = text(&survey["id"]);
-    let again = entered(&server, "t", &table(&["job", "disease"], "plain", &holds), json!({})).await;
+    let again = external_table(&server, "t", &table(&["job", "disease"], "plain", &holds), json!({})).await;
     let plan: Value = serde_json::from_str(&plan.to_string().replace(&survey, &text(&again["id"]))).unwrap();
     let plan = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!((on(&plan, 0).len(), on(&plan, 1).len()), (2, 1), "{plan:#}");
@@ -253,11 +253,11 @@ async fn unplaceable_external_rows_are_refused() {
     let refused = async |series: &str, printed: &str, cut: Option<Value>, change: &dyn Fn(&mut Value), detail: &str| {
         let dataset = uploaded(&server, series, true, PEOPLE).await;
         let holds = uploaded(&server, series, true, printed).await;
-        let stated = match cut {
+        let declared = match cut {
             None => table(&["job", "disease"], "plain", &holds),
             Some(labels) => with_cut("job", &labels, &holds),
         };
-        let survey = entered(&server, series, &stated, json!({})).await;
+        let survey = external_table(&server, series, &declared, json!({})).await;
         let mut document = document(&survey);
         change(&mut document);
         let fault = server.refused(&dataset, document).await["errors"][0].clone();
@@ -299,14 +299,14 @@ async fn unplaceable_external_rows_are_refused() {
     let query = "series=u&subject=class&max_rows_per_subject=2&same_people=false&reason=test";
     let dataset = text(&server.upload(query, PEOPLE).await.ok(201)["id"]);
     let holds = uploaded(&server, "u", true, &rows(true_jobs)).await;
-    let survey = entered(&server, "u", &table(&["job", "disease"], "plain", &holds), json!({})).await;
+    let survey = external_table(&server, "u", &table(&["job", "disease"], "plain", &holds), json!({})).await;
     let fault = server.refused(&dataset, document(&survey)).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("guarantee-unsupported", &json!("/method/against/0")), "{fault}");
 
     // without rows, or with rows that were purged
     let dataset = uploaded(&server, "p", true, PEOPLE).await;
     let holds = uploaded(&server, "p", true, &rows(true_jobs)).await;
-    let survey = entered(&server, "p", &table(&["job", "disease"], "plain", &holds), json!({})).await;
+    let survey = external_table(&server, "p", &table(&["job", "disease"], "plain", &holds), json!({})).await;
     let release = server.publish(&dataset, document(&survey)).await;
     assert_eq!(server.delete(&format!("/v1/datasets/{holds}")).await.status, 200);
     let mut more = document(&survey);
@@ -318,7 +318,7 @@ async fn unplaceable_external_rows_are_refused() {
     let attack = json!({"attack": "join", "rule": null});
     server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.problem(410, "gone");
     let nowhere = json!({"name": "old", "attributes": ["class"], "protection": "plain"});
-    let nowhere = entered(&server, "p", &nowhere, json!({})).await;
+    let nowhere = external_table(&server, "p", &nowhere, json!({})).await;
     more["method"]["against"] = json!([nowhere["id"]]);
     more["method"]["requirements"] = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
     let fault = server.job(&dataset, more).await.fault("/method/against/0", "bad-columns");
@@ -372,11 +372,11 @@ async fn external_rows_need_the_internal_scope() {
     let dataset = uploaded(&admin, "s", true, PEOPLE).await;
     let holds = uploaded(&admin, "s", true, PRINTED).await;
     // a dataset of another tenant does not provide the rows
-    let stated = json!({"reason": "r", "aliases": {"work": "job"},
+    let declared = json!({"reason": "r", "aliases": {"work": "job"},
         "tables": [with_cut("job", &json!(["Field", "Office"]), &holds)]});
     let unknown_value = guarded.server.with_token(&guarded.unknown_value);
-    unknown_value.post("/v1/series/s/disclosures", &stated).await.problem(404, "not-found");
-    let survey = admin.post("/v1/series/s/disclosures", &stated).await.ok(201)["disclosures"][0].clone();
+    unknown_value.post("/v1/series/s/disclosures", &declared).await.problem(404, "not-found");
+    let survey = admin.post("/v1/series/s/disclosures", &declared).await.ok(201)["disclosures"][0].clone();
     let asked = json!([anonymity(&[new("job"), of(&survey, "disease")], &[new("#key")], 2)]);
     let release = admin.publish(&dataset, sequential(&["name", "job"], &[&survey], None, asked)).await;
     let (path, attack) = (format!("/v1/releases/{}/attacks", text(&release["id"])), json!({"attack": "join"}));
@@ -400,7 +400,7 @@ async fn a_table_that_was_carried_here_has_no_rows() {
     let mut process = Process::serve(&one, "info");
     let holds = uploaded(&process, "s", true, PRINTED).await;
     let cut = with_cut("job", &json!(["Field", "Office"]), &holds);
-    let survey = entered(&process, "s", &cut, json!({"work": "job"})).await;
+    let survey = external_table(&process, "s", &cut, json!({"work": "job"})).await;
     assert!(process.terminate().success());
     let file = home.path().join("ledger.ndjson");
     fs::write(&file, transfer::said(&transfer::on(&one, &["ledger", "export"]))).unwrap();

@@ -293,8 +293,8 @@ async fn aliases_are_joined_as_their_attribute() {
     let first = text(&uploaded(TOWNS.to_owned()).await.ok(201)["id"]);
     let earlier = server.publish(&first, plain(&["job", "disease"])).await;
     let later = text(&uploaded(TOWNS.replacen("job", "work", 1)).await.ok(201)["id"]);
-    let stated = json!({"reason": "as the codebook says", "aliases": {"work": "job"}});
-    server.post("/v1/series/s/disclosures", &stated).await.ok(201);
+    let declared = json!({"reason": "as the codebook says", "aliases": {"work": "job"}});
+    server.post("/v1/series/s/disclosures", &declared).await.ok(201);
     let asked = json!([anonymity(&[new("work"), of(&earlier, "disease")], &[new("#key")], 2)]);
     let mut document = sequential(&["name", "work"], &[&earlier], None, asked);
     document["attributes"] = json!({"work": {"taxonomy": jobs()}});

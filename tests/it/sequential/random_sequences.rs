@@ -130,7 +130,7 @@ fn earlier(random: &mut Random, id: &str, people: &Rows, tree: &Arc<Taxonomy>) -
         sequence: None,
         alone: false,
         taxonomies: BTreeMap::from([("tree".to_owned(), Arc::clone(tree))]),
-        entered: false,
+        external: false,
         rows_of: RowCorrespondence::Content,
     }
 }
@@ -142,14 +142,14 @@ fn document(random: &mut Random, earlier: &[EarlierRelease]) -> Value {
     publish.sort_unstable();
     let mut attributes = serde_json::Map::new();
     for &attribute in &publish {
-        let mut stated = serde_json::Map::new();
+        let mut declared = serde_json::Map::new();
         if attribute == 0 && random.below(2) == 0 {
-            stated.insert("taxonomy".into(), json!({"Any": {"left": ["a", "b"], "right": ["c", "d"]}}));
+            declared.insert("taxonomy".into(), json!({"Any": {"left": ["a", "b"], "right": ["c", "d"]}}));
         }
         if random.below(3) == 0 {
-            stated.insert("rename".into(), format!("my {}", NAMES[attribute]).into());
+            declared.insert("rename".into(), format!("my {}", NAMES[attribute]).into());
         }
-        attributes.insert(NAMES[attribute].into(), stated.into());
+        attributes.insert(NAMES[attribute].into(), declared.into());
     }
     let of_new = publish.iter().map(|attribute| format!("new.{}", NAMES[*attribute]));
     let of_earlier = earlier

@@ -183,8 +183,8 @@ async fn an_attribute_that_counts_as_another_of_the_join_is_refused() {
     document["dataset"] = dataset.into();
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert_eq!(plan["feasible"], true, "{plan:#}");
-    let stated = json!({"reason": "computed by the warehouse", "functions": {"town": ["job"]}});
-    server.post("/v1/series/s/disclosures", &stated).await.ok(201);
+    let declared = json!({"reason": "computed by the warehouse", "functions": {"town": ["job"]}});
+    server.post("/v1/series/s/disclosures", &declared).await.ok(201);
     server.post("/v1/plans", &document).await.fault("/method/against/0", "bad-columns");
     let fault = server.refused(dataset, document).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("bad-columns", &json!("/method/against/0")));

@@ -27,7 +27,7 @@ pub(super) fn plain(names: &[&str]) -> Value {
         "method": {"type": "versatile", "rules": []}})
 }
 
-/// What every group on X has so many different values of on Y.
+/// Number of different values on Y that every group on X has.
 pub(super) fn anonymity(x: &[String], y: &[String], k: u64) -> Value {
     json!({"x": x, "y": y, "measure": {"type": "xy_anonymity", "k": k}})
 }

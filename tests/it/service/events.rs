@@ -48,7 +48,7 @@ async fn events_rise_to_the_end_and_resume() {
     let before_the_end = events(&server, &path, Some(last.id - 1)).await;
     assert_eq!(before_the_end.len(), 1);
     assert_eq!(before_the_end[0].id, last.id);
-    assert!(events(&server, &path, Some(last.id)).await.is_empty(), "nothing is told twice");
+    assert!(events(&server, &path, Some(last.id)).await.is_empty(), "no event comes twice");
 
     server.get("/v1/jobs/018f0000-0000-7000-8000-000000000000/events").await.problem(404, "not-found");
     let foreign = server.request(reqwest::Method::GET, &path).header("Last-Event-ID", "x");

@@ -57,7 +57,7 @@ async fn ends_after(client: &Client, job: &str, cut: impl AsyncFnOnce()) {
     };
     let (long, rest) = tokio::join!(long, rest);
     long.problem(401, "unauthenticated");
-    assert!(!String::from_utf8_lossy(&rest).contains("event:"), "nothing more is told");
+    assert!(!String::from_utf8_lossy(&rest).contains("event:"), "no event comes");
     client.get(&path).await.problem(401, "unauthenticated");
 }
 

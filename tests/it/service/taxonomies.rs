@@ -190,7 +190,7 @@ async fn a_stored_taxonomy_is_written_out_in_the_job() {
     assert!((farthest(part.as_bytes(), rows) - achieved).abs() < 1e-9 && achieved <= 0.2, "{achieved}");
     let many = buckets(part.as_bytes()).0.len();
     assert!(many > 20, "{many} buckets");
-    // the same tree, however it is stated, is the same job; another version is another
+    // the same tree, however it is declared, is the same job; another version is another
     for same in [jobs(), json!("job-v1"), json!("job")] {
         let again = server.job(&dataset, close("job", "0.2", &same)).await.ok(200);
         assert_eq!((&again["release"], &again["reused"]), (&job["release"], &json!(true)));
@@ -259,7 +259,7 @@ async fn uncovered_values_are_counted_with_a_link() {
     let other = server.dataset(workers() + "99,Clerk\n").await;
     unused["attributes"]["job"]["taxonomy"] = wide;
     server.publish(&other, unused).await;
-    // a value that is stated and does not occur is looked for at the same place
+    // a declared value that does not occur is reported at the same place
     let mut unknown = close("job", "0.2", &jobs());
     unknown["attributes"]["job"]["excludable"] = json!(["nobody"]);
     unknown["method"]["guarantee"] = json!({"type": "l_diversity", "l": 2});

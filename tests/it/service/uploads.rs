@@ -102,12 +102,12 @@ async fn types_are_inferred_or_declared() {
     };
     let inferred = server.upload("", csv).await.ok(201);
     assert_eq!(kinds(&inferred), ["integer", "text", "decimal", "text"]);
-    let stated = server.upload("types=int:text,dec:decimal", csv).await.ok(201);
-    assert_eq!(kinds(&stated), ["text", "text", "decimal", "text"]);
+    let declared = server.upload("types=int:text,dec:decimal", csv).await.ok(201);
+    assert_eq!(kinds(&declared), ["text", "text", "decimal", "text"]);
     // integers go by number, text by bytes
     let first = |part: String| part.lines().nth(1).unwrap().to_owned();
     assert_eq!(first(republished(&server, &inferred).await), "-7,99999,2,b");
-    assert_eq!(republished(&server, &stated).await.lines().nth(2).unwrap(), "10,1,3.25,c");
+    assert_eq!(republished(&server, &declared).await.lines().nth(2).unwrap(), "10,1,3.25,c");
     server.stop().await;
 }
 

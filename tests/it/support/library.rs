@@ -12,7 +12,7 @@ use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
 use guardian::publication::{CompositionMode, PublishedBytes, Unit};
-use guardian::random::RandomStreams;
+use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::{Manifest, Provenance, VerificationSummary};
 use guardian::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
 use guardian::{engine, spec};
@@ -97,6 +97,21 @@ pub(crate) fn release(
     let mut memory = Memory::default();
     let released = engine::release(&order, &mut memory, &Control::default())?;
     Ok((released, memory))
+}
+
+/// Publishes a document under a fixed key and verifies the release against its original, or gives the faults.
+pub(crate) fn publish(original: &Original, document: &Value) -> Result<(Manifest, Memory), Vec<Fault>> {
+    let job = original.job(document).unwrap_or_else(|faults| panic!("{document}: {faults:#?}"));
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([1; 32]));
+    match release(&job, &EarlierDisclosures::default(), &streams) {
+        Ok((released, files)) => {
+            let manifest = released.manifest;
+            verified(&job, &manifest, &files, true);
+            Ok((manifest, files))
+        }
+        Err(EngineError::Refused(problem)) => Err(problem.errors),
+        Err(error) => panic!("{error:?}"),
+    }
 }
 
 /// Verifies a release from its manifest, with the rows of the original or without.

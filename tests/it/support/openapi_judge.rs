@@ -122,10 +122,10 @@ impl Asked {
             self.judge_body(response, answer, &what);
         }
         if answer.status < 300 {
-            let stated = operation["parameters"].as_array().into_iter().flatten();
-            let stated: Vec<&str> = stated.map(|parameter| parameter["name"].as_str().unwrap()).collect();
+            let declared = operation["parameters"].as_array().into_iter().flatten();
+            let declared: Vec<&str> = declared.map(|parameter| parameter["name"].as_str().unwrap()).collect();
             for name in &self.query {
-                assert!(stated.contains(&name.as_str()), "{what}: the parameter {name} is not documented");
+                assert!(declared.contains(&name.as_str()), "{what}: the parameter {name} is not documented");
             }
             let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
             if let (Some(sent), true) = (&self.document, schema.is_object()) {

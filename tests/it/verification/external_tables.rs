@@ -119,13 +119,13 @@ fn measures_are(found: &Value, naive: &Naive) {
     close(&found["entropy_l"], -naive.worst(|class| -entropy(class)));
     let recursive = found["recursive_c"].as_array().unwrap();
     assert_eq!(recursive.len() as u64, (distinct as u64).clamp(1, 5) - 1);
-    for stated in recursive {
-        let l = stated["l"].as_u64().unwrap() as usize;
+    for reported in recursive {
+        let l = reported["l"].as_u64().unwrap() as usize;
         let quotient = |class: &BTreeMap<String, f64>| {
             let falling = Naive::falling(class);
             falling[0] / falling[l - 1..].iter().sum::<f64>()
         };
-        close(&stated["c"], naive.worst(quotient));
+        close(&reported["c"], naive.worst(quotient));
     }
     let equal =
         |class: &BTreeMap<String, f64>| naive.shares(class).iter().map(|(p, q)| (p - q).abs()).sum::<f64>() / 2.0;
@@ -325,9 +325,9 @@ async fn release_is_verified_from_its_parts() {
     assert_eq!(check(&found, "content")["passed"], true);
     assert_eq!((&found["linkage"], &found["attacks"][0]["breach"]), (&json!("not_checked"), &json!(false)));
     // as the manifest says
-    for (rule, stated) in found["rules"].as_array().unwrap().iter().zip(manifest["rules"].as_array().unwrap()) {
-        assert_eq!(rule["enforced_by"], stated["enforced_by"]);
-        assert_eq!(rule["achieved"]["worst_posterior"], stated["achieved"]["worst_posterior"]);
+    for (rule, reported) in found["rules"].as_array().unwrap().iter().zip(manifest["rules"].as_array().unwrap()) {
+        assert_eq!(rule["enforced_by"], reported["enforced_by"]);
+        assert_eq!(rule["achieved"]["worst_posterior"], reported["achieved"]["worst_posterior"]);
     }
     // by its id it is the same, but for the original
     let mut by_id = json!({"release": manifest["id"], "rules": method["rules"], "default_guarantee": method["default_guarantee"],

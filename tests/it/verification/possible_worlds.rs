@@ -150,9 +150,9 @@ fn specification(random: &mut Random, used: &[usize], columns: usize) -> (Value,
             Rule { known: attributes, sensitive: vec![sensitive], l: if random.below(5) == 0 { 3 } else { 2 } }
         })
         .collect();
-    let stated = (0..columns).map(|at| {
-        let stated = if used.contains(&at) { json!({ "publish": true }) } else { json!({ "drop": true }) };
-        (NAMES[at].to_owned(), stated)
+    let declared = (0..columns).map(|at| {
+        let declared = if used.contains(&at) { json!({ "publish": true }) } else { json!({ "drop": true }) };
+        (NAMES[at].to_owned(), declared)
     });
     let in_document = |rule: &Rule| {
         json!({
@@ -163,7 +163,7 @@ fn specification(random: &mut Random, used: &[usize], columns: usize) -> (Value,
     };
     let rules_in_document: Vec<Value> = rules.iter().map(in_document).collect();
     let document = json!({
-        "attributes": stated.collect::<serde_json::Map<_, _>>(),
+        "attributes": declared.collect::<serde_json::Map<_, _>>(),
         "method": { "type": "versatile", "uad": { "saturate": random.below(2) == 0 }, "rules": rules_in_document },
     });
     (document, rules)
@@ -175,7 +175,7 @@ enum Case {
     Refused,
     /// There are too many worlds.
     Skipped,
-    /// So many releases, and whether some posterior reached its bound.
+    /// Number of releases, and whether some posterior reached its bound.
     Checked(usize, bool),
 }
 
@@ -233,11 +233,11 @@ fn shaped(shape: Shape, random: &mut Random, used: &[usize], columns: usize) -> 
         }
         _ => rules,
     };
-    let stated = (0..columns).map(|at| {
-        let stated = if used.contains(&at) { json!({ "publish": true }) } else { json!({ "drop": true }) };
-        (NAMES[at].to_owned(), stated)
+    let declared = (0..columns).map(|at| {
+        let declared = if used.contains(&at) { json!({ "publish": true }) } else { json!({ "drop": true }) };
+        (NAMES[at].to_owned(), declared)
     });
-    (json!({ "attributes": stated.collect::<serde_json::Map<_, _>>(), "method": method }), rules)
+    (json!({ "attributes": declared.collect::<serde_json::Map<_, _>>(), "method": method }), rules)
 }
 
 /// Whether the first table has what the shape is about.
@@ -419,7 +419,7 @@ fn correlated_attributes_need_the_same_buckets() {
             checked += u64::from(together);
         }
     }
-    assert!(checked >= 20 && distinguished >= 10, "{checked} checked, {distinguished} told in two tables");
+    assert!(checked >= 20 && distinguished >= 10, "{checked} checked, {distinguished} distinguished in two tables");
 }
 
 /// The tables of section 1 of versatile publishing: each of three tables is 2-diverse by itself, and together they give four

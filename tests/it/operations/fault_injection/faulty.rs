@@ -133,7 +133,7 @@ faulty! {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
         fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
-        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewFingerprint>, audit_entry: &AuditEntry) -> bool;
+        fn admit_dataset(dataset: &DatasetRecord, fingerprint: Option<&NewFingerprint>, audit_entry: &AuditEntry) -> bool;
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
         fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
@@ -175,9 +175,9 @@ faulty! {
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
     impl FingerprintStore {
-        fn put_people(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
-        fn people_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
-        fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
+        fn put_fingerprint_piece(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
+        fn fingerprint_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
+        fn fingerprints(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
     }
     impl ApiKeyStore {
         fn insert_key(key: &ApiKey, audit_entry: &AuditEntry) -> ();

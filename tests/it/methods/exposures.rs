@@ -1,0 +1,309 @@
+//! Recomputes the exposures of a manifest from the CSV parts, as a reader could; and looks for those of the internal report.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::manifest_figures::rows;
+use crate::support::harness::{HOSPITAL, Server, guardian, hospital_method, run, text};
+
+/// Rows with one possible value, and rows with a value of a probability above 1/2.
+type Revealed = (u64, u64);
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+struct PartRows {
+    name: String,
+    columns: Vec<String>,
+    /// The columns with values in their cells.
+    exact: Vec<String>,
+    tuples: bool,
+    labels: Option<Vec<String>>,
+    cells: Vec<Vec<String>>,
+}
+
+impl PartRows {
+    fn read(files: &HashMap<String, String>, part: &Value) -> Self {
+        let (header, mut cells) = rows(&files[&text(&part["file"])]);
+        let labels = (header[0] == "bucket").then(|| cells.iter_mut().map(|row| row.remove(0)).collect());
+        let columns = header.into_iter().filter(|name| name != "bucket").collect::<Vec<_>>();
+        let exact = columns.iter().filter(|name| part["cells"].get(name.as_str()).is_none()).cloned().collect();
+        let tuples = part["row_meaning"] == "tuples";
+        Self { name: text(&part["name"]), columns, exact, tuples, labels, cells }
+    }
+
+    fn column(&self, name: &str) -> usize {
+        self.columns.iter().position(|column| column == name).unwrap()
+    }
+
+    /// The rows of each group of equal cells.
+    fn groups(&self, known: &[String]) -> Vec<Vec<usize>> {
+        let at: Vec<usize> = known.iter().map(|name| self.column(name)).collect();
+        let mut groups: HashMap<Vec<&str>, Vec<usize>> = HashMap::new();
+        for (row, cells) in self.cells.iter().enumerate() {
+            groups.entry(at.iter().map(|&at| cells[at].as_str()).collect()).or_default().push(row);
+        }
+        groups.into_values().collect()
+    }
+
+    /// The values of a column in each bucket.
+    fn by_bucket(&self, name: &str) -> HashMap<&str, HashMap<&str, u64>> {
+        let (at, mut buckets) = (self.column(name), HashMap::<&str, HashMap<&str, u64>>::new());
+        for (label, cells) in self.labels.as_ref().unwrap().iter().zip(&self.cells) {
+            *buckets.entry(label).or_default().entry(&cells[at]).or_default() += 1;
+        }
+        buckets
+    }
+
+    /// What the known columns reveal of a column here, or of a column of `other` in the same bucket.
+    fn revealed(
+        &self,
+        known: &[String],
+        attribute: &str,
+        other: Option<&HashMap<&str, HashMap<&str, u64>>>,
+    ) -> Revealed {
+        let (mut fixed, mut likely) = (0, 0);
+        for group in self.groups(known) {
+            let mut expected: BTreeMap<&str, f64> = BTreeMap::new();
+            for &row in &group {
+                match other {
+                    None => *expected.entry(&self.cells[row][self.column(attribute)]).or_default() += 1.0,
+                    Some(buckets) => {
+                        let Some(bucket) = buckets.get(self.labels.as_ref().unwrap()[row].as_str()) else { continue };
+                        let all: u64 = bucket.values().sum();
+                        for (value, count) in bucket {
+                            *expected.entry(value).or_default() += *count as f64 / all as f64;
+                        }
+                    }
+                }
+            }
+            let rows = group.len() as u64;
+            let most = expected.values().copied().fold(0.0, f64::max);
+            fixed += if expected.len() == 1 { rows } else { 0 };
+            likely += if most / rows as f64 > 0.5 + 1e-9 { rows } else { 0 };
+        }
+        (fixed, likely)
+    }
+}
+
+fn without(names: &[String], name: &str) -> Vec<String> {
+    names.iter().filter(|other| *other != name).cloned().collect()
+}
+
+fn choices(columns: &[String]) -> Vec<Vec<String>> {
+    let mut choices = vec![Vec::new()];
+    choices.extend(columns.iter().map(|one| vec![one.clone()]));
+    for (at, one) in columns.iter().enumerate() {
+        choices.extend(columns[at + 1..].iter().map(|two| vec![one.clone(), two.clone()]));
+    }
+    choices
+}
+
+/// Compares the exposures of a manifest with those of the parts, by the names of their files.
+pub(crate) fn assert_recomputed(files: &HashMap<String, String>, manifest: &Value) {
+    let mut said = manifest["exposures"].clone();
+    let mut unprotected = strings(&said["unprotected"]);
+    unprotected.sort();
+    said["unprotected"] = json!(unprotected);
+    assert_eq!(said, recomputed(files, manifest));
+    assert!(said["rows"].as_array().is_some_and(|rows| !rows.is_empty()), "{said:#}");
+}
+
+/// The exposures of a release, from its parts.
+fn recomputed(files: &HashMap<String, String>, manifest: &Value) -> Value {
+    let rules = manifest["rules"].as_array().unwrap();
+    let protected: Vec<String> = rules.iter().flat_map(|rule| strings(&rule["sensitive"])).collect();
+    let (mut unique, mut values, mut others) = (Vec::new(), Vec::new(), Vec::<Value>::new());
+    let mut tried = 0;
+    for table in manifest["tables"].as_array().unwrap() {
+        let name = &table["name"];
+        let guards = table["guards"].as_array().into_iter().flatten().flat_map(|guard| strings(&guard["sensitive"]));
+        let enforced = rules.iter().filter(|rule| rule["enforced_by"]["table"] == *name);
+        let by_table: Vec<String> = guards.chain(enforced.flat_map(|rule| strings(&rule["sensitive"]))).collect();
+        let parts: Vec<PartRows> =
+            table["parts"].as_array().unwrap().iter().map(|part| PartRows::read(files, part)).collect();
+        for (part, described) in parts.iter().zip(table["parts"].as_array().unwrap()).filter(|(part, _)| part.tuples) {
+            let of = part.cells.len();
+            let shown = |name: &&String| described["cells"][name.as_str()] != "suppressed";
+            let columns: Vec<String> = part.columns.iter().filter(shown).cloned().collect();
+            let entry = |attribute: &str, protected: bool, known: &[String], (fixed, likely): Revealed| {
+                json!({"attribute": attribute, "protected": protected, "table": name, "part": part.name, "known": known,
+                    "fixed": {"count": fixed, "of": of}, "likely": {"count": likely, "of": of}})
+            };
+            let row: Vec<String> = columns.iter().filter(|name| !by_table.contains(name)).cloned().collect();
+            if !row.is_empty() {
+                let count = part.groups(&row).iter().filter(|group| group.len() == 1).count();
+                unique.push(
+                    json!({"table": name, "part": part.name, "attributes": row, "unique": {"count": count, "of": of}}),
+                );
+            }
+            for attribute in part.exact.iter().filter(|name| columns.len() > 1 && !protected.contains(name)) {
+                let known = without(&columns, attribute);
+                let revealed = part.revealed(&known, attribute, None);
+                let entry = entry(attribute, false, &known, revealed);
+                let counts = |of: &Value| (of["fixed"]["count"].as_u64(), of["likely"]["count"].as_u64());
+                match others.iter_mut().find(|other| other["attribute"] == **attribute) {
+                    None => others.push(entry),
+                    Some(other) if counts(other) < counts(&entry) => *other = entry,
+                    Some(_) => {}
+                }
+            }
+            let mut counted: Vec<Vec<String>> = Vec::new();
+            for attribute in strings(&table["attributes"]).iter().filter(|name| protected.contains(name)) {
+                let all = without(&columns, attribute);
+                let here = columns.contains(attribute);
+                let there = parts.iter().find(|other| other.labels.is_some() && other.exact.contains(attribute));
+                let there = there.filter(|_| !here && part.labels.is_some()).map(|other| other.by_bucket(attribute));
+                if all.is_empty() || (here && !part.exact.contains(attribute)) || (!here && there.is_none()) {
+                    continue;
+                }
+                let mut last = (0, 0);
+                let smaller = choices(&columns).into_iter().filter(|known| !known.contains(attribute));
+                let smaller: Vec<Vec<String>> = smaller.filter(|known| known.len() < all.len()).collect();
+                for len in 0..=2 {
+                    let mut best: Option<(Revealed, &Vec<String>)> = None;
+                    for known in smaller.iter().filter(|known| known.len() == len) {
+                        let revealed = part.revealed(known, attribute, there.as_ref());
+                        if best.is_none_or(|(most, _)| most < revealed) {
+                            best = Some((revealed, known));
+                        }
+                    }
+                    if let Some((revealed, known)) = best.filter(|(revealed, _)| *revealed > last) {
+                        last = revealed;
+                        values.push(entry(attribute, true, known, revealed));
+                    }
+                }
+                counted.extend(smaller);
+                values.push(entry(attribute, true, &all, part.revealed(&all, attribute, there.as_ref())));
+            }
+            counted.sort();
+            counted.dedup();
+            tried += counted.len();
+        }
+    }
+    values.extend(others);
+    let mut unprotected: Vec<String> =
+        manifest["tables"].as_array().unwrap().iter().flat_map(|table| strings(&table["attributes"])).collect();
+    unprotected.retain(|name| !protected.contains(name));
+    unprotected.sort();
+    unprotected.dedup();
+    json!({"rows": unique, "values": values, "unprotected": unprotected, "choices": {"count": tried, "of": tried}})
+}
+
+struct Release {
+    folder: tempfile::TempDir,
+    manifest: Value,
+    internal: Value,
+    said: String,
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn published(specification: &Path, input: &str) -> Release {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, internal) = (folder.path().join("out"), folder.path().join("internal.json"));
+    let mut command = guardian();
+    command
+        .arg("publish")
+        .arg("--input")
+        .arg(root().join("examples/data").join(input))
+        .arg("--spec")
+        .arg(specification);
+    command.arg("--out").arg(&out).arg("--internal-report").arg(&internal).args(["--reproduce", "identity"]);
+    let output = run(&mut command);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {said}", specification.display());
+    let read = |path: &Path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    Release { manifest: read(&out.join("manifest.json")), internal: read(&internal), folder, said }
+}
+
+#[test]
+fn exposures_follow_from_the_parts_of_every_method() {
+    for (name, input) in [
+        ("01-uad", "hospital.csv"),
+        ("08-adult", "adult.csv.gz"),
+        ("10-anatomy-t", "adult.csv.gz"),
+        ("11-bucketize", "hospital.csv"),
+        ("12-counterfeits", "adult.csv.gz"),
+        ("13-decompose", "hospital.csv"),
+        ("14-generalize", "hospital.csv"),
+        ("15-generalize-set", "adult.csv.gz"),
+        ("16-slicing", "hospital.csv"),
+        ("18-slicing-overlap", "adult.csv.gz"),
+        ("19-sequential", "hospital.csv"),
+    ] {
+        let release = published(&root().join(format!("tests/vectors/golden/{name}.json")), input);
+        println!("{name}");
+        let files = fs::read_dir(release.folder.path().join("out")).unwrap().map(|entry| entry.unwrap());
+        let read =
+            |file: fs::DirEntry| (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap());
+        assert_recomputed(&files.map(read).collect(), &release.manifest);
+    }
+}
+
+#[test]
+fn a_wrong_exposure_in_a_manifest_is_refuted() {
+    let release = published(&root().join("examples/hospital.json"), "hospital.csv");
+    let (out, mut manifest) = (release.folder.path().join("out"), release.manifest);
+    let verified = || run(guardian().arg("verify").arg(&out)).status.success();
+    assert!(verified());
+    let count = &mut manifest["exposures"]["rows"][0]["unique"]["count"];
+    *count = json!(count.as_u64().unwrap() + 1);
+    fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
+    assert!(!verified());
+}
+
+/// The practitioner's figures by hand, and where they stand: in the internal report alone.
+#[test]
+fn practitioner_figures_stand_in_the_internal_report_alone() {
+    let release = published(&root().join("examples/hospital.json"), "hospital.csv");
+    let out = release.folder.path().join("out");
+    let (columns, cells) = rows(&fs::read_to_string(root().join("examples/data/hospital.csv")).unwrap());
+    let exact = columns.clone();
+    let original = PartRows { name: String::new(), columns, exact, tuples: true, labels: None, cells };
+    let attributes: Vec<String> =
+        release.manifest["tables"].as_array().unwrap().iter().flat_map(|table| strings(&table["attributes"])).collect();
+    let known: Vec<String> = original.columns.iter().filter(|name| attributes.contains(name)).cloned().collect();
+    let of = original.cells.len();
+    let practitioner = &release.internal["practitioner"];
+    let unique = original.groups(&known).iter().filter(|group| group.len() == 1).count();
+    assert_eq!(practitioner["unique"], json!({"count": unique, "of": of}));
+    let values = practitioner["values"].as_array().unwrap();
+    assert_eq!(values.len(), known.len());
+    for (value, attribute) in values.iter().zip(&known) {
+        let (fixed, likely) = original.revealed(&without(&known, attribute), attribute, None);
+        assert_eq!(value["attribute"], json!(attribute));
+        assert_eq!(
+            (&value["fixed"], &value["likely"]),
+            (&json!({"count": fixed, "of": of}), &json!({"count": likely, "of": of}))
+        );
+    }
+    for file in fs::read_dir(&out).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(!text.contains("practitioner"));
+    }
+    assert!(release.said.contains("guardian: exposure: "), "{}", release.said);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_public_document_of_a_server_holds_practitioner_figures() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let plan = server.post("/v1/plans", &json!({"dataset": dataset, "method": hospital_method()})).await.ok(200);
+    let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let release = text(&manifest["id"]);
+    let report = server.get(&format!("/v1/releases/{release}/report")).await.ok(200);
+    for document in [&plan, &manifest, &report] {
+        assert!(!document.to_string().contains("practitioner"), "{document:#}");
+    }
+    assert!(report["exposures"].as_array().is_some_and(|said| !said.is_empty()), "{report:#}");
+    let internal = server.get(&format!("/v1/releases/{release}/internal-report")).await.ok(200);
+    assert!(internal["practitioner"]["unique"].is_object(), "{internal:#}");
+    server.stop().await;
+}
