@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod meter;
 pub mod microdata;
 pub mod model;
+pub mod people;
 pub mod ports;
 pub mod privacy;
 pub mod problem;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::canonical_key::canonical_key;
 use super::sample::{RowSample, sum};
-use super::sorter::ExternalSorter;
 use crate::microdata::formats::IngestError;
 use crate::microdata::{Chunk, ChunkColumn};
+use crate::people::ExternalSorter;
 use crate::ports::{
     FingerprintPiece, HASHES_PER_PIECE, KeyedHash, MIN_SAMPLED_ROWS, RecordIdentity, SubjectFingerprint, cut, hashed,
     packed,

@@ -4,7 +4,6 @@ mod canonical_key;
 mod collect;
 mod compare;
 mod sample;
-mod sorter;
 
 pub(crate) use canonical_key::canonical_key;
 pub(super) use collect::FingerprintCollector;

@@ -8,13 +8,12 @@
 //! Whether two datasets have records in common is looked for in one spelling of their keys, so that no subject is hidden by a blank, a zero
 //! or a capital letter; which records of a dataset are two, and what stands in its columns of whom, goes by keys as they are written.
 
-use std::fmt;
-
 use async_trait::async_trait;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::error::StoreError;
+use crate::people::{KeyedHash, KeyedHasher, labelled};
 use crate::vault::ContentHasher;
 
 /// Hashes in one stored piece.
@@ -23,33 +22,10 @@ pub(crate) const HASHES_PER_PIECE: usize = 1 << 15;
 /// Of fewer rows that differ from every other one in two attributes nothing is said.
 pub(crate) const MIN_SAMPLED_ROWS: u64 = 1000;
 
-/// A keyed hash, cut to sixteen bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyedHash(pub(crate) u128);
-
 impl KeyedHash {
     /// The name of a column.
     pub(crate) fn of_name(template: &ContentHasher, name: &str) -> Self {
         Self(hashed(template, b"name\0", name.as_bytes()))
-    }
-}
-
-impl fmt::Debug for KeyedHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl Serialize for KeyedHash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:032x}", self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for KeyedHash {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let digits = String::deserialize(deserializer)?;
-        u128::from_str_radix(&digits, 16).map(Self).map_err(serde::de::Error::custom)
     }
 }
 
@@ -182,6 +158,12 @@ pub trait FingerprintStore: Send + Sync {
         tenant: &str,
         series: Option<&str>,
     ) -> Result<(i64, Vec<FingerprintRecord>), StoreError>;
+}
+
+impl KeyedHasher for ContentHasher {
+    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+        KeyedHash(hashed(self, b"people\0", &labelled(label, texts)))
+    }
 }
 
 /// A keyed hash of labelled bytes.

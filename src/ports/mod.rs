@@ -19,6 +19,7 @@ mod store;
 mod store_metadata;
 mod tenants;
 
+pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
 pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
 pub use disclosures::{
@@ -26,7 +27,7 @@ pub use disclosures::{
 };
 pub use error::StoreError;
 pub use fingerprints::{
-    FingerprintPiece, FingerprintRecord, FingerprintStore, KeyedHash, NewFingerprint, OverlapShare, RecordIdentity,
+    FingerprintPiece, FingerprintRecord, FingerprintStore, NewFingerprint, OverlapShare, RecordIdentity,
     SubjectFingerprint, SubjectOverlap,
 };
 pub(crate) use fingerprints::{HASHES_PER_PIECE, MIN_SAMPLED_ROWS, cut, hashed, packed, unpacked};

@@ -377,8 +377,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::people::KeyedHash;
     use crate::ports::fingerprints::RecordIdentity;
-    use crate::ports::fingerprints::{KeyedHash, SubjectFingerprint};
+    use crate::ports::fingerprints::SubjectFingerprint;
     use crate::publication::ReleaseStatus;
 
     fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {

@@ -127,10 +127,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "vault",
         ],
     ),
-    ("fingerprints", &["ports", "problem", "microdata", "vault"]),
+    ("fingerprints", &["ports", "people", "problem", "microdata", "vault"]),
     // implements the traits that ports declares
     ("store", &["ports", "identity", "meter", "problem", "publication", "control", "vault"]),
-    ("ports", &["identity", "ledger", "spec", "problem", "publication", "control", "vault"]),
+    ("ports", &["identity", "ledger", "people", "spec", "problem", "publication", "control", "vault"]),
     // names every metric; records calls of other modules
     ("meter", &[]),
     // keys, scopes, callers
@@ -159,6 +159,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // shares types, no functions, with what it checks
     ("verifier", &["publication", "microdata", "control"]),
     ("ledger", &["privacy", "publication", "microdata"]),
+    // who rows speak of
+    ("people", &["microdata", "control"]),
     ("report", &["publication", "microdata"]),
     ("privacy", &["publication", "microdata", "control"]),
     // what only the holder of the original can: the internal report, and nothing else, has it
@@ -180,6 +182,7 @@ const PURE: &[&str] = &[
     "publish",
     "verifier",
     "ledger",
+    "people",
     "report",
     "privacy",
     "utility",

@@ -20,7 +20,7 @@ const ENTRY_BYTES: usize = 24;
 type HashEntry = (u128, u64);
 
 /// Takes hashes in any order.
-pub(super) struct ExternalSorter {
+pub(crate) struct ExternalSorter {
     run: Vec<HashEntry>,
     size: usize,
     folder: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct ExternalSorter {
 }
 
 impl ExternalSorter {
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Path) -> Self {
         Self::with_runs(folder, RUN_HASHES)
     }
 
@@ -40,7 +40,7 @@ impl ExternalSorter {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub(super) fn push(&mut self, hash: u128, row: u64) -> io::Result<()> {
+    pub(crate) fn push(&mut self, hash: u128, row: u64) -> io::Result<()> {
         self.run.push((hash, row));
         if self.run.len() < self.size { Ok(()) } else { self.spill() }
     }
@@ -63,7 +63,7 @@ impl ExternalSorter {
     ///
     /// # Errors
     /// When the file cannot be read, or what `take` fails with.
-    pub(super) fn finish<E: From<io::Error>>(
+    pub(crate) fn finish<E: From<io::Error>>(
         mut self,
         mut take: impl FnMut(u128, u64) -> Result<(), E>,
     ) -> Result<(), E> {

@@ -1,0 +1,152 @@
+//! Blocks: the rows with one value of a column, and what they have in another. Two tables of independent rows have few of them in common.
+//!
+//! Neither names nor order nor keys count. Any two columns that survive an export show it to be the same table.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::cells::{CellChunk, CellFile};
+use super::counter::ExternalCounter;
+use super::hash::{HashOfHashes, KeyedHash};
+use super::surprise::{BlockCounts, SurpriseTable, UNITS_PER_BIT};
+use crate::control::{Cancelled, Control};
+
+/// Values of each column whose blocks are looked at: those with the lowest hashes.
+const VALUES: usize = 32;
+
+/// Blocks with less surprise say nothing.
+const MIN_BLOCK_SURPRISE: u64 = 12 * UNITS_PER_BIT;
+
+/// The surprise of common blocks of two columns from which two tables are alike.
+const ENOUGH_SURPRISE: u64 = 160 * UNITS_PER_BIT;
+
+/// Bits of a hash that go with the number of a block into one key; 112 bits of a hash distinguish cells.
+const NUMBER_BITS: u32 = 16;
+
+/// Values of a chunk that are counted in an array rather than one by one.
+const MAX_DENSE_COUNTS: usize = 1 << 16;
+
+/// The mark of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Block {
+    /// The hash of its value, its cells and their numbers.
+    pub mark: KeyedHash,
+    /// A lower bound of `-log2` of its probability, in 1/256 bit.
+    pub surprise: u32,
+    /// Which ordered pair of the table's own columns it is of.
+    pub pair: u16,
+}
+
+/// Why what is collected of a table could not be.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    #[error(transparent)]
+    Spool(#[from] io::Error),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// The blocks of the chosen columns.
+pub(super) fn blocks(cells: &mut CellFile, chosen: &[usize], control: &Control) -> Result<Vec<Block>, ScanError> {
+    let (mut found, mut table) = (Vec::new(), SurpriseTable::default());
+    for (number, &by) in chosen.iter().enumerate() {
+        let values = cells.lowest(by, VALUES)?;
+        let mut counter = cells.counter();
+        for chunk in 0..cells.chunks() {
+            let rows = numbered_rows(&cells.read(chunk, by)?, &values);
+            for (other, &column) in chosen.iter().enumerate().filter(|(_, column)| **column != by) {
+                control.check()?;
+                count(&rows, &cells.read(chunk, column)?, (other * VALUES) as u64, &mut counter)?;
+            }
+        }
+        let mut open: Option<OpenBlock> = None;
+        let first_pair = number * chosen.len();
+        counter.finish(|key, times| -> Result<(), ScanError> {
+            let block = (key >> (u128::BITS - NUMBER_BITS)) as usize;
+            if open.as_ref().is_none_or(|of| of.number != block) {
+                let next = OpenBlock::new(block, values[block % VALUES]);
+                found.extend(open.replace(next).and_then(|full| full.close(first_pair)));
+            }
+            if let Some(of) = &mut open {
+                of.push(key, times, &mut table);
+            }
+            Ok(())
+        })?;
+        found.extend(open.and_then(|last| last.close(first_pair)));
+    }
+    Ok(found)
+}
+
+/// For each row with one of these values: the row and the number of the value.
+struct NumberedRow {
+    row: u32,
+    value: u16,
+}
+
+fn numbered_rows(column: &CellChunk, values: &[u128]) -> Vec<NumberedRow> {
+    let numbers: Vec<Option<u16>> =
+        column.hashes.iter().map(|hash| values.binary_search(hash).ok().map(|at| at as u16)).collect();
+    let row =
+        |(row, code): (usize, &u16)| numbers[usize::from(*code)].map(|value| NumberedRow { row: row as u32, value });
+    column.codes.iter().enumerate().filter_map(row).collect()
+}
+
+/// Counts the cells of a column in the blocks of these rows.
+fn count(rows: &[NumberedRow], column: &CellChunk, first: u64, counter: &mut ExternalCounter) -> io::Result<()> {
+    let key = |value: u64, hash: u128| u128::from(first + value) << (u128::BITS - NUMBER_BITS) | hash >> NUMBER_BITS;
+    let distinct = column.hashes.len();
+    if distinct * VALUES > MAX_DENSE_COUNTS {
+        return rows.iter().try_for_each(|row| counter.add(key(row.value.into(), column.cell(row.row as usize)), 1));
+    }
+    let mut counts = vec![0_u32; distinct * VALUES];
+    for row in rows {
+        counts[usize::from(row.value) * distinct + usize::from(column.codes[row.row as usize])] += 1;
+    }
+    for (place, &times) in counts.iter().enumerate().filter(|(_, times)| **times > 0) {
+        counter.add(key((place / distinct) as u64, column.hashes[place % distinct]), times.into())?;
+    }
+    Ok(())
+}
+
+/// A block whose cells arrive in their order.
+struct OpenBlock {
+    number: usize,
+    hash: HashOfHashes,
+    counts: BlockCounts,
+}
+
+impl OpenBlock {
+    fn new(number: usize, value: u128) -> Self {
+        let mut hash = HashOfHashes::new(b"block\0");
+        hash.update(value);
+        Self { number, hash, counts: BlockCounts::default() }
+    }
+
+    fn push(&mut self, key: u128, times: u64, table: &mut SurpriseTable) {
+        self.hash.update(key << NUMBER_BITS);
+        self.hash.update(times.into());
+        table.add(&mut self.counts, times);
+    }
+
+    fn close(self, first_pair: usize) -> Option<Block> {
+        let surprise = self.counts.surprise();
+        let pair = (first_pair + self.number / VALUES) as u16;
+        let mark = KeyedHash(self.hash.finish());
+        (surprise >= MIN_BLOCK_SURPRISE).then(|| Block {
+            mark,
+            surprise: surprise.try_into().unwrap_or(u32::MAX),
+            pair,
+        })
+    }
+}
+
+/// Whether the blocks that two tables have in common say that one was made of the other: by the pair of columns that says most.
+pub(super) fn are_alike(own: &[Block], is_common: impl Fn(KeyedHash) -> bool) -> bool {
+    let mut of_pairs = BTreeMap::<u16, u64>::new();
+    for block in own.iter().filter(|block| is_common(block.mark)) {
+        *of_pairs.entry(block.pair).or_default() += u64::from(block.surprise);
+    }
+    of_pairs.values().any(|surprise| *surprise >= ENOUGH_SURPRISE)
+}

@@ -1,0 +1,148 @@
+//! The cells of a table as hashes, kept while its evidence is collected. They are read column by column, as often as needed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use ahash::RandomState;
+use tempfile::SpooledTempFile;
+
+use super::counter::ExternalCounter;
+
+/// Bytes that stay in memory; more go to a file without a name.
+const MEMORY_BYTES: usize = 4 << 20;
+
+/// Bytes of a hash and of a code.
+const HASH_BYTES: usize = 16;
+const CODE_BYTES: usize = 2;
+
+/// A column of consecutive rows: the hashes that occur in it, and a code for each row.
+pub(super) struct CellChunk {
+    pub(super) hashes: Vec<u128>,
+    pub(super) codes: Vec<u16>,
+}
+
+impl CellChunk {
+    /// The column of some rows, given the hash of each cell.
+    pub(super) fn from_cells(cells: impl Iterator<Item = u128>) -> Self {
+        let mut known: HashMap<u128, u16, RandomState> = HashMap::default();
+        let (mut hashes, mut codes) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let code = *known.entry(cell).or_insert_with(|| {
+                hashes.push(cell);
+                hashes.len() as u16 - 1
+            });
+            codes.push(code);
+        }
+        Self { hashes, codes }
+    }
+
+    /// The hash of the cell of a row.
+    pub(super) fn cell(&self, row: usize) -> u128 {
+        self.hashes[usize::from(self.codes[row])]
+    }
+}
+
+/// The chunks of the columns of a table.
+pub(super) struct CellFile {
+    file: SpooledTempFile,
+    folder: PathBuf,
+    columns: usize,
+    rows: u64,
+    /// For each chunk, where each column begins, and its numbers of hashes and rows.
+    places: Vec<Vec<ChunkPlace>>,
+    end: u64,
+}
+
+#[derive(Clone, Copy)]
+struct ChunkPlace {
+    start: u64,
+    hashes: usize,
+    rows: usize,
+}
+
+impl CellFile {
+    pub(super) fn new(folder: &Path, columns: usize) -> Self {
+        let file = tempfile::spooled_tempfile_in(MEMORY_BYTES, folder);
+        Self { file, folder: folder.to_owned(), columns, rows: 0, places: Vec::new(), end: 0 }
+    }
+
+    pub(super) const fn columns(&self) -> usize {
+        self.columns
+    }
+
+    pub(super) const fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(super) fn chunks(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Adds rows, column by column.
+    pub(super) fn push(&mut self, chunk: &[CellChunk]) -> io::Result<()> {
+        let mut places = Vec::with_capacity(chunk.len());
+        self.file.seek(SeekFrom::Start(self.end))?;
+        for column in chunk {
+            let mut bytes = Vec::with_capacity(column.hashes.len() * HASH_BYTES + column.codes.len() * CODE_BYTES);
+            bytes.extend(column.hashes.iter().flat_map(|hash| hash.to_be_bytes()));
+            bytes.extend(column.codes.iter().flat_map(|code| code.to_be_bytes()));
+            self.file.write_all(&bytes)?;
+            places.push(ChunkPlace { start: self.end, hashes: column.hashes.len(), rows: column.codes.len() });
+            self.end += bytes.len() as u64;
+        }
+        self.rows += chunk.first().map_or(0, |column| column.codes.len() as u64);
+        self.places.push(places);
+        Ok(())
+    }
+
+    /// A column of a chunk.
+    pub(super) fn read(&mut self, chunk: usize, column: usize) -> io::Result<CellChunk> {
+        let ChunkPlace { start, hashes, rows } = self.places[chunk][column];
+        let mut bytes = vec![0; hashes * HASH_BYTES + rows * CODE_BYTES];
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut bytes)?;
+        let (of_hashes, of_codes) = bytes.split_at(hashes * HASH_BYTES);
+        let (hashes, codes) = (of_hashes.as_chunks::<HASH_BYTES>().0, of_codes.as_chunks::<CODE_BYTES>().0);
+        Ok(CellChunk {
+            hashes: hashes.iter().map(|bytes| u128::from_be_bytes(*bytes)).collect(),
+            codes: codes.iter().map(|bytes| u16::from_be_bytes(*bytes)).collect(),
+        })
+    }
+
+    /// How many different cells a column has.
+    pub(super) fn distinct(&mut self, column: usize) -> io::Result<u64> {
+        let mut counter = ExternalCounter::new(&self.folder);
+        for chunk in 0..self.chunks() {
+            self.read(chunk, column)?.hashes.into_iter().try_for_each(|hash| counter.add(hash, 1))?;
+        }
+        let mut distinct = 0;
+        counter.finish(|_, _| -> io::Result<()> {
+            distinct += 1;
+            Ok(())
+        })?;
+        Ok(distinct)
+    }
+
+    /// The lowest hashes of a column, at most as many as asked for.
+    pub(super) fn lowest(&mut self, column: usize, most: usize) -> io::Result<Vec<u128>> {
+        let mut lowest = BTreeSet::new();
+        for chunk in 0..self.chunks() {
+            for hash in self.read(chunk, column)?.hashes {
+                if lowest.len() < most || lowest.last().is_some_and(|last| hash < *last) {
+                    lowest.insert(hash);
+                }
+                if lowest.len() > most {
+                    lowest.pop_last();
+                }
+            }
+        }
+        Ok(lowest.into_iter().collect())
+    }
+
+    /// Counts in memory or in the folder of this file.
+    pub(super) fn counter(&self) -> ExternalCounter {
+        ExternalCounter::new(&self.folder)
+    }
+}

@@ -1,0 +1,293 @@
+//! Collects the evidence of a table, rows after rows, in bounded memory.
+
+use std::io;
+use std::path::Path;
+
+use super::blocks::{ScanError, blocks};
+use super::cells::{CellChunk, CellFile};
+use super::evidence::{Evidence, SystemEvidence};
+use super::fold::Fold;
+use super::hash::{HashOfHashes, KeyedHash, KeyedHasher, hash_of_sum};
+use super::keys::{KeyComponents, RowKey, SystemColumns};
+use super::signatures::signatures;
+use super::sorter::ExternalSorter;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Chunk, ChunkColumn};
+
+/// Most columns whose blocks and signatures are kept.
+const MAX_CHOSEN_COLUMNS: usize = 16;
+
+/// Person hashes that are handed over at once.
+const PERSONS_AT_ONCE: usize = 1 << 15;
+
+/// Which columns of a table identify persons and records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyLayout {
+    /// The columns of the table.
+    pub names: Vec<String>,
+    /// The key systems that the table has.
+    pub systems: Vec<SystemColumns>,
+    /// The columns that distinguish records of a person.
+    pub record_key: Vec<usize>,
+    /// How many rows a person may have.
+    pub max_rows_per_person: u64,
+}
+
+/// Why there is no evidence of a table.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// A row without a key.
+    #[error("row {row} has no value of {column}, which identifies persons")]
+    MissingKey {
+        /// The row, from 1.
+        row: u64,
+        /// The name of the column.
+        column: String,
+    },
+    /// A person with too many rows.
+    #[error("row {row} is row {number} of its person, more than max_rows_per_person")]
+    TooManyRows {
+        /// The first row too many, from 1.
+        row: u64,
+        /// How many rows the person has up to there.
+        number: u64,
+    },
+    /// Memory on disk could not be written or read.
+    #[error("temporary storage failed: {0}")]
+    Spool(#[from] io::Error),
+    /// The caller stopped.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// Person hashes could not be kept.
+    #[error("person hashes could not be kept: {0}")]
+    Put(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<ScanError> for EvidenceError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Spool(error) => Self::Spool(error),
+            ScanError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+        }
+    }
+}
+
+/// The evidence of the rows so far.
+pub struct EvidenceCollector<H> {
+    hasher: H,
+    layout: KeyLayout,
+    /// Rows of the table, and those of them that count.
+    seen: u64,
+    rows: u64,
+    table: u128,
+    systems: Vec<SystemCollector>,
+    /// The columns that are no keys, and the sum of the cells of each.
+    free: Vec<usize>,
+    contents: Vec<u128>,
+    cells: CellFile,
+}
+
+impl<H: KeyedHasher> EvidenceCollector<H> {
+    /// Of a table of this layout. What memory cannot hold goes to files without names in `spool`.
+    pub fn new(hasher: H, layout: KeyLayout, spool: &Path) -> Self {
+        let is_key = |column: &usize| {
+            layout.record_key.contains(column) || layout.systems.iter().any(|system| system.columns.contains(column))
+        };
+        let free: Vec<usize> = (0..layout.names.len()).filter(|column| !is_key(column)).collect();
+        let systems = layout.systems.iter().map(|_| SystemCollector::new(&layout, spool)).collect();
+        let (contents, cells) = (vec![0; free.len()], CellFile::new(spool, free.len()));
+        Self { hasher, layout, seen: 0, rows: 0, table: 0, systems, free, contents, cells }
+    }
+
+    /// Takes the next rows; of these only those for which `counts` says so.
+    ///
+    /// # Errors
+    /// A row without a key, or no room on disk.
+    pub fn add(&mut self, chunk: &Chunk, counts: impl Fn(usize) -> bool) -> Result<(), EvidenceError> {
+        let hashes: Vec<Vec<u128>> = chunk.columns.iter().map(|column| cell_hashes(&self.hasher, column)).collect();
+        let kept: Vec<usize> = (0..chunk.rows as usize).filter(|row| counts(*row)).collect();
+        let cell = |column: usize, row: usize| hashes[column][chunk.columns[column].codes().get(row) as usize];
+        for (system, columns) in self.systems.iter_mut().zip(&self.layout.systems) {
+            let components = KeyComponents::new(&self.hasher, columns, chunk);
+            for &row in &kept {
+                let key = components.key(row).map_err(|column| EvidenceError::MissingKey {
+                    row: self.seen + row as u64 + 1,
+                    column: self.layout.names[column].clone(),
+                })?;
+                let record = |column: &usize| cell(*column, row);
+                system.add(key, self.seen + row as u64 + 1, self.layout.record_key.iter().map(record))?;
+                for (column, sum) in system.columns.iter_mut().enumerate() {
+                    *sum = sum.wrapping_add(system.record.wrapping_mul(cell(column, row)));
+                }
+            }
+        }
+        for &row in &kept {
+            let whole = (0..hashes.len()).fold(0_u128, |sum, column| sum.wrapping_add(cell(column, row)));
+            self.table = self.table.wrapping_add(hash_of_sum(b"row\0", whole));
+        }
+        let mut columns = Vec::with_capacity(self.free.len());
+        for (&column, content) in self.free.iter().zip(&mut self.contents) {
+            columns.push(CellChunk::from_cells(kept.iter().map(|row| cell(column, *row))));
+            *content = kept.iter().fold(*content, |sum, row| sum.wrapping_add(cell(column, *row)));
+        }
+        self.cells.push(&columns)?;
+        self.seen += u64::from(chunk.rows);
+        self.rows += kept.len() as u64;
+        Ok(())
+    }
+
+    /// Hands over the person hashes of each key system, sorted, and gives the rest.
+    ///
+    /// # Errors
+    /// A person with too many rows, no room on disk, or what `put` fails with.
+    pub fn finish(
+        mut self,
+        control: &Control,
+        mut put: impl FnMut(&str, &[KeyedHash]) -> Result<(), EvidenceError>,
+    ) -> Result<Evidence, EvidenceError> {
+        let mut evidence = Evidence { rows: self.rows, names: self.layout.names.clone(), ..Evidence::default() };
+        for (system, columns) in self.systems.into_iter().zip(&self.layout.systems) {
+            control.check()?;
+            let found = system.finish(&self.layout, |hashes| put(&columns.system, hashes))?;
+            evidence.systems.insert(columns.system.clone(), found);
+        }
+        evidence.table = Some(KeyedHash(hash_of_sum(b"table\0", self.table)));
+        let chosen = chosen(&mut self.cells, &self.contents)?;
+        evidence.blocks = blocks(&mut self.cells, &chosen, control)?;
+        evidence.signatures = signatures(&mut self.cells, &chosen, control)?;
+        Ok(evidence)
+    }
+}
+
+/// Per code of a column the hash of its cells. A missing cell is as an empty one: formats differ in which of them they have.
+fn cell_hashes(hasher: &impl KeyedHasher, column: &ChunkColumn) -> Vec<u128> {
+    let hash = |text: &str| hasher.keyed("cell", &[Fold::Standard.apply(text).as_bytes()]).0;
+    let values = column.values().iter().map(|value| hash(&String::from_utf8_lossy(value)));
+    std::iter::once(hash("")).chain(values).collect()
+}
+
+/// Of many columns those that say most of rows: with at most n/2 values those that have most, then those with more.
+fn chosen(cells: &mut CellFile, contents: &[u128]) -> io::Result<Vec<usize>> {
+    let mut order: Vec<usize> = (0..cells.columns()).collect();
+    if order.len() > MAX_CHOSEN_COLUMNS {
+        let distinct: Vec<u64> = order.iter().map(|column| cells.distinct(*column)).collect::<io::Result<_>>()?;
+        let half = cells.rows() / 2;
+        let rank = |column: &usize| (distinct[*column] > half, u64::MAX - distinct[*column], contents[*column]);
+        order.sort_by_key(rank);
+        order.truncate(MAX_CHOSEN_COLUMNS);
+    }
+    Ok(order)
+}
+
+/// What is collected of one key system.
+struct SystemCollector {
+    persons: ExternalSorter,
+    /// The keys as they are written, by which the rows of a person are counted.
+    spellings: ExternalSorter,
+    /// The records, where a record key distinguishes the rows of a person.
+    records: Option<ExternalSorter>,
+    /// The record of the last row.
+    record: u128,
+    /// Per column what stands in it of whom. Empty where rows of a person are not distinguished.
+    columns: Vec<u128>,
+}
+
+impl SystemCollector {
+    fn new(layout: &KeyLayout, spool: &Path) -> Self {
+        let has_records = !layout.record_key.is_empty();
+        let has_marks = has_records || layout.max_rows_per_person == 1;
+        Self {
+            persons: ExternalSorter::new(spool),
+            spellings: ExternalSorter::new(spool),
+            records: has_records.then(|| ExternalSorter::new(spool)),
+            record: 0,
+            columns: if has_marks { vec![0; layout.names.len()] } else { Vec::new() },
+        }
+    }
+
+    fn add(&mut self, key: RowKey, row: u64, record: impl Iterator<Item = u128>) -> io::Result<()> {
+        self.persons.push(key.person, row)?;
+        self.spellings.push(key.spelling, row)?;
+        self.record = key.person;
+        if let Some(records) = &mut self.records {
+            let mut hash = HashOfHashes::new(b"record\0");
+            std::iter::once(key.person).chain(record).for_each(|cell| hash.update(cell));
+            self.record = hash.finish();
+            records.push(self.record, row)?;
+        }
+        Ok(())
+    }
+
+    fn finish(
+        self,
+        layout: &KeyLayout,
+        put: impl FnMut(&[KeyedHash]) -> Result<(), EvidenceError>,
+    ) -> Result<SystemEvidence, EvidenceError> {
+        check_rows(self.spellings, layout.max_rows_per_person)?;
+        let persons = put_persons(self.persons, put)?;
+        // of rows that one hash stands for it is not known which cell belongs to which
+        let is_distinguished = match self.records {
+            Some(records) => !has_repeated(records)?,
+            None => persons.rows == persons.persons,
+        };
+        let mark = |sum: &u128| KeyedHash(hash_of_sum(b"column\0", *sum));
+        let marks = layout.names.iter().cloned().zip(self.columns.iter().map(mark)).filter(|_| is_distinguished);
+        Ok(SystemEvidence { persons: persons.persons, columns: marks.collect() })
+    }
+}
+
+struct PersonCounts {
+    persons: u64,
+    rows: u64,
+}
+
+/// Hands over the persons, each once.
+fn put_persons(
+    sorted: ExternalSorter,
+    mut put: impl FnMut(&[KeyedHash]) -> Result<(), EvidenceError>,
+) -> Result<PersonCounts, EvidenceError> {
+    let mut counts = PersonCounts { persons: 0, rows: 0 };
+    let mut piece: Vec<KeyedHash> = Vec::with_capacity(PERSONS_AT_ONCE);
+    let mut last = None;
+    sorted.finish(|hash, _| -> Result<(), EvidenceError> {
+        counts.rows += 1;
+        if last != Some(hash) {
+            last = Some(hash);
+            counts.persons += 1;
+            piece.push(KeyedHash(hash));
+        }
+        if piece.len() == PERSONS_AT_ONCE {
+            put(&piece)?;
+            piece.clear();
+        }
+        Ok(())
+    })?;
+    if !piece.is_empty() {
+        put(&piece)?;
+    }
+    Ok(counts)
+}
+
+/// Checks how many rows have one key; the error names the first row too many.
+fn check_rows(sorted: ExternalSorter, most: u64) -> Result<(), EvidenceError> {
+    let (mut last, mut number) = (None, 0_u64);
+    let mut first_wrong: Option<u64> = None;
+    sorted.finish(|hash, row| -> io::Result<()> {
+        number = if last == Some(hash) { number + 1 } else { 1 };
+        last = Some(hash);
+        if number == most + 1 {
+            first_wrong = Some(first_wrong.map_or(row, |earlier| earlier.min(row)));
+        }
+        Ok(())
+    })?;
+    first_wrong.map_or(Ok(()), |row| Err(EvidenceError::TooManyRows { row, number: most + 1 }))
+}
+
+fn has_repeated(sorted: ExternalSorter) -> io::Result<bool> {
+    let (mut last, mut repeated) = (None, false);
+    sorted.finish(|hash, _| -> io::Result<()> {
+        repeated |= last.replace(hash) == Some(hash);
+        Ok(())
+    })?;
+    Ok(repeated)
+}

@@ -1,0 +1,92 @@
+//! Counts more keys than memory holds.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use ahash::RandomState;
+
+use super::sorter::ExternalSorter;
+
+/// Most keys that are counted in memory.
+const MAX_COUNTED_KEYS: usize = 1 << 18;
+
+/// How often each of some keys occurs. What memory cannot hold goes to a file without a name.
+pub(super) struct ExternalCounter {
+    counts: HashMap<u128, u64, RandomState>,
+    room: usize,
+    full: ExternalSorter,
+}
+
+impl ExternalCounter {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self::with_room(folder, MAX_COUNTED_KEYS)
+    }
+
+    fn with_room(folder: &Path, room: usize) -> Self {
+        Self { counts: HashMap::default(), room, full: ExternalSorter::new(folder) }
+    }
+
+    /// Counts a key.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn add(&mut self, key: u128, times: u64) -> io::Result<()> {
+        *self.counts.entry(key).or_default() += times;
+        if self.counts.len() < self.room {
+            return Ok(());
+        }
+        self.counts.drain().try_for_each(|(key, times)| self.full.push(key, times))
+    }
+
+    /// Gives the keys in their order, each once with its number.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or what `take` fails with.
+    pub(super) fn finish<E: From<io::Error>>(
+        mut self,
+        mut take: impl FnMut(u128, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (key, times) in self.counts.drain() {
+            self.full.push(key, times)?;
+        }
+        let mut open: Option<(u128, u64)> = None;
+        self.full.finish(|key, times| -> Result<(), E> {
+            match &mut open {
+                Some((of, sum)) if *of == key => *sum += times,
+                _ => {
+                    if let Some((of, sum)) = open.replace((key, times)) {
+                        take(of, sum)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        open.map_or(Ok(()), |(of, sum)| take(of, sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn counts_as_memory_does(keys in prop::collection::vec((0..30_u128, 1..4_u64), 0..200), room in 1..40_usize) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut counter = ExternalCounter::with_room(folder.path(), room);
+            let mut expected: BTreeMap<u128, u64> = BTreeMap::new();
+            for (key, times) in keys {
+                counter.add(key << 100, times).unwrap();
+                *expected.entry(key << 100).or_default() += times;
+            }
+            let mut found = Vec::new();
+            counter.finish(|key, times| { found.push((key, times)); io::Result::Ok(()) }).unwrap();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

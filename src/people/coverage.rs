@@ -1,0 +1,88 @@
+//! Coverages: the evidence of rows of which releases were made, with the names under which they are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::evidence::{Evidence, Resemblance, SystemEvidence};
+use super::hash::KeyedHash;
+use super::statement::Place;
+
+/// The number of a coverage in its tenant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct CoverageId(pub i64);
+
+/// What is known of the rows of a coverage. The hashes of its persons are kept apart.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The populations that its persons belong to.
+    pub populations: BTreeSet<String>,
+    /// The datasets that have these rows.
+    pub datasets: BTreeSet<Uuid>,
+    /// The marks of their tables.
+    pub tables: BTreeSet<KeyedHash>,
+    /// Per key system by which its persons are known, how many there are, and the column marks.
+    pub systems: BTreeMap<String, SystemEvidence>,
+    /// The population whose persons it republishes, if it is a chain.
+    pub chain: Option<String>,
+}
+
+impl Coverage {
+    /// Of the rows of a dataset.
+    #[must_use]
+    pub fn new(dataset: Uuid, population: Option<&str>, evidence: &Evidence) -> Self {
+        Self {
+            populations: population.into_iter().map(str::to_owned).collect(),
+            datasets: BTreeSet::from([dataset]),
+            tables: evidence.table.into_iter().collect(),
+            systems: evidence.systems.clone(),
+            chain: None,
+        }
+    }
+
+    /// The places by which statements name it.
+    #[must_use]
+    pub fn places(&self) -> BTreeSet<Place> {
+        let populations = self.populations.iter().cloned().map(Place::Population);
+        populations.chain(self.datasets.iter().copied().map(Place::Dataset)).collect()
+    }
+
+    /// Takes over what a dataset of the same rows knows of them, unless it is of another population. The answer names the key systems
+    /// by which the persons were not known before: their hashes have to be added.
+    pub fn adopt(&mut self, dataset: Uuid, population: Option<&str>, evidence: &Evidence) -> Vec<String> {
+        let is_of_another = population.is_none_or(|name| !self.populations.contains(name));
+        if !self.populations.is_empty() && is_of_another {
+            return Vec::new();
+        }
+        self.populations.extend(population.map(str::to_owned));
+        self.datasets.insert(dataset);
+        self.tables.extend(evidence.table);
+        let mut learned = Vec::new();
+        for (name, system) in &evidence.systems {
+            let known = self.systems.entry(name.clone()).or_insert_with(|| {
+                learned.push(name.clone());
+                SystemEvidence { persons: system.persons, columns: BTreeMap::new() }
+            });
+            for (column, mark) in &system.columns {
+                known.columns.entry(column.clone()).or_insert(*mark);
+            }
+        }
+        learned
+    }
+}
+
+/// A live coverage as it stands to the rows that are judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveCoverage {
+    /// Its number.
+    pub id: CoverageId,
+    /// What is known of its rows.
+    pub coverage: Coverage,
+    /// The attributes that its releases published, by the names of the ledger.
+    pub published: BTreeSet<String>,
+    /// Per shared key system, how many persons are in both.
+    pub common: BTreeMap<String, u64>,
+    /// Whether their cells say that they are of the same people.
+    pub resemblance: Option<Resemblance>,
+}

@@ -1,0 +1,62 @@
+//! What is kept of the rows that a release publishes: enough to recognize them, their people and their values, and nothing to read them by.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::blocks::{self, Block};
+use super::hash::KeyedHash;
+use super::signatures::{self, SignatureSample};
+
+/// The evidence of the rows of a table. The hashes of its persons are kept apart, as there may be many.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// How many rows it is of.
+    pub rows: u64,
+    /// The columns of the table, in its order.
+    pub names: Vec<String>,
+    /// Per key system of the table, by name.
+    pub systems: BTreeMap<String, SystemEvidence>,
+    /// The multiset of rows, whatever the names and the order of columns.
+    pub table: Option<KeyedHash>,
+    /// The blocks of the columns that are no keys.
+    pub blocks: Vec<Block>,
+    /// Samples of signatures: of whole rows, then of rows without one column.
+    pub signatures: Vec<SignatureSample>,
+}
+
+/// What one key system says of the rows.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SystemEvidence {
+    /// How many persons there are.
+    pub persons: u64,
+    /// Per column by name: which person has which cell. Empty where rows of a person cannot be distinguished.
+    pub columns: BTreeMap<String, KeyedHash>,
+}
+
+/// By which test two tables are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resemblance {
+    /// Nearly the same rows: blocks of two columns agree.
+    Blocks,
+    /// Part of the rows are the same: signatures that stand once in each.
+    Rows,
+}
+
+impl Evidence {
+    /// Whether the cells of two tables say that they are of the same people, whatever their keys say.
+    ///
+    /// `is_common` says whether the other table has a block, `theirs` are its signatures.
+    #[must_use]
+    pub fn resemblance(
+        &self,
+        is_common: impl Fn(KeyedHash) -> bool,
+        theirs: &[SignatureSample],
+    ) -> Option<Resemblance> {
+        if blocks::are_alike(&self.blocks, is_common) {
+            return Some(Resemblance::Blocks);
+        }
+        signatures::are_alike(&self.signatures, theirs).then_some(Resemblance::Rows)
+    }
+}
