@@ -22,7 +22,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     if let Some(sequence) = details::sequential_details(evidence) {
         check::check(evidence, sequence, control, &mut log)?;
     }
-    dependencies::check(evidence, control, &mut log)?;
+    dependencies::check(evidence, &tables.constant, control, &mut log)?;
     claims::check_thresholds(evidence, &tables.figures, &mut log);
     let figures = std::mem::take(&mut tables.figures);
     rules::check(evidence, tables, &mut log);

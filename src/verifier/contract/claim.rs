@@ -58,6 +58,12 @@ impl<'a> DecompositionClaim<'a> {
         known.is_subset(self.known) && l.is_some_and(|&l| at_least(Guarantee::LDiversity { l }, guarantee))
     }
 
+    /// The guarantees of all sensitive attributes.
+    pub(in crate::verifier) fn kept(&self) -> Vec<(Protected, Guarantee)> {
+        let kept = |(attr, l): (&Attr, &u64)| (Protected::Attribute(*attr), Guarantee::LDiversity { l: *l });
+        self.details.l.iter().map(kept).collect()
+    }
+
     /// The guards that the buckets of a table keep by themselves.
     pub(in crate::verifier) fn promised(&self, table: &PublishedTable) -> Vec<TableGuard> {
         let l = self.details.l.get(&self.details.primary).filter(|_| table.name == self.buckets.name);

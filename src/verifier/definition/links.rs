@@ -6,56 +6,67 @@
 use super::gnf::connected;
 use super::guarantee::at_least;
 use crate::microdata::AttrSet;
-use crate::publication::{Guarantee, Protected, PublishedTable, TableGuard, TableProtection};
+use crate::publication::{Guarantee, Protected, TableGuard};
 
 /// Dependencies, as determinants and dependents.
 pub(in crate::verifier) type Dependencies = Vec<(AttrSet, AttrSet)>;
 
-/// A published table: the attributes of its parts, and its guards.
-pub(in crate::verifier) struct LinkedTable<'a> {
-    pub(in crate::verifier) parts: Vec<AttrSet>,
-    pub(in crate::verifier) guards: &'a [TableGuard],
+/// A protection of a table: the two sides of its buckets, and what every bucket keeps.
+pub(in crate::verifier) struct LinkedGuard {
+    pub(in crate::verifier) row_side: AttrSet,
+    pub(in crate::verifier) protected: AttrSet,
+    /// The attributes in which every bucket is constant.
+    pub(in crate::verifier) constant: AttrSet,
+    pub(in crate::verifier) keeps: Vec<(Protected, Guarantee)>,
+}
+
+/// A published table: its attributes, and its protections.
+pub(in crate::verifier) struct LinkedTable {
+    pub(in crate::verifier) attributes: AttrSet,
+    pub(in crate::verifier) guards: Vec<LinkedGuard>,
 }
 
 /// All tables of a release, and what an adversary knows of their attributes.
-pub(in crate::verifier) struct LinkedTables<'a> {
-    pub(in crate::verifier) tables: Vec<LinkedTable<'a>>,
+pub(in crate::verifier) struct LinkedTables {
+    pub(in crate::verifier) tables: Vec<LinkedTable>,
     /// The attributes of each dependency that is not idle.
     pub(in crate::verifier) links: Vec<AttrSet>,
     /// The dependencies that hold in every row.
     pub(in crate::verifier) exact: Dependencies,
 }
 
-impl<'a> LinkedTable<'a> {
-    pub(in crate::verifier) fn from_published(table: &'a PublishedTable) -> Self {
-        let guards = match &table.protection {
-            TableProtection::Guarding(guards) => guards.as_slice(),
-            TableProtection::Plain | TableProtection::Exclusive => &[],
-        };
-        let columns = table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
-        Self { parts: columns.collect(), guards }
-    }
+/// The attributes in the parts of protected attributes that a guard does not take as known.
+///
+/// All others stand on the row side, whatever the guard says.
+pub(in crate::verifier) fn protected_part(parts: &[AttrSet], guards: &[TableGuard], guard: &TableGuard) -> AttrSet {
+    let protects = guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
+    let parts = parts.iter().filter(|part| part.meets(protects));
+    parts.fold(AttrSet::EMPTY, |all, part| all.union(part.minus(guard.known)))
+}
 
-    fn attributes(&self) -> AttrSet {
-        self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
+impl LinkedTable {
+    /// A table of these parts and guards.
+    pub(in crate::verifier) fn new(parts: &[AttrSet], guards: &[TableGuard]) -> Self {
+        let attributes = parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part));
+        let linked = |guard: &TableGuard| {
+            let protected = protected_part(parts, guards, guard);
+            LinkedGuard {
+                row_side: attributes.minus(protected),
+                protected,
+                constant: guard.constant,
+                keeps: guard.guarantees.iter().map(|&guarantee| (guard.protects, guarantee)).collect(),
+            }
+        };
+        Self { attributes, guards: guards.iter().map(linked).collect() }
     }
 
     /// The attributes, and those in which every bucket is constant.
     fn learned(&self) -> AttrSet {
-        self.guards.iter().fold(self.attributes(), |all, guard| all.union(guard.constant))
-    }
-
-    /// The attributes in the parts of protected attributes that a guard does not take as known.
-    ///
-    /// All others stand on the row side, whatever the guard says.
-    pub(in crate::verifier) fn protected_part(&self, guard: &TableGuard) -> AttrSet {
-        let protects = self.guards.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
-        let parts = self.parts.iter().filter(|part| part.meets(protects));
-        parts.fold(AttrSet::EMPTY, |all, part| all.union(part.minus(guard.known)))
+        self.guards.iter().fold(self.attributes, |all, guard| all.union(guard.constant))
     }
 }
 
-impl LinkedTables<'_> {
+impl LinkedTables {
     /// Whether a table guards a rule beside the links, or no path leads to what the rule protects.
     pub(in crate::verifier) fn hold(&self, known: AttrSet, protects: Protected, guarantee: Guarantee) -> bool {
         let mut elements: Vec<AttrSet> = self.tables.iter().map(LinkedTable::learned).collect();
@@ -67,20 +78,20 @@ impl LinkedTables<'_> {
         if !is_path(protected, known, &elements) {
             return true;
         }
-        let bounds_rule = |guard: &&TableGuard| {
-            guard.protects == protects && guard.guarantees.iter().any(|&held| at_least(held, guarantee))
+        let keeps_rule = |guard: &&LinkedGuard| {
+            guard.keeps.iter().any(|(side, held)| *side == protects && at_least(*held, guarantee))
         };
-        (0..self.tables.len())
-            .any(|at| self.tables[at].guards.iter().filter(bounds_rule).any(|guard| self.guards(at, guard, known)))
+        (0..self.tables.len()).any(|at| {
+            let mut guards = self.tables[at].guards.iter().filter(keeps_rule);
+            guards.any(|guard| protected.is_subset(guard.protected) && self.guards(at, guard, known))
+        })
     }
 
     /// Whether a guard of table `at` is a guardian of a rule with these known attributes.
-    fn guards(&self, at: usize, guard: &TableGuard, known: AttrSet) -> bool {
-        let table = &self.tables[at];
-        let (protected, constant) = (table.protected_part(guard), guard.constant);
-        let row_side = table.attributes().minus(protected);
+    fn guards(&self, at: usize, guard: &LinkedGuard, known: AttrSet) -> bool {
+        let LinkedGuard { row_side, protected, constant, .. } = *guard;
         // (i)
-        if !guard.protects.attributes().is_subset(protected) || known.meets(protected) || constant.meets(protected) {
+        if known.meets(protected) || constant.meets(protected) {
             return false;
         }
         // (iii)
@@ -91,6 +102,19 @@ impl LinkedTables<'_> {
         let seen = constant.intersection(row_side).union(protected);
         !is_path(protected, near, &far) && constant.is_subset(closure(seen, &self.exact))
     }
+}
+
+/// Attributes of no one set that links tie together, directly or by attributes that are in none of the sets.
+pub(in crate::verifier) fn link_across(sets: &[AttrSet], links: &[AttrSet]) -> Option<AttrSet> {
+    let visible = sets.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+    let hidden: Vec<AttrSet> = links.iter().map(|link| link.minus(visible)).collect();
+    // what links tie together without passing a visible attribute
+    let tied = |at: usize| {
+        let joins = |other: usize| at == other || is_path(hidden[at], hidden[other], &hidden);
+        (0..links.len()).filter(|&other| joins(other)).fold(AttrSet::EMPTY, |all, other| all.union(links[other]))
+    };
+    let tied = (0..links.len()).map(|at| tied(at).intersection(visible));
+    tied.into_iter().find(|tied| !sets.iter().any(|set| tied.is_subset(*set)))
 }
 
 /// Whether a path over the elements leads from one set of attributes to another.

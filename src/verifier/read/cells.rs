@@ -102,6 +102,23 @@ impl CellMeaning {
     }
 }
 
+/// Whether a cell of some shape stands for one value alone; `tree` is that of nodes.
+pub(in crate::verifier) fn is_single(shape: CellShape, tree: Option<&Taxonomy>, cell: Option<&[u8]>) -> bool {
+    match (shape, cell) {
+        // an interval without a text is the missing value
+        (CellShape::Exact, _) | (CellShape::Interval, None) => true,
+        (CellShape::Interval, Some(text)) => {
+            CellInterval::parse(text).is_some_and(|interval| interval.from.as_ref() == Some(&interval.to))
+        }
+        (CellShape::Set, Some(text)) => parse_set(text).is_some_and(|values| values.len() == 1),
+        (CellShape::Node, label) => tree.is_some_and(|tree| {
+            let mut leaves = tree.leaves().iter();
+            leaves.any(|&leaf| tree.label(leaf).map(str::as_bytes) == label)
+        }),
+        (CellShape::Suppressed, _) | (CellShape::Set, None) => false,
+    }
+}
+
 fn code_of(domain: &Domain, value: &[u8]) -> Option<u32> {
     let (mut low, mut high) = (u32::from(domain.has_missing()), domain.len() as u32);
     while low < high {

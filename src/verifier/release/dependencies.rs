@@ -10,18 +10,25 @@ use ahash::AHashMap;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{
-    MethodDetails, Protected, PublishedTable, RuleOrigin, SubmittedRule, TableGuard, TableProtection, TableWitness,
+    CellContent, MethodDetails, Part, Protected, PublishedColumn, PublishedTable, RuleOrigin, SubmittedRule,
+    TableGuard, TableProtection, TableWitness,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::claim::protections;
+use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, parts, promised, protections, shared};
 use crate::verifier::contract::evidence::{DependencySearch, Evidence, VerifierError};
-use crate::verifier::definition::links::{Dependencies, LinkedTable, LinkedTables, links_of};
+use crate::verifier::definition::links::{
+    Dependencies, LinkedGuard, LinkedTable, LinkedTables, link_across, links_of, protected_part,
+};
 use crate::verifier::definition::significance::{Acceptance, DependencyRows, is_exact};
+use crate::verifier::read::cells::is_single;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Checks the listed dependencies, the constant attributes of the witness, and every rule beside the links.
+///
+/// `constant` are the attributes in which the buckets of each table are constant by its parts.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
+    constant: &[AttrSet],
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
@@ -43,7 +50,7 @@ pub(in crate::verifier) fn check(
             constant_by_witness(evidence, original, index, log);
         }
     }
-    paths(evidence, &known, log);
+    paths(evidence, constant, &known, log);
     Ok(())
 }
 
@@ -93,13 +100,16 @@ fn unlisted(
     Ok(missing)
 }
 
+fn guards(table: &PublishedTable) -> &[TableGuard] {
+    match &table.protection {
+        TableProtection::Guarding(guards) => guards,
+        TableProtection::Plain | TableProtection::Exclusive => &[],
+    }
+}
+
 /// The guards of a table that claim constant attributes.
 fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = &TableGuard> {
-    let guards = match &table.protection {
-        TableProtection::Guarding(guards) => guards.as_slice(),
-        TableProtection::Plain | TableProtection::Exclusive => &[],
-    };
-    guards.iter().filter(|guard| !guard.constant.is_empty())
+    guards(table).iter().filter(|guard| !guard.constant.is_empty())
 }
 
 /// Checks on the rows of the original that buckets are constant in the claimed attributes.
@@ -123,26 +133,43 @@ fn constant_by_witness(evidence: &Evidence<'_>, original: &Table, index: usize, 
     }
 }
 
+/// The attributes of a part in which the rows of each label agree.
+///
+/// Cells that stand for several values do not say so.
+pub(in crate::verifier) fn constant_columns(evidence: &Evidence<'_>, claimed: &Part, part: &ParsedPart) -> AttrSet {
+    let Some(labels) = &part.labels else { return AttrSet::EMPTY };
+    let is_constant = |(column, claimed): &(&ParsedColumn, &PublishedColumn)| {
+        let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+        let tree = declared.map(|declared| declared.tree.as_ref());
+        let is_single = |cell: &Option<Vec<u8>>| is_single(claimed.cells.shape(), tree, cell.as_deref());
+        let are_single = claimed.cells == CellContent::Exact
+            || column.cells.as_ref().is_some_and(|cells| cells.iter().all(is_single));
+        are_single && is_constant(labels.iter().copied().zip(column.codes.iter()))
+    };
+    let constant = part.columns.iter().zip(&claimed.columns).filter(is_constant);
+    constant.map(|(column, _)| column.attribute).collect()
+}
+
 /// Checks on the rows of a part that its buckets are constant in the claimed attributes.
 ///
-/// Those of the row side are in the part. With the original, others are compared where the protected values of a row
-/// determine them.
+/// Those of the row side are in the part, and `constant` has those in which it is constant. With the original, others
+/// are compared where the protected values of a row determine them.
 pub(in crate::verifier) fn constant_in_part(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     part: &ParsedPart,
+    constant: AttrSet,
     place: &str,
     log: &mut CheckLog,
 ) {
     let Some(labels) = &part.labels else { return };
-    let linked = LinkedTable::from_published(table);
+    let parts: Vec<AttrSet> = parts(table).collect();
     for guard in constant_guards(table) {
-        let protected = linked.protected_part(guard);
+        let protected = protected_part(&parts, guards(table), guard);
         for attr in guard.constant.iter() {
-            let own = part.columns.iter().find(|column| column.attribute == attr);
-            let holds = match own {
-                Some(column) => is_constant(labels.iter().copied().zip(column.codes.iter())),
-                None => {
+            let holds = match part.columns.iter().any(|column| column.attribute == attr) {
+                true => constant.contains(attr),
+                false => {
                     let columns: Vec<&ParsedColumn> =
                         part.columns.iter().filter(|column| protected.contains(column.attribute)).collect();
                     determined(evidence, &columns, attr)
@@ -186,32 +213,79 @@ fn is_constant(rows: impl Iterator<Item = (u32, u32)>) -> bool {
 }
 
 /// The tables and links in which paths are searched; `None` where no link constrains guards.
-pub(in crate::verifier) fn linked_tables<'a>(
-    evidence: &Evidence<'a>,
+///
+/// `constant` are the attributes in which the buckets of each table are constant by its parts.
+pub(in crate::verifier) fn linked_tables(
+    evidence: &Evidence<'_>,
+    constant: &[AttrSet],
     known: &[(AttrSet, AttrSet)],
-) -> Option<LinkedTables<'a>> {
-    let publication = evidence.publication;
-    // other protections make other claims than guards
-    let is_guarded = |table: &PublishedTable| table.protection != TableProtection::Exclusive && !table.is_generalized();
-    if publication.method_details != MethodDetails::None || !publication.tables.iter().all(is_guarded) {
+) -> Option<LinkedTables> {
+    let links = links(evidence, known);
+    // other definitions than guards: columns that overlap or are mixed, and joins
+    if links.is_empty() || is_without_buckets(evidence) {
         return None;
     }
-    let tables: Vec<LinkedTable<'_>> = publication.tables.iter().map(LinkedTable::from_published).collect();
-    let shown = tables.iter().flat_map(|table| &table.parts).fold(AttrSet::EMPTY, |all, part| all.union(*part));
-    let visible = evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known));
-    let links = links_of(known, visible);
+    let tables = evidence.publication.tables.iter().zip(constant);
+    let tables = tables.map(|(table, constant)| linked_table(evidence, table, *constant)).collect();
     // without rows, all that is listed counts as exact
     let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
         evidence.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
     };
-    (!links.is_empty()).then(|| LinkedTables { tables, links, exact: known.iter().filter(holds).copied().collect() })
+    Some(LinkedTables { tables, links, exact: known.iter().filter(holds).copied().collect() })
+}
+
+/// The links that constrain what the release shows and its rules know.
+fn links(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
+    let tables = &evidence.publication.tables;
+    let shown = tables.iter().flat_map(parts).fold(AttrSet::EMPTY, AttrSet::union);
+    links_of(known, evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known)))
+}
+
+/// Whether the claims of the release are about mixtures over buckets, columns that share attributes, or joins.
+fn is_without_buckets(evidence: &Evidence<'_>) -> bool {
+    SlicingClaim::from_evidence(evidence).is_some()
+        || matches!(evidence.publication.method_details, MethodDetails::Sequential(_))
+}
+
+/// A table with its protections; those that the publication does not state follow from its shape.
+fn linked_table(evidence: &Evidence<'_>, table: &PublishedTable, constant: AttrSet) -> LinkedTable {
+    let parts: Vec<AttrSet> = parts(table).collect();
+    let plain = LinkedTable::new(&parts, guards(table));
+    let attributes = plain.attributes;
+    let keeps = |guards: Vec<TableGuard>| {
+        let keeps = guards.into_iter().flat_map(|guard| {
+            guard.guarantees.into_iter().map(move |guarantee| (guard.protects, guarantee)).collect::<Vec<_>>()
+        });
+        keeps.collect::<Vec<_>>()
+    };
+    let (row_side, keeps) = match DecompositionClaim::from_evidence(evidence) {
+        _ if table.protection != TableProtection::Exclusive => return plain,
+        // values behind the buckets, listed or joint, are tied to each other
+        Some(claim) if claim.buckets.name == table.name => (claim.known, claim.kept()),
+        Some(_) => return plain,
+        // exact cells of a row stand beside each other
+        None => (shared(table), keeps(promised(evidence, table))),
+    };
+    let protected = attributes.minus(row_side);
+    LinkedTable {
+        attributes,
+        guards: vec![LinkedGuard { row_side, protected, constant: constant.minus(protected), keeps }],
+    }
 }
 
 /// Checks every rule beside the links.
 ///
 /// What follows from a dependency is kept by the rule that it follows from.
-fn paths(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
-    let Some(linked) = linked_tables(evidence, known) else { return };
+fn paths(evidence: &Evidence<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
+    if SlicingClaim::from_evidence(evidence).is_some() {
+        let columns: Vec<AttrSet> = evidence.publication.tables.iter().flat_map(parts).collect();
+        if let Some(tied) = link_across(&columns, &links(evidence, known)) {
+            let detail = format!("dependencies tie {} across columns, where nothing is proved", evidence.list(tied));
+            log.fail(CheckName::Dependencies, detail);
+        }
+        return;
+    }
+    let Some(linked) = linked_tables(evidence, constant, known) else { return };
     let listed = evidence.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);
     let listed = listed.map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),

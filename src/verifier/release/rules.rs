@@ -23,12 +23,12 @@ use crate::verifier::read::bucket_classes::JointColumn;
 
 /// Checks the submitted rules and every listed rule.
 pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, log: &mut CheckLog) {
-    let TablesReport { counts, declared, combined, .. } = report;
+    let TablesReport { counts, declared, combined, constant, .. } = report;
     let publication = evidence.publication;
     let search = RuleSearch {
         evidence,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
-        linked: linked_tables(evidence, evidence.dependencies),
+        linked: linked_tables(evidence, &constant, evidence.dependencies),
         declared: declared
             .into_iter()
             .enumerate()
@@ -70,7 +70,7 @@ struct RuleSearch<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<LiteralTable<'a>>,
     /// The tables with the links of dependencies, where these constrain guards.
-    linked: Option<LinkedTables<'a>>,
+    linked: Option<LinkedTables>,
     counts: Vec<Option<ValueCounts>>,
     /// What the caller declares about the values of the counts.
     declared: Vec<DeclaredValues>,
@@ -86,13 +86,15 @@ impl RuleSearch<'_> {
             claim::hides(self.evidence, rule.known)?;
         } else {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
-            let followed = self.followed(rule)?;
-            // a decomposition does not link dependent sensitive values to rows
-            let followed =
-                if claim::DecompositionClaim::from_evidence(self.evidence).is_some() { Vec::new() } else { followed };
             // a rule that holds beside the links keeps what follows from them
             let kept =
                 self.linked.as_ref().is_some_and(|linked| linked.hold(rule.known, rule.protects, rule.guarantee));
+            let followed = match self.followed(rule) {
+                Err(_) if kept => Vec::new(),
+                // a decomposition does not link dependent sensitive values to rows
+                Ok(_) if claim::DecompositionClaim::from_evidence(self.evidence).is_some() => Vec::new(),
+                followed => followed?,
+            };
             for follows in followed {
                 self.insiders(follows)?;
                 if kept {

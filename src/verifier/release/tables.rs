@@ -40,6 +40,8 @@ pub(in crate::verifier) struct TablesReport {
     pub(in crate::verifier) declared: Vec<DeclaredValues>,
     /// The counts of each combination that a rule or guard protects and one part holds.
     pub(in crate::verifier) combined: BTreeMap<AttrSet, ValueCounts>,
+    /// For each table, the attributes in which its buckets are constant by its parts.
+    pub(in crate::verifier) constant: Vec<AttrSet>,
     /// The parts of a decomposition.
     decomposition: BothTables,
 }
@@ -55,6 +57,7 @@ pub(in crate::verifier) fn check(
         counts: vec![None; MAX_ATTRIBUTES],
         declared: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
+        constant: vec![AttrSet::EMPTY; evidence.publication.tables.len()],
         decomposition: BothTables::default(),
     };
     for (index, table) in evidence.publication.tables.iter().enumerate() {
@@ -199,7 +202,9 @@ impl<'a> TableCheck<'a> {
         if self.is_generalized && !self.is_sequential {
             generalized::label(self.table, &mut part);
         }
-        dependencies::constant_in_part(self.evidence, self.table, &part, &place, log);
+        let constant = dependencies::constant_columns(self.evidence, claimed, &part);
+        report.constant[self.index] = report.constant[self.index].union(constant);
+        dependencies::constant_in_part(self.evidence, self.table, &part, constant, &place, log);
         match (&part.labels, &part.buckets) {
             (None, _) => {}
             (Some(_), None) => {

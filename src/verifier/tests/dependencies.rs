@@ -309,8 +309,9 @@ proptest! {
             .iter()
             .map(|(all, protects, guards)| {
                 let sensitive = protects.map(one);
-                let parts = sensitive.into_iter().chain([all.minus(sensitive.unwrap_or_default())]).collect();
-                LinkedTable { parts, guards }
+                let parts: Vec<AttrSet> =
+                    sensitive.into_iter().chain([all.minus(sensitive.unwrap_or_default())]).collect();
+                LinkedTable::new(&parts, guards)
             })
             .collect();
         let linked = LinkedTables { tables, links: Vec::new(), exact: Vec::new() };
