@@ -183,7 +183,8 @@ impl<'a> DescribedRelease<'a> {
             provenance,
             method: method_name(&specification.method, &design.decision),
             publication,
-            names: &specification.published_names,
+            // a rule may follow from a dependency on an attribute that is not published
+            names: &attribute_names(specification),
             written,
             verification: summary(verification),
             bucket_sizes: bucket_sizes(verification, publication),

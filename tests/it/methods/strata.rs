@@ -289,3 +289,19 @@ fn mixtures_and_listed_sizes_refuse_links() {
         assert_eq!(fault.members["dependency"], json!({"determinant": ["dx"], "dependent": ["chapter"]}), "{method}");
     }
 }
+
+#[test]
+fn rule_that_follows_by_an_unpublished_attribute_names_it() {
+    let rows = ["a5,b5,c0,d5", "a3,b3,c3,d3", "a3,b3,c0,d3", "a6,b6,c0,d6", "a5,b5,c0,d5", "a3,b3,c0,d3"];
+    let original = Original::new(table(("a,b,c,d\n".to_owned() + &rows.join("\n") + "\n").as_bytes()));
+    let links = ["a b", "b d"].map(|link| link.split_once(' ').unwrap());
+    let links = links.map(|(from, to)| json!({"determinant": [from], "dependent": [to]}));
+    let method = json!({"type": "versatile", "rules": ["c -> d"], "functional_dependencies": links,
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let attributes = json!({"a": {"publish": true}, "c": {"publish": true}, "d": {"publish": true}});
+    let document = json!({"attributes": attributes, "unlisted": "drop", "method": method});
+    let (manifest, _) = library::publish(&original, &document).unwrap();
+    let rules = serde_json::to_value(&manifest.rules).unwrap();
+    let because = rules.as_array().unwrap().iter().map(|rule| &rule["because"]);
+    assert!(because.into_iter().any(|because| because["dependent"] == json!(["b"])), "{rules:#}");
+}
