@@ -14,6 +14,7 @@ mod known_dependencies;
 pub(crate) mod manifest_figures;
 pub(crate) mod multiple_sensitive;
 pub(crate) mod planted;
+mod planted_worlds;
 pub(crate) mod proposed_tables;
 pub(crate) mod randomness;
 pub(crate) mod real_data;

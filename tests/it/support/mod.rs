@@ -6,4 +6,6 @@ pub(crate) mod independent_check;
 pub(crate) mod issuer;
 pub(crate) mod library;
 pub(crate) mod openapi_judge;
+pub(crate) mod planted;
 pub(crate) mod rust_source;
+pub(crate) mod worlds;
