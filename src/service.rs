@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use open::open_store;
+use open::{open_store, open_store_without_key};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ pub struct MigratedStore {
 /// # Errors
 /// [`StartError`]
 pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<MigratedStore, StartError> {
-    let store = open_store(options, data).await?;
+    let store = open_store_without_key(options, data).await?;
     let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
     let migrated = MigratedStore { store: name, id: store.id().await?, version: store.schema_version() };
     store.close().await;

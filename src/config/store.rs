@@ -20,8 +20,9 @@ pub struct StoreOptions {
     #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
     #[serde(skip)]
     pub database_url: Option<StoreUrl>,
-    /// The file of the master key, created if absent and equal for all processes of a store. Default: master.key in the data
-    /// folder. The environment variable GUARDIAN_MASTER_KEY can contain the key instead, as 64 hexadecimal digits
+    /// The file of the master key, equal for all processes of a store. Default: master.key in the data folder. `serve` and
+    /// `worker` create it for an unused store; commands that need no key check the one that is there. The environment variable
+    /// GUARDIAN_MASTER_KEY can contain the key instead, as 64 hexadecimal digits
     #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key: Option<PathBuf>,
     /// The key itself; environment only, because command lines are visible to others

@@ -6,7 +6,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 
 use super::error::StartError;
 use super::keys::operator;
-use super::open::open_store;
+use super::open::open_store_without_key;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
@@ -27,7 +27,7 @@ impl AdminOps {
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
     pub async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
-        let store = open_store(options, data).await?;
+        let store = open_store_without_key(options, data).await?;
         Ok(Self { store, clock: Clock::system() })
     }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::error::StartError;
-use super::open::open_store;
+use super::open::open_store_without_key;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
@@ -46,7 +46,7 @@ impl ApiKeyAdmin {
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
     pub async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
-        let store = open_store(options, data).await?;
+        let store = open_store_without_key(options, data).await?;
         Ok(Self { store, clock: Clock::system() })
     }
 

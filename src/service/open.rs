@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::error::StartError;
+use super::vault;
 use crate::config::StoreOptions;
 use crate::store::OpenStore;
 
@@ -14,4 +15,16 @@ pub(super) async fn open_store(options: &StoreOptions, data: &Path) -> Result<Op
         }
     }
     Ok(OpenStore::open(database, data).await?)
+}
+
+/// Opens the store of the options for a command that needs no master key, after a check of the one that is there.
+pub(super) async fn open_store_without_key(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
+    let store = open_store(options, data).await?;
+    match vault::check(store.shared().as_ref(), options, data).await {
+        Ok(()) => Ok(store),
+        Err(error) => {
+            store.close().await;
+            Err(error)
+        }
+    }
 }

@@ -23,6 +23,27 @@ pub(super) async fn open(store: &dyn Store, place: &MasterKeyLocation<'_>) -> Re
     pinned(store, place, vault).await
 }
 
+/// Checks the master key that the options name, for commands that need none: they create no key and open no data.
+///
+/// A key that is not there is missed only where the options name it and the store has one.
+pub(super) async fn check(store: &dyn Store, options: &StoreOptions, data: &Path) -> Result<(), StartError> {
+    let place = options.master_key(data).map_err(StartError::Config)?;
+    let pinned = store.pinned(MASTER_KEY_PIN).await?;
+    match &place {
+        MasterKeyLocation::File(path) if !path.exists() => match options.master_key.is_some() && pinned.is_some() {
+            true => Err(StartError::KeyMissing(path.clone())),
+            false => Ok(()),
+        },
+        MasterKeyLocation::File(_) | MasterKeyLocation::Digits { .. } => {
+            let vault = Vault::derived(&master(&place)?);
+            match pinned.is_none_or(|pinned| pinned == vault.fingerprint()) {
+                true => Ok(()),
+                false => Err(StartError::ForeignKey(place.to_string())),
+            }
+        }
+    }
+}
+
 /// Like [`open`]; an unused store adopts the hashing key of `brought`.
 pub(super) async fn open_as(
     store: &dyn Store,

@@ -96,7 +96,7 @@ impl Place {
 
     /// A command that ends by itself.
     fn run(&self, command: &str, options: &[&str]) -> Output {
-        run(guardian().arg(command).args(["--store", &self.url(), "--data"]).arg(self.data()).args(options))
+        run(guardian().args(command.split(' ')).args(["--store", &self.url(), "--data"]).arg(self.data()).args(options))
     }
 
     /// The wrapped keys of all datasets.
@@ -242,13 +242,17 @@ async fn a_rotated_store(place: &Place) {
     assert!(said(&rotated).contains("the keys of 2 datasets and 1 jobs"), "{}", said(&rotated));
     let again = place.run("rotate-key", &["--master-key", &new, "--new-master-key", &new]);
     assert_eq!(again.status.code(), Some(2), "{}", said(&again));
-    for command in ["serve", "rotate-key"] {
+    for command in ["serve", "migrate", "keys list", "rotate-key"] {
         let options = ["--master-key", &old, "--new-master-key", &place.file("other.key")];
-        let refused = place.run(command, &options[..if command == "serve" { 2 } else { 4 }]);
+        let refused = place.run(command, &options[..if command == "rotate-key" { 4 } else { 2 }]);
         assert_eq!(refused.status.code(), Some(4), "{}", said(&refused));
         assert!(said(&refused).contains("another master key"), "{}", said(&refused));
     }
+    let listed = |key: &str| place.run("keys list", &["--master-key", key]);
     fs::remove_file(&old).unwrap();
+    // a command that needs no key makes none
+    assert!(said(&listed(&old)).contains("does not exist") && !Path::new(&old).exists(), "{}", said(&listed(&old)));
+    assert_eq!(listed(&new).status.code(), Some(0), "{}", said(&listed(&new)));
 
     let mut process = place.serve(&["--master-key", &new]);
     let job = process.get(&format!("{}?wait=60", text(&waiting["links"]["self"]))).await.ok(200);
