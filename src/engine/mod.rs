@@ -6,6 +6,7 @@ mod attack;
 mod error;
 mod memory;
 mod plan;
+mod practitioner;
 mod prepare;
 mod read_back;
 mod release;
@@ -30,7 +31,9 @@ pub use plan::dry_run::{DryRunInput, TablePair, check, dry_run, dry_run_from_cou
 pub use plan::profile::{
     AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile,
 };
-pub use plan::types::{CompositionCounts, ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
+pub use plan::types::{
+    CompositionCounts, ExposedTo, Plan, PlanComposition, PlanExposures, PlanProxy, PlanRule, PlanTable,
+};
 pub use prepare::annotations::{annotate, annotate_with_unknown};
 pub use prepare::unused_thresholds::Inspection;
 pub use read_back::external::{

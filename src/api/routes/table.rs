@@ -164,7 +164,12 @@ route_table! {
         access: Needs(Jobs),
         requests: JOB_EXAMPLES,
         answers: &[
-            ("202", "Accepted; the job has not ended yet.", &[(JSON, "job_queued.json")]),
+            (
+                "202",
+                "Accepted by the counts of single columns; the job has not ended yet. Rows decide on dependencies, strata \
+                 and earlier releases: it may still end as refused, for a reason that a plan shows.",
+                &[(JSON, "job_queued.json")],
+            ),
             ("200", "The job ended while the caller waited.", &[(JSON, "job.json")]),
         ],
         problems: &[

@@ -1,12 +1,14 @@
 //! Attributes that reveal sensitive ones although no rule is violated, for a plan.
 
-use super::types::{ExposedTo, Plan, PlanProxy};
+use super::types::{ExposedTo, Plan, PlanExposures, PlanProxy, PlanUniqueRows};
 use crate::control::{Cancelled, Control};
+use crate::engine::practitioner::PublishedAttributes;
 use crate::microdata::{AttrSet, Table};
 use crate::privacy;
 use crate::privacy::WorkBudget;
-use crate::publication::NoticeKind;
-use crate::publish::Design;
+use crate::privacy::links::Strata;
+use crate::publication::{NoticeKind, TableName};
+use crate::publish::{Design, DesignedTable};
 use crate::report::SpecificationNotice;
 
 /// Adds proxies and exposures of the protected attributes to a plan.
@@ -53,4 +55,34 @@ pub(in crate::engine) fn add_exposure(
         });
     }
     Ok(())
+}
+
+/// What no rule of a design would prevent.
+pub(in crate::engine) fn exposures(
+    design: &Design,
+    table: &Table,
+    names: &[String],
+    control: &Control,
+) -> Result<PlanExposures, Cancelled> {
+    let published = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+    let protected = design.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
+    let mut rows = Vec::new();
+    for (at, designed) in design.tables.iter().enumerate() {
+        control.check()?;
+        let Some(known) = row_side(designed).filter(|known| !known.is_empty()) else { continue };
+        let unique = Strata::new(table, known).sizes().iter().filter(|size| **size == 1).count() as u64;
+        let unique = (unique, table.rows() as u64).into();
+        rows.push(PlanUniqueRows { table: TableName::at(at).0, attributes: named(known), unique });
+    }
+    let practitioner = PublishedAttributes { published, protected, names }.practitioner(table, control)?;
+    Ok(PlanExposures { rows, unprotected: named(published.minus(protected)), practitioner })
+}
+
+/// The attributes by which rows of a table are known; `None` where its cells are no values of the original.
+fn row_side(table: &DesignedTable) -> Option<AttrSet> {
+    match table.bucketized() {
+        Some(bucketized) => Some(table.attributes.minus(bucketized.sensitive())),
+        None => table.is_plain().then_some(table.attributes),
+    }
 }

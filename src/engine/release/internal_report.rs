@@ -5,11 +5,11 @@ use crate::control::{Cancelled, Control};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::wording::notices_of;
 use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, model_problem, read_of};
-use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, CellMeaning, InferredByOthers, ModelShape, PublishedRows, parted};
+use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
+use crate::model::{Boxes, CellMeaning, ModelShape, PublishedRows, parted};
 use crate::publication::{ModelKind, Publication, PublishedBytes};
 use crate::publish::{Design, DesignedTable};
-use crate::report::{Classification, CountReport, InternalReport, KlReport, PractitionerExposures, PractitionerValues};
+use crate::report::{Classification, CountReport, InternalReport, KlReport};
 use crate::spec::{InternalUtility, MethodSpec};
 use crate::utility::{Feature, Workload};
 use crate::{model, spec, utility};
@@ -127,29 +127,6 @@ pub(in crate::engine) fn classification(
         error_of_original: share(before.wrong),
         error_of_most_frequent: share(found.others),
     }))
-}
-
-/// What a reader infers of the original who knows all published attributes of a person but one.
-///
-/// # Errors
-/// [`Cancelled`]
-pub(in crate::engine) fn practitioner(
-    order: &ReleaseInput<'_>,
-    publication: &Publication,
-    control: &Control,
-) -> Result<PractitionerExposures, Cancelled> {
-    let (table, names) = (order.table, &order.specification.published_names);
-    let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
-    let protected = publication.protected();
-    let of = table.rows() as u64;
-    let known = utility::practitioner(table, published, control)?;
-    let values = known.values.into_iter().map(|InferredByOthers { attribute, inferred }| PractitionerValues {
-        attribute: names[attribute.index()].clone(),
-        protected: protected.contains(attribute),
-        fixed: (inferred.fixed, of).into(),
-        likely: (inferred.likely, of).into(),
-    });
-    Ok(PractitionerExposures { unique: (known.unique, of).into(), values: values.collect() })
 }
 
 fn workload(asked: spec::CountWorkload) -> Workload {

@@ -299,11 +299,23 @@ async fn no_public_document_of_a_server_holds_practitioner_figures() {
     let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
     let release = text(&manifest["id"]);
     let report = server.get(&format!("/v1/releases/{release}/report")).await.ok(200);
-    for document in [&plan, &manifest, &report] {
+    for document in [&manifest, &report] {
         assert!(!document.to_string().contains("practitioner"), "{document:#}");
     }
     assert!(report["exposures"].as_array().is_some_and(|said| !said.is_empty()), "{report:#}");
     let internal = server.get(&format!("/v1/releases/{release}/internal-report")).await.ok(200);
     assert!(internal["practitioner"]["unique"].is_object(), "{internal:#}");
+    // only who may inspect the original gets a plan, which says beforehand what the release will show
+    let planned = &plan["exposures"];
+    assert_eq!(planned["practitioner"], internal["practitioner"], "{plan:#}");
+    assert_eq!(planned["unprotected"], manifest["exposures"]["unprotected"], "{plan:#}");
+    let shown = manifest["exposures"]["rows"].as_array().unwrap().iter();
+    let shown: Vec<Value> = shown
+        .map(|rows| json!({"table": rows["table"], "attributes": rows["attributes"], "unique": rows["unique"]}))
+        .collect();
+    for planned in planned["rows"].as_array().unwrap() {
+        assert!(shown.contains(planned), "{planned:#} {shown:#?}");
+    }
+    assert_eq!(planned["rows"].as_array().map(Vec::len), manifest["tables"].as_array().map(Vec::len), "{plan:#}");
     server.stop().await;
 }

@@ -1,0 +1,40 @@
+//! What a reader infers who knows all other published attributes of a person: figures of the original, for its holder alone.
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{AttrSet, Table};
+use crate::model::InferredByOthers;
+use crate::report::{PractitionerExposures, PractitionerValues};
+use crate::utility;
+
+/// The attributes of a release, by what rules say of them.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct PublishedAttributes<'a> {
+    /// All that some table publishes.
+    pub(in crate::engine) published: AttrSet,
+    /// Those that some rule protects.
+    pub(in crate::engine) protected: AttrSet,
+    /// Their names.
+    pub(in crate::engine) names: &'a [String],
+}
+
+impl PublishedAttributes<'_> {
+    /// What follows of each published attribute from all others.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub(in crate::engine) fn practitioner(
+        &self,
+        table: &Table,
+        control: &Control,
+    ) -> Result<PractitionerExposures, Cancelled> {
+        let of = table.rows() as u64;
+        let known = utility::practitioner(table, self.published, control)?;
+        let values = known.values.into_iter().map(|InferredByOthers { attribute, inferred }| PractitionerValues {
+            attribute: self.names[attribute.index()].clone(),
+            protected: self.protected.contains(attribute),
+            fixed: (inferred.fixed, of).into(),
+            likely: (inferred.likely, of).into(),
+        });
+        Ok(PractitionerExposures { unique: (known.unique, of).into(), values: values.collect() })
+    }
+}
