@@ -11,14 +11,20 @@ use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs::earlier_of;
 use crate::ledger;
-use crate::ledger::{ActiveRule, AttributeIdentities, Disclosure, EarlierDisclosures, RecordedProtection};
+use crate::ledger::{
+    ActiveRule, AttributeIdentities, Disclosure, EarlierDisclosures, RecordedDependency, RecordedProtection,
+    TooManyAttributesError,
+};
 use crate::ports::{
     ActiveRuleRecord, DisclosureRecord, ExternalDisclosure, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement,
     StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
-use crate::report::{ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
+use crate::report::{
+    DependencyForm, ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven,
+    WeakenedRule, WeakenedRuleReference,
+};
 
 /// Most attributes of a content whose pairs are listed.
 const MAX_PAIRED_ATTRIBUTES: usize = 64;
@@ -70,11 +76,13 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         attributes: attributes(&disclosures, &declared.identities),
         disclosures,
         active_rules,
+        dependencies: Vec::new(),
+        weakened: Vec::new(),
         graph: Vec::new(),
         refused_pairs: Vec::new(),
     };
     for snapshot in contents.values() {
-        add_pairs(&mut series, &declared, snapshot)?;
+        add_content(&mut series, &declared, snapshot)?;
     }
     series.graph.sort_unstable();
     series.refused_pairs.sort_unstable();
@@ -120,13 +128,43 @@ fn attributes(disclosures: &[SeriesDisclosure], identities: &AttributeIdentities
     attributes.into_iter().map(attribute).collect()
 }
 
-/// Adds the pairs of tables of a content that share attributes, and its pairs of attributes that a rule forbids.
-fn add_pairs(series: &mut Series, declared: &EarlierDisclosures, content: &LedgerSnapshot) -> Result<(), StoreError> {
-    let identities = &declared.identities;
+/// Adds what one content of a series discloses: its dependencies, weakened rules, and pairs of tables and attributes.
+fn add_content(series: &mut Series, declared: &EarlierDisclosures, content: &LedgerSnapshot) -> Result<(), StoreError> {
     let published = earlier_of(content.entries.iter(), content.rules.iter())?;
     let mut earlier = declared.clone();
     earlier.disclosures.extend(published.disclosures);
     earlier.rules.extend(published.rules);
+    for known in earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.dependencies) {
+        let form = dependency(known);
+        if !series.dependencies.contains(&form) {
+            series.dependencies.push(form);
+        }
+    }
+    let weakened = ledger::weakened_rules(&earlier).map_err(too_many)?;
+    series.weakened.extend(weakened.into_iter().map(|weakened| WeakenedRule {
+        rule: WeakenedRuleReference { release: weakened.release, pointer: weakened.pointer },
+        dependency: dependency(&weakened.dependency),
+        attributes: weakened.attributes,
+    }));
+    add_pairs(series, declared, content, &earlier)
+}
+
+fn dependency(recorded: &RecordedDependency) -> DependencyForm {
+    DependencyForm { dependent: vec![recorded.dependent.clone()], determinant: recorded.determinant.clone() }
+}
+
+fn too_many(TooManyAttributesError(found): TooManyAttributesError) -> StoreError {
+    StoreError::corrupt(format!("{found} attributes in one ledger"))
+}
+
+/// Adds the pairs of tables of a content that share attributes, and its pairs of attributes that a rule forbids.
+fn add_pairs(
+    series: &mut Series,
+    declared: &EarlierDisclosures,
+    content: &LedgerSnapshot,
+    earlier: &EarlierDisclosures,
+) -> Result<(), StoreError> {
+    let identities = &declared.identities;
     let ids = declared.disclosures.iter().map(|(id, _)| *id).chain(content.entries.iter().map(|entry| entry.id));
     let tables: Vec<(Uuid, &Disclosure)> =
         ids.zip(earlier.disclosures.iter().map(|(_, disclosure)| disclosure)).collect();
@@ -143,9 +181,7 @@ fn add_pairs(series: &mut Series, declared: &EarlierDisclosures, content: &Ledge
     names.sort_unstable();
     names.dedup();
     names.truncate(MAX_PAIRED_ATTRIBUTES);
-    let refused = ledger::conflicting_pairs(&names, &earlier)
-        .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
-    series.refused_pairs.extend(refused);
+    series.refused_pairs.extend(ledger::conflicting_pairs(&names, earlier).map_err(too_many)?);
     Ok(())
 }
 

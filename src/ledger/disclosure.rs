@@ -1,6 +1,6 @@
 //! Entries of the ledger: disclosures and active rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -26,9 +26,12 @@ pub struct Disclosure {
     /// The dependencies of which its release knew; recorded with its first table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<RecordedDependency>,
+    /// The dependencies that its release assumed unknown; recorded with its first table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<RecordedDependency>,
 }
 
-/// Dependency of which a release knew.
+/// Dependency of which a release knew, or that it assumed unknown.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct RecordedDependency {
     /// The determining attributes, by their dataset names.
@@ -131,9 +134,23 @@ impl EarlierDisclosures {
         of_disclosures.chain(of_rules).map(String::as_str)
     }
 
+    /// The dependencies that releases assumed unknown, without releases that assumed none.
+    pub(super) fn withdrawals(&self) -> HashMap<Uuid, Vec<&RecordedDependency>> {
+        let mut withdrawals: HashMap<Uuid, Vec<&RecordedDependency>> = HashMap::new();
+        for (release, disclosure) in &self.disclosures {
+            for withdrawn in &disclosure.withdrawn {
+                withdrawals.entry(*release).or_default().push(withdrawn);
+            }
+        }
+        withdrawals
+    }
+
     /// The names of attributes that only dependencies and guards mention, in any order, with repetitions.
     pub(super) fn mentioned(&self) -> impl Iterator<Item = &str> {
-        let of_dependencies = self.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.dependencies);
+        let of_dependencies = self
+            .disclosures
+            .iter()
+            .flat_map(|(_, disclosure)| disclosure.dependencies.iter().chain(&disclosure.withdrawn));
         let of_dependencies = of_dependencies.flat_map(|known| known.determinant.iter().chain([&known.dependent]));
         let of_guards = self.disclosures.iter().flat_map(|(_, disclosure)| match &disclosure.protection {
             RecordedProtection::Guarding(guards) => guards.as_slice(),

@@ -5,99 +5,18 @@
 //! # Citations
 //! docs/spec/dependencies.md#guardians-and-links
 
-use std::collections::HashSet;
-
 use uuid::Uuid;
 
 use super::exclusions::ExcludedBySpec;
-use super::union::{AttributePositions, JudgedRule, LedgerUnion, NewRelease};
-use super::{CompositionViolation, EarlierDisclosures, JoinStep, NewRule, RecordedDependency, ViolatedRule};
-use crate::microdata::{Attr, AttrSet};
+use super::series::ReleaseDependencies;
+use super::union::{EarlierRule, JudgedRule, LedgerUnion, NewRelease};
+use super::{CompositionViolation, JoinStep, NewRule, RecordedDependency, ViolatedRule};
+use crate::microdata::AttrSet;
 use crate::privacy::links::{
     self, AttributeWeights, Element, KnownDependencies, KnownDependency, Link, LinkContext, LinkedSchema, RuleStatus,
     Violation,
 };
 use crate::privacy::{Dependency, GnfViolation, RuleDemand, TableSchema};
-
-/// Dependencies of which a new release knows, in the attributes of its job and of the ledger.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReleaseDependencies<'a> {
-    /// Dependencies among attributes of the release.
-    pub own: &'a [KnownDependency],
-    /// Dependencies on attributes that the release lacks.
-    pub across: &'a [KnownDependency],
-    /// Dependencies that its own rules assume unknown; the rules of other releases do not.
-    pub withdrawn: &'a [KnownDependency],
-}
-
-/// Dependencies known in a series.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SeriesDependencies {
-    /// Those that earlier releases recorded, and those of declared identities.
-    recorded: Vec<KnownDependency>,
-    /// Those of which the new release knows.
-    own: Vec<KnownDependency>,
-    /// Those that the rules of the new release assume unknown.
-    withdrawn: Vec<KnownDependency>,
-}
-
-impl SeriesDependencies {
-    /// The dependencies of the ledger, without those of a new release.
-    pub(super) fn new(places: &AttributePositions, earlier: &EarlierDisclosures) -> Self {
-        let mut seen = HashSet::new();
-        let all = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.dependencies);
-        let recorded = all.filter(|recorded| seen.insert(*recorded)).flat_map(|recorded| known(places, recorded));
-        Self { recorded: recorded.chain(of_identities(places)).collect(), ..Self::default() }
-    }
-
-    /// Adds the dependencies of a new release.
-    pub(super) fn add(&mut self, release: ReleaseDependencies<'_>) {
-        self.own = [release.own, release.across].concat();
-        self.withdrawn = release.withdrawn.to_vec();
-    }
-
-    /// The knowledge against which the rules of earlier releases must hold.
-    fn all(&self) -> KnownDependencies {
-        KnownDependencies::new(&[self.recorded.as_slice(), &self.own, &self.withdrawn].concat(), &[])
-    }
-
-    /// The knowledge against which the rules of the new release must hold.
-    fn of_new_release(&self) -> KnownDependencies {
-        KnownDependencies::new(&[self.recorded.as_slice(), &self.own].concat(), &[])
-    }
-}
-
-/// A recorded dependency in the attributes of a union.
-fn known(places: &AttributePositions, recorded: &RecordedDependency) -> Vec<KnownDependency> {
-    let exact = |all: AttrSet, name: &String| all.union(places.exact(name));
-    let determinant = recorded.determinant.iter().fold(AttrSet::EMPTY, exact);
-    let dependents = places.exact(&recorded.dependent).minus(determinant);
-    let known =
-        |dependent| KnownDependency { dependency: Dependency { determinant, dependent }, is_exact: recorded.exact };
-    dependents.iter().map(known).collect()
-}
-
-/// Aliases as dependencies in both directions, and attributes that are computed from others.
-fn of_identities(places: &AttributePositions) -> Vec<KnownDependency> {
-    let attributes = (0..places.names.len()).map(Attr::from);
-    let of = |attr: Attr| {
-        let name = &places.names[attr.index()];
-        let aliases = places.exact(name).without(attr);
-        let of_alias = move |alias| KnownDependency {
-            dependency: Dependency { determinant: AttrSet::one(alias), dependent: attr },
-            is_exact: true,
-        };
-        let computed = places.identities.function_of(places.identities.canonical(name)).is_some();
-        let others = places.related(name).minus(places.exact(name));
-        let of_others = KnownDependency {
-            dependency: Dependency { determinant: others, dependent: attr },
-            // others may be computed from the same attribute, and need not determine it
-            is_exact: false,
-        };
-        aliases.iter().map(of_alias).chain((computed && !others.is_empty()).then_some(of_others)).collect::<Vec<_>>()
-    };
-    attributes.flat_map(of).collect()
-}
 
 /// What an adversary knows of all attributes.
 pub(super) struct LinkedKnowledge {
@@ -106,7 +25,7 @@ pub(super) struct LinkedKnowledge {
 }
 
 impl LinkedKnowledge {
-    fn new(dependencies: KnownDependencies, visible: AttrSet) -> Self {
+    pub(super) fn new(dependencies: KnownDependencies, visible: AttrSet) -> Self {
         Self { links: dependencies.links(visible), dependencies }
     }
 
@@ -116,7 +35,8 @@ impl LinkedKnowledge {
         links::connected(learned(table), &links)
     }
 
-    fn judge(&self, tables: &[TableSchema], demand: &RuleDemand) -> Option<Violation> {
+    /// How `tables` violate a demand beside the links.
+    pub(super) fn judge(&self, tables: &[TableSchema], demand: &RuleDemand) -> Option<Violation> {
         let weights = AttributeWeights::equal();
         let context = LinkContext { dependencies: &self.dependencies, links: &self.links, weights: &weights };
         // strata that a release relies on are published in a table that guards the rule
@@ -127,8 +47,14 @@ impl LinkedKnowledge {
         })
     }
 
+    /// Whether tables and links lead from `start` to one of the `new` tables.
+    pub(super) fn reaches(&self, start: AttrSet, new: &[TableSchema], all: &[TableSchema]) -> bool {
+        let component = self.component(start, all);
+        new.iter().any(|table| learned(table).meets(component))
+    }
+
     /// The attributes that tables and links connect to `start`.
-    fn component(&self, start: AttrSet, tables: &[TableSchema]) -> AttrSet {
+    pub(super) fn component(&self, start: AttrSet, tables: &[TableSchema]) -> AttrSet {
         let links = self.links.iter().map(|link| link.attributes);
         let elements: Vec<AttrSet> = tables.iter().map(learned).chain(links).collect();
         links::connected(start, &elements)
@@ -148,12 +74,30 @@ impl LedgerUnion {
     /// The dependencies of which the new release knows, for the ledger.
     #[must_use]
     pub fn recorded_dependencies(&self) -> Vec<RecordedDependency> {
-        let recorded = |known: &KnownDependency| RecordedDependency {
+        self.series.own.iter().map(|known| self.recorded_form(known)).collect()
+    }
+
+    /// The dependencies that the new release assumes unknown, for the ledger.
+    #[must_use]
+    pub fn recorded_withdrawals(&self) -> Vec<RecordedDependency> {
+        self.series.withdrawn.iter().map(|known| self.recorded_form(known)).collect()
+    }
+
+    /// A dependency by the names of its attributes.
+    pub(super) fn recorded_form(&self, known: &KnownDependency) -> RecordedDependency {
+        RecordedDependency {
             determinant: self.places.named(known.dependency.determinant),
             dependent: self.places.names[known.dependency.dependent.index()].clone(),
             exact: known.is_exact,
-        };
-        self.series.own.iter().map(recorded).collect()
+        }
+    }
+
+    /// The dependencies of the series among the first `attributes`: earlier releases or statements know them.
+    #[must_use]
+    pub fn series_dependencies(&self, attributes: usize) -> Vec<KnownDependency> {
+        let own = AttrSet::first(attributes);
+        let is_own = |known: &&KnownDependency| links::Link::from(known.dependency).attributes.is_subset(own);
+        self.series.recorded.iter().filter(is_own).copied().collect()
     }
 
     /// What is known of the attributes of all releases, whatever the new one withdraws.
@@ -161,8 +105,31 @@ impl LedgerUnion {
         LinkedKnowledge::new(self.series.all(), self.visible(release))
     }
 
+    /// What the rules of an earlier release must hold against.
+    pub(super) fn knowledge_against(&self, rule: &EarlierRule, release: &NewRelease<'_>) -> LinkedKnowledge {
+        LinkedKnowledge::new(self.series.against(rule.release), self.visible(release))
+    }
+
+    /// A path over tables and links, for readers.
+    pub(super) fn linked_path(
+        &self,
+        release: &NewRelease<'_>,
+        knowledge: &LinkedKnowledge,
+        violation: &Violation,
+    ) -> Vec<JoinStep> {
+        let step = |step: &links::PathStep| match step.through {
+            Element::Table(table) => self.join_step(release, table, step.via),
+            Element::Link(link) => {
+                let mut attributes = self.places.named(knowledge.links[link].attributes);
+                attributes.sort_unstable();
+                JoinStep::Link { link: attributes, via: self.places.named(step.via) }
+            }
+        };
+        violation.path.iter().map(step).collect()
+    }
+
     /// The attributes that are published, or known by a rule.
-    fn visible(&self, release: &NewRelease<'_>) -> AttrSet {
+    pub(super) fn visible(&self, release: &NewRelease<'_>) -> AttrSet {
         let tables = release.tables.iter().chain(&self.schemas).map(learned);
         let earlier = self.protection.iter().map(|rule| rule.demand.known);
         let rules = release.rules.iter().map(|rule| rule.demand.known);
@@ -182,17 +149,21 @@ impl LedgerUnion {
         }
         let of_new = LinkedKnowledge::new(self.series.of_new_release(), self.visible(release));
         let tables: Vec<TableSchema> = release.tables.iter().chain(&self.schemas).cloned().collect();
-        let check =
-            |rule: &JudgedRule<'_>, knowledge| LinkedCheck { union: self, release, knowledge }.check(&tables, rule);
+        let check = |rule: &JudgedRule<'_>, knowledge: &LinkedKnowledge| {
+            LinkedCheck { union: self, release, knowledge }.check(&tables, rule)
+        };
         let earlier = self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some());
         let earlier = earlier.filter_map(|(rule, annotations)| {
-            let rule = JudgedRule {
+            let judged = JudgedRule {
                 release: Some(rule.release),
                 pointer: &rule.pointer,
                 demand: rule.demand,
                 annotations: annotations.clone(),
             };
-            check(&rule, knowledge)
+            match self.series.has_withdrawn(rule.release) {
+                true => check(&judged, &self.knowledge_against(rule, release)),
+                false => check(&judged, knowledge),
+            }
         });
         let new = release.rules.iter().filter(|rule| rule.pointer.is_some());
         let new = new.filter_map(|NewRule { pointer, demand }| {
@@ -223,7 +194,7 @@ impl LinkedCheck<'_> {
         if !meets(new) || !meets(earlier) {
             return None;
         }
-        let path: Vec<JoinStep> = violation.path.iter().map(|step| self.join_step(step)).collect();
+        let path = self.union.linked_path(self.release, self.knowledge, &violation);
         let in_conflict = path.iter().find_map(JoinStep::earlier_release).or(rule.release);
         let in_conflict = in_conflict.or_else(|| self.union.release_with(component))?;
         let broken_before = rule.release.is_some() && self.knowledge.judge(earlier, &rule.demand).is_some();
@@ -237,17 +208,6 @@ impl LinkedCheck<'_> {
         };
         let rule = ViolatedRule { release: rule.release, pointer: rule.pointer.clone() };
         Some(CompositionViolation { rule, release: in_conflict, path, detail })
-    }
-
-    fn join_step(&self, step: &links::PathStep) -> JoinStep {
-        match step.through {
-            Element::Table(table) => self.union.join_step(self.release, table, step.via),
-            Element::Link(link) => {
-                let mut attributes = self.named(self.knowledge.links[link].attributes);
-                attributes.sort_unstable();
-                JoinStep::Link { link: attributes, via: self.named(step.via) }
-            }
-        }
     }
 
     /// A path over old and new tables in words, with the attributes by which it leaves a new table.

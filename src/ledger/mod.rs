@@ -14,8 +14,10 @@ mod linked;
 mod meeting;
 mod overview;
 mod record;
+mod series;
 mod union;
 mod violation;
+mod weakened;
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +26,9 @@ pub use disclosure::{
     ActiveRule, Disclosure, EarlierDisclosures, ExternalRowsRef, RecordedDependency, RecordedGuard, RecordedProtection,
 };
 pub use identity::{AttributeIdentities, IdentityError};
-pub use linked::ReleaseDependencies;
 pub use overview::{conflicting_pairs, shared_attributes};
 pub use record::{disclosures, taxonomy_of};
+pub use series::ReleaseDependencies;
 pub use union::{ExclusiveTable, LedgerUnion, NewRelease, NewRule};
 pub use violation::{CompositionViolation, JoinStep, TooManyAttributesError, ViolatedRule};
+pub use weakened::{WeakenedRule, weakened_rules};

@@ -72,6 +72,7 @@ pub fn disclosures(
             partial: publication.suppressed > 0 || (!is_sliced && knows_attribute_of_protected_part(table)),
             unproven: None,
             dependencies: Vec::new(),
+            withdrawn: Vec::new(),
         })
         .collect()
 }

@@ -22,6 +22,7 @@ fn plain(table: &str, attributes: &str) -> Disclosure {
         partial: false,
         unproven: None,
         dependencies: Vec::new(),
+        withdrawn: Vec::new(),
     }
 }
 
@@ -42,6 +43,7 @@ fn guarding(table: &str, known: &str, sensitive: &str) -> Disclosure {
         partial: false,
         unproven: None,
         dependencies: Vec::new(),
+        withdrawn: Vec::new(),
     }
 }
 

@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::exclusions::{ExcludedBySpec, UnionExclusions};
-use super::linked::SeriesDependencies;
+use super::linked::LinkedKnowledge;
 use super::meeting::reached;
 use super::record::digest;
+use super::series::SeriesDependencies;
 use super::{
     ActiveRule, AttributeIdentities, CompositionViolation, Disclosure, EarlierDisclosures, JoinStep, RecordedGuard,
     RecordedProtection, TooManyAttributesError, ViolatedRule,
@@ -205,7 +206,7 @@ impl LedgerUnion {
         let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
         let joined = joined.filter(|release| !lacks_rows(release)).collect();
         let places = AttributePositions::new(names, earlier)?;
-        let series = SeriesDependencies::new(&places, earlier);
+        let series = SeriesDependencies::new(&places, names.len(), earlier);
         let mut union = Self { places, joined, series, ..Self::default() };
         let mut seen = HashSet::new();
         for (release, disclosure) in &earlier.disclosures {
@@ -218,8 +219,11 @@ impl LedgerUnion {
             }
         }
         let mut seen = HashSet::new();
+        let withdrawals = earlier.withdrawals();
         for (release, rule) in &earlier.rules {
-            if seen.insert((rule.pointer.is_some(), ActiveRule { pointer: None, ..rule.clone() })) {
+            // of two equal rules, one may assume unknown what the other does not
+            let withdrawn = withdrawals.get(release);
+            if seen.insert((rule.pointer.is_some(), ActiveRule { pointer: None, ..rule.clone() }, withdrawn)) {
                 union.promised(*release, rule);
             }
         }
@@ -368,7 +372,7 @@ impl LedgerUnion {
             }
         }
         violations.extend(self.unjoined(&tied_to_new, &tied_to_earlier, release.rules));
-        let mut by_tables = self.rule_conflicts(release);
+        let mut by_tables = self.rule_conflicts(release, &knowledge);
         let mut linked = self.linked_conflicts(release, &knowledge);
         // of two violations of a rule, the path with links says more, and otherwise the one over tables alone
         linked.retain(|linked| linked.leads_over_link() || by_tables.iter().all(|other| other.rule != linked.rule));
@@ -415,7 +419,7 @@ impl LedgerUnion {
     }
 
     /// The conflicts with active, derived and new rules.
-    fn rule_conflicts(&self, release: &NewRelease<'_>) -> Vec<CompositionViolation> {
+    fn rule_conflicts(&self, release: &NewRelease<'_>, knowledge: &LinkedKnowledge) -> Vec<CompositionViolation> {
         let Some(first) = self.tables.first() else { return Vec::new() };
         let all: Vec<TableSchema> = release.tables.iter().chain(&self.schemas).cloned().collect();
         let none = ExcludedBySpec::default();
@@ -428,7 +432,9 @@ impl LedgerUnion {
             let single = |attr| RuleDemand { protects: AttrSet::one(attr), ..*demand };
             is_violated(demand) && demand.protects.iter().map(single).all(|single| is_violated(&single))
         };
-        let followed = self.followed.iter().filter(|rule| is_open(&rule.demand));
+        // what a dependency breaks without the new tables is no matter of theirs
+        let is_reached = |demand: &RuleDemand| knowledge.reaches(demand.protects, release.tables, &all);
+        let followed = self.followed.iter().filter(|rule| is_open(&rule.demand) && is_reached(&rule.demand));
         let earlier =
             self.protection.iter().zip(&self.exclusions.rules).chain(followed.map(|followed| (followed, &none)));
         let earlier = earlier.map(|(EarlierRule { release, pointer, demand }, annotations)| JudgedRule {

@@ -107,6 +107,7 @@ impl Statement {
             partial: false,
             unproven: Some(self.reason.clone()),
             dependencies: Vec::new(),
+            withdrawn: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::microdata::{Attr, AttrSet};
 
 /// A functional dependency: `determinant` determines `dependent`, in all rows or in nearly all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Dependency {
     /// The determining attributes; one or two where the dependency was discovered.
     pub determinant: AttrSet,

@@ -465,6 +465,8 @@ vocabulary! {
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.
         RowOrder = "row-order",
+        /// A rule of an earlier release no longer holds beside what became known.
+        RuleWeakened = "rule-weakened",
         /// Some pairs of attributes were not searched for dependencies.
         SearchedPartly = "searched-partly",
         /// A sensitive attribute of a rule is in no table.

@@ -18,6 +18,10 @@ pub struct ManifestDependencies {
     pub searched: Option<SearchedDependencies>,
     /// Declared by the caller.
     pub declared: Vec<DependencyForm>,
+    /// Known from earlier releases of the series or from its statements, where one changed a rule, the strata or the place of an
+    /// attribute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<UsedDependencyForm>,
     /// Found in the data, where one changed a rule, the strata or the place of an attribute.
     pub discovered: Vec<UsedDependencyForm>,
     /// Withdrawn by the caller, with a reason.

@@ -38,4 +38,7 @@ pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
 pub use results::{BucketSizes, CheckResult, Utility, VerificationSummary};
 pub use rows::PartRows;
-pub use series::{Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
+pub use series::{
+    Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven, WeakenedRule,
+    WeakenedRuleReference,
+};

@@ -7,7 +7,7 @@ use super::dependencies::{AssumedUnknownForm, ManifestDependencies};
 use super::exposures::ManifestExposures;
 use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
-use crate::publication::{Guarantee, NoticeKind, RowKind, SearchedDependencies, TableKind};
+use crate::publication::{Divergence, Guarantee, NoticeKind, RowKind, SearchedDependencies, TableKind, ValueDistance};
 
 /// What a release promises and why, in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -114,7 +114,7 @@ fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> 
         })
     };
     let declared = known.declared.iter().map(|form| (&form.determinant, &form.dependent));
-    let discovered = known.discovered.iter().map(|form| (&form.determinant, &form.dependent));
+    let discovered = known.recorded.iter().chain(&known.discovered).map(|form| (&form.determinant, &form.dependent));
     let links = declared
         .chain(discovered)
         .filter(|(determinant, dependent)| is_relevant(determinant) && is_relevant(dependent));
@@ -260,9 +260,14 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
         Guarantee::AlphaK { alpha, k } => {
             format!("each value of {sensitive} with probability at most {alpha}, among at least {k} rows")
         }
-        Guarantee::TCloseness { t, .. } => {
-            format!("a distribution of {sensitive} that is within {t} of that of the whole table")
-        }
+        Guarantee::TCloseness { t, distance } => format!(
+            "a distribution of {sensitive} that is within {t} of that of the whole table (earth mover's distance, {})",
+            match distance {
+                ValueDistance::Equal => "all values equally far apart",
+                ValueDistance::Ordered => "values in their order",
+                ValueDistance::Hierarchical => "values by their taxonomy",
+            }
+        ),
         Guarantee::Rho { rho1, rho2, .. } => {
             format!(
                 "no fact about {sensitive} with probability above {rho2} whose probability in the whole table is at most {rho1}"
@@ -277,11 +282,11 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
         Guarantee::Delta { b, distance, .. } => format!(
             "a distribution of {sensitive} that is within {b} of that of the whole table ({})",
             match distance {
-                crate::publication::Divergence::TotalVariation => "total variation",
-                crate::publication::Divergence::Max => "largest difference",
-                crate::publication::Divergence::Kl => "nats of relative entropy",
-                crate::publication::Divergence::Emd => "earth mover's distance",
-                crate::publication::Divergence::LogRatio => "log ratio",
+                Divergence::TotalVariation => "total variation",
+                Divergence::Max => "largest difference",
+                Divergence::Kl => "nats of relative entropy",
+                Divergence::Emd => "earth mover's distance, values in their order",
+                Divergence::LogRatio => "log ratio",
             }
         ),
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::dependencies::DependencyForm;
 use super::manifest::ManifestGuard;
 use crate::publication::{DisclosureStatus, Guarantee, ProtectionKind};
 
@@ -25,6 +26,11 @@ pub struct Series {
     pub disclosures: Vec<SeriesDisclosure>,
     /// The active rules: every later release of the same content must satisfy them.
     pub active_rules: Vec<SeriesRule>,
+    /// The dependencies of which releases knew: their links count for all releases of the same content.
+    pub dependencies: Vec<DependencyForm>,
+    /// Active rules that no longer hold: a dependency became known after the tables that it breaks them through. Nothing repairs them.
+    /// No release of the same content may share an attribute with those tables, or with the link.
+    pub weakened: Vec<WeakenedRule>,
     /// Disclosures of the same content that share attributes.
     pub graph: Vec<SharedAttributes>,
     /// Pairs of disclosed attributes whose exact values cannot be published in one table; of the first 64 attributes of a content,
@@ -90,6 +96,26 @@ pub struct SeriesRule {
     pub sensitive: Vec<String>,
     /// The bound on the inference.
     pub guarantee: Guarantee,
+}
+
+/// An active rule that no longer holds beside what became known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct WeakenedRule {
+    /// The rule.
+    pub rule: WeakenedRuleReference,
+    /// The dependency that broke it; of several the last to become known.
+    pub dependency: DependencyForm,
+    /// The attributes that tables and links connect with the protected one: no release may publish one of them again.
+    pub attributes: Vec<String>,
+}
+
+/// The rule of a release.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct WeakenedRuleReference {
+    /// The release.
+    pub release: Uuid,
+    /// The pointer into its specification.
+    pub pointer: Option<String>,
 }
 
 /// Two disclosures that can be joined.

@@ -95,7 +95,11 @@ pub fn dry_run(
     plan.warnings.extend(undeclared(specification, &permuted));
     let PreparedRelease { design, dependencies, .. } = &prepared;
     plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
-    exposure::add_exposure(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
+    let names = &specification.published_names;
+    exposure::add_exposure(&mut plan, &prepared.design, &permuted, names, control)?;
+    if plan.feasible {
+        plan.exposures = Some(exposure::exposures(&prepared.design, &permuted, names, control)?);
+    }
     Ok(plan)
 }
 
@@ -169,6 +173,7 @@ fn assess(
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
+    warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
     Plan {
         dependencies: PlanDependencies::new(&described),
         ..to_report(&prepared.design, specification, composition, problems, warnings)

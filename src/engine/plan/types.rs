@@ -16,8 +16,8 @@ use crate::publication::{
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{
-    DependencyForm, ManifestDependencies, ManifestEnforcedBy, MethodDetailsForm, RuleDerivationForm,
-    SpecificationNotice, UsedDependencyForm,
+    DependencyForm, ManifestDependencies, ManifestEnforcedBy, ManifestRatio, MethodDetailsForm, PractitionerExposures,
+    RuleDerivationForm, SpecificationNotice, UsedDependencyForm,
 };
 use crate::spec::{MethodSpec, Specification};
 
@@ -37,6 +37,9 @@ pub struct Plan {
     pub proxies: Vec<PlanProxy>,
     /// Attributes in plain tables with a sensitive one that single out rows; empty where the rows were not read.
     pub exposed_to: Vec<ExposedTo>,
+    /// What no rule would prevent; null where nothing would be published, or the rows were not read.
+    #[serde(default)]
+    pub exposures: Option<PlanExposures>,
     /// The composition check with earlier releases.
     pub composition: PlanComposition,
     /// Details of the method, as a manifest would hold them.
@@ -70,6 +73,9 @@ pub struct PlanDependency {
     pub dependent: Vec<String>,
     /// Whether the document declares it.
     pub declared: bool,
+    /// Whether only earlier releases or statements of the series know it.
+    #[serde(default)]
+    pub recorded: bool,
     /// What the planned release makes of it.
     pub used: Vec<DependencyUse>,
     /// The number of distinct values of the determinant; null where rows were not read.
@@ -86,7 +92,12 @@ impl PlanDependencies {
         let known = described.known().into_iter().map(|known| {
             let UsedDependencyForm { dependent, determinant, used } = known.form;
             let form = DependencyForm { dependent, determinant };
-            PlanDependency { declared: known.is_declared, used, ..PlanDependency::new(form, known.evidence) }
+            PlanDependency {
+                declared: known.is_declared,
+                recorded: known.is_recorded,
+                used,
+                ..PlanDependency::new(form, known.evidence)
+            }
         });
         let proxies =
             described.rejected().into_iter().map(|(form, evidence)| PlanDependency::new(form, Some(evidence)));
@@ -100,6 +111,7 @@ impl PlanDependency {
             determinant: form.determinant,
             dependent: form.dependent,
             declared: false,
+            recorded: false,
             used: Vec::new(),
             groups: evidence.map(|evidence| evidence.groups as u64),
             errors: evidence.map(|evidence| evidence.errors as u64),
@@ -126,6 +138,28 @@ pub struct ExposedTo {
     pub sensitive: String,
     /// Attributes of a plain table with it. They single out at least one row in a hundred, and no smaller choice of them does.
     pub attributes: Vec<String>,
+}
+
+/// What no rule would prevent: figures of the original. The manifest has those of the parts, once there are parts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanExposures {
+    /// The unique rows of each planned table with exact cells.
+    pub rows: Vec<PlanUniqueRows>,
+    /// The published attributes that no rule protects.
+    pub unprotected: Vec<String>,
+    /// What a reader infers who knows all other published attributes of a person.
+    pub practitioner: PractitionerExposures,
+}
+
+/// The rows of a planned table that are unique.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanUniqueRows {
+    /// The table.
+    pub table: String,
+    /// The attributes by which a row is known: all but those of the protected part.
+    pub attributes: Vec<String>,
+    /// The rows that no other row equals in these attributes.
+    pub unique: ManifestRatio,
 }
 
 /// A rule in a plan.
@@ -225,6 +259,7 @@ pub(in crate::engine) fn to_report(
         dependencies: PlanDependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
+        exposures: None,
         method_details: details_of(design).and_then(|details| MethodDetailsForm::from_details(&details, &writer.names)),
         composition,
         problems,

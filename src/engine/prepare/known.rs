@@ -39,7 +39,7 @@ pub(in crate::engine) fn withdrawal<'a>(
 /// The dependencies that the adversary is assumed to know.
 #[derive(Clone, Default)]
 pub(in crate::engine) struct JobDependencies {
-    /// The declared dependencies, then the discovered ones.
+    /// The declared dependencies, then those of the series, then the discovered ones.
     pub(in crate::engine) all: Vec<Dependency>,
     /// The same, with those that hold in all rows.
     pub(in crate::engine) known: KnownDependencies,
@@ -47,6 +47,8 @@ pub(in crate::engine) struct JobDependencies {
     pub(in crate::engine) withdrawn: Vec<KnownDependency>,
     /// The number of declared ones.
     pub(super) declared: usize,
+    /// The number of those that only the series knows.
+    pub(super) recorded: usize,
     /// The evidence of each; `None` where rows were not read.
     pub(super) evidence: Vec<Option<DiscoveredDependency>>,
     /// Dependencies within the tolerance that may be accidents.
@@ -93,12 +95,7 @@ impl JobDependencies {
                 known.evidence.push(Some(found));
             }
         }
-        let is_exact = |(&dependency, evidence): (&Dependency, &Option<DiscoveredDependency>)| KnownDependency {
-            dependency,
-            is_exact: evidence.is_some_and(|evidence| evidence.errors == 0),
-        };
-        let all: Vec<KnownDependency> = known.all.iter().zip(&known.evidence).map(is_exact).collect();
-        known.known = KnownDependencies::new(&all, &[]);
+        known.settle();
         known.rejected = discovery.rejected;
         known.searched = Some(match discovery.searched {
             SearchedScope::SinglesAndPairs => SearchedDependencies::SinglesAndPairs,
@@ -109,9 +106,58 @@ impl JobDependencies {
         Ok(known)
     }
 
+    /// Makes the known dependencies those of `all`; exact are those that hold in every row.
+    fn settle(&mut self) {
+        let is_exact = |(&dependency, evidence): (&Dependency, &Option<DiscoveredDependency>)| KnownDependency {
+            dependency,
+            is_exact: evidence.is_some_and(|evidence| evidence.errors == 0),
+        };
+        let all: Vec<KnownDependency> = self.all.iter().zip(&self.evidence).map(is_exact).collect();
+        self.known = KnownDependencies::new(&all, &[]);
+    }
+
+    /// Adds the dependencies that earlier releases of the series or statements know, also those that the job withdraws.
+    pub(super) fn add_recorded(&mut self, recorded: &[KnownDependency], rows: Option<&Table>) {
+        for KnownDependency { dependency, .. } in recorded {
+            if !self.all.contains(dependency) {
+                let at = self.declared + self.recorded;
+                self.all.insert(at, *dependency);
+                self.evidence.insert(at, rows.and_then(|table| privacy::measure_dependency(table, *dependency)));
+                self.recorded += 1;
+            }
+        }
+        self.settle();
+    }
+
     /// The discovered dependencies.
     pub(in crate::engine) fn found(&self) -> &[Dependency] {
-        &self.all[self.declared..]
+        &self.all[self.declared + self.recorded..]
+    }
+
+    /// The dependencies that the job itself knows, for the ledger; the series has the others.
+    pub(super) fn of_job(&self) -> Vec<KnownDependency> {
+        let series = self.declared..self.declared + self.recorded;
+        let of_job = self.known.entries().enumerate().filter(|(at, _)| !series.contains(at));
+        of_job.map(|(_, known)| known).collect()
+    }
+
+    /// The faults of withdrawals of dependencies that the series knows.
+    pub(super) fn known_to_series(&self, specification: &Specification, recorded: &[KnownDependency]) -> Vec<Fault> {
+        let names = attribute_names(specification);
+        let mut faults = Vec::new();
+        for AssumedUnknown { pointer, dependency: DeclaredDependency { determinant, dependent }, .. } in
+            specification.assumed_unknown()
+        {
+            for attr in dependent.iter() {
+                let named = Dependency { determinant: *determinant, dependent: attr };
+                if recorded.iter().any(|recorded| recorded.dependency == named) {
+                    let detail = "an earlier release or a statement of the series knows this dependency, so no release can withdraw it";
+                    let fault = Fault::new(pointer.as_str(), Kind::BadColumns, detail);
+                    faults.push(fault.with("attribute", names[attr.index()].as_str()));
+                }
+            }
+        }
+        faults
     }
 
     /// The faults of withdrawals that name no dependency of the data, nor one of `across`, with earlier releases.

@@ -23,6 +23,8 @@ pub(in crate::engine) struct DescribedDependencies<'a> {
 pub(in crate::engine) struct DescribedDependency {
     pub(in crate::engine) form: UsedDependencyForm,
     pub(in crate::engine) is_declared: bool,
+    /// Whether only the series knows it.
+    pub(in crate::engine) is_recorded: bool,
     pub(in crate::engine) evidence: Option<DiscoveredDependency>,
 }
 
@@ -39,12 +41,15 @@ impl DescribedDependencies<'_> {
             determinant: named(&names, assumed.dependency.determinant),
             reason: assumed.reason.clone(),
         };
-        let discovered = self.known().into_iter().filter(|known| !known.is_declared).map(|known| known.form);
+        let used = self.known().into_iter().filter(|known| !known.is_declared && !known.form.used.is_empty());
+        let (recorded, discovered): (Vec<_>, Vec<_>) = used.partition(|known| known.is_recorded);
+        let forms = |known: Vec<DescribedDependency>| known.into_iter().map(|known| known.form).collect();
         ManifestDependencies {
             tolerance: Some(self.specification.knowledge.tolerance),
             searched: self.dependencies.searched,
             declared: self.specification.declared().iter().map(declared).collect(),
-            discovered: discovered.filter(|form| !form.used.is_empty()).collect(),
+            recorded: forms(recorded),
+            discovered: forms(discovered),
             assumed_unknown: self.specification.assumed_unknown().iter().map(assumed_unknown).collect(),
         }
     }
@@ -52,7 +57,7 @@ impl DescribedDependencies<'_> {
     /// All known dependencies.
     pub(in crate::engine) fn known(&self) -> Vec<DescribedDependency> {
         let names = attribute_names(self.specification);
-        let JobDependencies { all, evidence, declared, .. } = self.dependencies;
+        let JobDependencies { all, evidence, declared, recorded, .. } = self.dependencies;
         let described = |(at, dependency): (usize, &Dependency)| DescribedDependency {
             form: UsedDependencyForm {
                 dependent: named(&names, AttrSet::one(dependency.dependent)),
@@ -60,6 +65,7 @@ impl DescribedDependencies<'_> {
                 used: self.uses(dependency),
             },
             is_declared: at < *declared,
+            is_recorded: (*declared..declared + recorded).contains(&at),
             evidence: evidence[at],
         };
         all.iter().enumerate().map(described).collect()

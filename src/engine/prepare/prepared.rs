@@ -8,10 +8,9 @@ use crate::control::Control;
 use crate::engine::sequential::earlier;
 use crate::ledger::{
     CompositionViolation, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRelease, NewRule, ReleaseDependencies,
-    TooManyAttributesError,
+    TooManyAttributesError, WeakenedRule,
 };
 use crate::microdata::{AttrSet, AttributeCounts, Table};
-use crate::privacy::links::KnownDependency;
 use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierReleases, Unit};
@@ -25,7 +24,7 @@ pub(in crate::engine) struct PreparedRelease {
     pub(in crate::engine) design: Design,
     pub(in crate::engine) union: LedgerUnion,
     pub(in crate::engine) dependencies: JobDependencies,
-    /// The faults of withdrawals that name no known dependency; empty where rows are not known.
+    /// The faults of withdrawals that name no known dependency, or one of the series.
     pub(in crate::engine) misnamed: Vec<Fault>,
 }
 
@@ -68,14 +67,19 @@ pub(in crate::engine) fn prepare(
     input: PrepareInput<'_>,
     control: &Control,
 ) -> Result<PreparedRelease, PlanError> {
-    let PrepareInput { counts, rows, mut union, joined, dependencies, extended } = input;
+    let PrepareInput { counts, rows, mut union, joined, mut dependencies, extended } = input;
+    let recorded = union.series_dependencies(attribute_names(specification).len());
+    dependencies.add_recorded(&recorded, rows.map(|rows| rows.table));
     let across = extended.map(|table| table.dependencies(specification, &dependencies, control)).transpose()?;
     let misnamed = across.as_ref().map(|across| dependencies.misnamed(specification, &across.withdrawn));
+    let mut misnamed = misnamed.unwrap_or_default();
+    misnamed.extend(dependencies.known_to_series(specification, &recorded));
     let across = across.unwrap_or_default();
-    let own: Vec<KnownDependency> = dependencies.known.entries().collect();
+    let own = dependencies.of_job();
     let withdrawn = [dependencies.withdrawn.as_slice(), &across.withdrawn].concat();
     union.assume(ReleaseDependencies { own: &own, across: &across.known, withdrawn: &withdrawn });
-    let all_dependencies: Vec<Dependency> = own.iter().chain(&across.known).map(|known| known.dependency).collect();
+    let of_others = across.known.iter().map(|known| known.dependency);
+    let all_dependencies: Vec<Dependency> = dependencies.all.iter().copied().chain(of_others).collect();
     if let MethodSpec::Sequential(spec) = &specification.method {
         let own = AttrSet::first(specification.names.len());
         earlier::joined_by_names(spec.generalized, own, joined, &union, &all_dependencies)?;
@@ -97,7 +101,7 @@ pub(in crate::engine) fn prepare(
     if let Some(table) = extended {
         table.link(&mut union, specification, &design, &all_dependencies, control)?;
     }
-    Ok(PreparedRelease { design, union, dependencies, misnamed: misnamed.unwrap_or_default() })
+    Ok(PreparedRelease { design, union, dependencies, misnamed })
 }
 
 /// The disclosures and active rules that a design must respect; none for a release without proof.
@@ -114,6 +118,15 @@ pub(in crate::engine) fn binding_disclosures<'a>(
 impl PreparedRelease {
     /// Checks the composition of the design with earlier releases.
     pub(in crate::engine) fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
+        self.beside_ledger(LedgerUnion::check)
+    }
+
+    /// The rules of earlier releases that what this one knows breaks, whatever it publishes.
+    pub(in crate::engine) fn weakened(&self) -> Vec<WeakenedRule> {
+        self.beside_ledger(LedgerUnion::newly_weakened)
+    }
+
+    fn beside_ledger<T>(&self, judge: impl FnOnce(&LedgerUnion, &NewRelease<'_>) -> T) -> T {
         let rules: Vec<NewRule> = standing_by_tables(&self.design)
             .map(|rule| NewRule { pointer: rule.pointer.clone(), demand: rule.demand() })
             .collect();
@@ -125,7 +138,7 @@ impl PreparedRelease {
         let tables = self.design.tables.iter().enumerate();
         let exclusive: Vec<ExclusiveTable<'_>> =
             tables.filter_map(|(index, table)| Some(ExclusiveTable { table: index, property: why(table)? })).collect();
-        self.union.check(&NewRelease { tables: &self.design.schemas(), exclusive: &exclusive, rules: &rules })
+        judge(&self.union, &NewRelease { tables: &self.design.schemas(), exclusive: &exclusive, rules: &rules })
     }
 }
 

@@ -186,10 +186,10 @@ impl RepairTrials<'_> {
     fn assume_unknown(&self, named: &Value) -> Option<Repair> {
         let side = |name: &str| self.attributes(named.get(name)?);
         let tied = side("determinant")?.union(side("dependent")?);
-        let JobDependencies { all, declared, .. } = self.dependencies;
+        let JobDependencies { all, declared, recorded, .. } = self.dependencies;
         let same = |dependency: &&Dependency| Link::from(**dependency).attributes == tied;
-        // what is declared is known
-        if all[..*declared].iter().any(|dependency| same(&dependency)) {
+        // what is declared, or known to the series, is known
+        if all[..declared + recorded].iter().any(|dependency| same(&dependency)) {
             return None;
         }
         let withdrawn = |dependency: &Dependency| {
@@ -208,7 +208,8 @@ impl RepairTrials<'_> {
     /// The known dependencies without some of the discovered ones.
     fn without(&self, is_gone: impl Fn(&Dependency) -> bool) -> JobDependencies {
         let mut kept = self.dependencies.clone();
-        let stays: Vec<bool> = (0..kept.all.len()).map(|at| at < kept.declared || !is_gone(&kept.all[at])).collect();
+        let stays: Vec<bool> =
+            (0..kept.all.len()).map(|at| at < kept.declared + kept.recorded || !is_gone(&kept.all[at])).collect();
         let mut stay = stays.iter();
         kept.all.retain(|_| stay.next().is_some_and(|stays| *stays));
         let mut stay = stays.iter();

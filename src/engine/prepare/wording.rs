@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::ledger::CompositionViolation;
+use crate::ledger::{CompositionViolation, WeakenedRule};
 use crate::microdata::Attr;
 use crate::problem::{Kind, Problem};
 use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity};
@@ -45,6 +45,19 @@ pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]
         }
     }
     problem.with("violations", all)
+}
+
+/// The notice that a rule of an earlier release no longer holds beside what the new one knows.
+pub(in crate::engine) fn describe_weakened(weakened: &WeakenedRule) -> SpecificationNotice {
+    let WeakenedRule { release, pointer, dependency, attributes } = weakened;
+    let detail = format!(
+        "rule {} of release {release} no longer holds: the tables published then break it beside the dependency of {} on {}, which was not          known; nothing repairs it, and no release may publish one of {} again",
+        pointer.as_deref().unwrap_or_default(),
+        dependency.dependent,
+        dependency.determinant.join(", "),
+        attributes.join(", ")
+    );
+    SpecificationNotice { r#type: NoticeKind::RuleWeakened, pointer: None, detail }
 }
 
 /// The method, its algorithm and the model of its adversary, as a manifest writes them.

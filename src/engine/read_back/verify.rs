@@ -18,7 +18,7 @@ use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::privacy::DiscoveryOptions;
 use crate::publication::{
     Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, Publication,
-    PublishedBytes, RuleOrigin, SubmittedRule, XyRequirement,
+    PublishedBytes, RuleOrigin, SearchedDependencies, SubmittedRule, XyRequirement,
 };
 use crate::report::{
     CheckResult, Manifest, ManifestDependencies, PartRows, VerificationSummary, publication_of, thresholds_of,
@@ -82,11 +82,13 @@ pub fn verify(
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
     let bounds = thresholds_in(claim.manifest, claim.names);
+    let is_searched = claim.manifest.dependencies.searched != Some(SearchedDependencies::None);
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
         dependencies: known,
-        dependency_search: Some(DependencySearch {
+        // without a search, the adversary is assumed to know no dependency of the data
+        dependency_search: is_searched.then(|| DependencySearch {
             found,
             withdrawn,
             tolerance: claim.manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance),
@@ -197,7 +199,7 @@ fn may_lack_rows(manifest: &Manifest) -> bool {
 
 /// The dependencies of a manifest, as determinants and dependents.
 struct DependencyClaims {
-    /// The declared and the discovered ones.
+    /// The declared ones, those of the series and the discovered ones.
     known: Vec<(AttrSet, AttrSet)>,
     found: Vec<(AttrSet, AttrSet)>,
     withdrawn: Vec<(AttrSet, AttrSet)>,
@@ -217,9 +219,10 @@ fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, DependencyClaims
         };
         side.iter().filter_map(attr).collect()
     };
-    let ManifestDependencies { declared, discovered, assumed_unknown, .. } = &claim.manifest.dependencies;
+    let ManifestDependencies { declared, recorded, discovered, assumed_unknown, .. } = &claim.manifest.dependencies;
     let mut sides = |(determinant, dependent): (&Vec<String>, &Vec<String>)| (side(determinant), side(dependent));
-    let declared = declared.iter().map(|form| (&form.determinant, &form.dependent));
+    let recorded = recorded.iter().map(|form| (&form.determinant, &form.dependent));
+    let declared = declared.iter().map(|form| (&form.determinant, &form.dependent)).chain(recorded);
     let declared: Vec<(AttrSet, AttrSet)> = declared.map(&mut sides).collect();
     let found = discovered.iter().map(|form| (&form.determinant, &form.dependent));
     let found: Vec<(AttrSet, AttrSet)> = found.map(&mut sides).collect();

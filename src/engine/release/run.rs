@@ -4,6 +4,7 @@ use super::write::{PartStore, write_part};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::plan::proposal;
+use crate::engine::practitioner::PublishedAttributes;
 use crate::engine::prepare::annotations::annotate;
 use crate::engine::prepare::cross_dependencies::ExtendedTable;
 use crate::engine::prepare::known::{JobDependencies, attribute_names, discovery_options};
@@ -135,11 +136,12 @@ impl<'a> DescribedRelease<'a> {
             publication,
             submitted: specification.method.rules(),
             dependencies: &known,
-            dependency_search: Some(DependencySearch {
+            // without a search, the adversary is assumed to know no dependency of the data
+            dependency_search: (searched.scope != DiscoveryScope::None).then_some(DependencySearch {
                 found: &found,
                 withdrawn: &withdrawn,
                 tolerance: searched.tolerance,
-                lists_all: searched.scope != DiscoveryScope::None,
+                lists_all: true,
             }),
             parts,
             original: Some(table),
@@ -218,9 +220,13 @@ impl<'a> DescribedRelease<'a> {
             Some(Generalization { levels_per_row: levels, values_per_row: values })
         });
         internal.classification = internal_report::classification(order, &prepared.design, control)?;
-        internal.practitioner = Some(internal_report::practitioner(order, publication, control)?);
+        let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
+        let names = &order.specification.published_names;
+        let attributes = PublishedAttributes { published, protected: publication.protected(), names };
+        internal.practitioner = Some(attributes.practitioner(order.table, control)?);
         internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
         internal.warnings.extend(self.dependencies().failing(order.table.rows()));
+        internal.warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
         Ok(internal)
     }
 
@@ -231,6 +237,7 @@ impl<'a> DescribedRelease<'a> {
         let mut disclosures = ledger::disclosures(self.publication, &specification.names, excludable, taxonomies);
         if let Some(first) = disclosures.first_mut() {
             first.dependencies = self.prepared.union.recorded_dependencies();
+            first.withdrawn = self.prepared.union.recorded_withdrawals();
         }
         let Some(reason) = &specification.unproven else {
             return (disclosures, active_rules(&self.prepared.design, specification));

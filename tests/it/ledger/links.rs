@@ -87,3 +87,107 @@ async fn links_lead_from_one_release_to_another() {
     }
     server.stop().await;
 }
+
+const RECODING: [(&str, &str); 2] = [("unit", "unit_name"), ("unit_name", "unit")];
+
+/// The document, assuming that readers do not know how unit and name go together.
+fn withdrawn(mut document: Value) -> Value {
+    let assumed = RECODING.map(|(determinant, dependent)| {
+        json!({"determinant": [determinant], "dependent": [dependent], "reason": "the names are not public"})
+    });
+    document["method"]["assume_unknown"] = json!(assumed);
+    document
+}
+
+/// The document, without a search for dependencies.
+fn unsearched(mut document: Value) -> Value {
+    document["method"]["dependencies"] = json!({"discover": "none"});
+    document["method"]["assume_unknown"] = json!([{"determinant": [], "dependent": [], "reason": "a test"}]);
+    document
+}
+
+/// A rule that a link breaks in the tables of its own release.
+fn open_rule() -> Value {
+    published(&["age", "unit", "unit_name"], &["age -> unit"])
+}
+
+async fn series_of(server: &Server, dataset: &str) -> Value {
+    let name = server.get(&format!("/v1/datasets/{dataset}")).await.ok(200)["series"].as_str().unwrap().to_owned();
+    server.get(&format!("/v1/series/{name}")).await.ok(200)
+}
+
+async fn is_refused(server: &Server, dataset: &str, document: Value) -> bool {
+    kind(&server.refused(dataset, document).await) == "composition-violated"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dependency_known_later_weakens_a_rule() {
+    let server = Server::start().await;
+    let dataset = server.dataset(people()).await;
+    let first = server.publish(&dataset, unsearched(open_rule())).await;
+    let series = series_of(&server, &dataset).await;
+    assert_eq!((&series["weakened"], &series["dependencies"]), (&json!([]), &json!([])), "{series:#}");
+    // no table of the next release meets those of the first; what it knows breaks their rule
+    let mut planned = plain(&["sex"]);
+    planned["dataset"] = dataset.as_str().into();
+    let plan = server.post("/v1/plans", &planned).await.ok(200);
+    let warnings = plan["warnings"].as_array().unwrap();
+    let notice = warnings.iter().find(|notice| notice["type"] == "rule-weakened").unwrap_or_else(|| panic!("{plan:#}"));
+    assert!(notice["detail"].as_str().unwrap().contains(first["id"].as_str().unwrap()), "{notice:#}");
+    let second = server.publish(&dataset, plain(&["sex"])).await;
+    let internal = format!("/v1/releases/{}/internal-report", second["id"].as_str().unwrap());
+    let internal = server.get(&internal).await.ok(200);
+    assert_eq!(internal["warnings"][0]["type"], "rule-weakened", "{internal:#}");
+    assert!(!second.to_string().contains("rule-weakened"), "{second:#}");
+    let series = series_of(&server, &dataset).await;
+    let weakened = &series["weakened"][0];
+    assert_eq!(weakened["rule"], json!({"release": first["id"], "pointer": "/method/rules/0"}), "{series:#}");
+    let recoding = RECODING.map(|(of, is)| json!({"determinant": [of], "dependent": [is]}));
+    assert!(recoding.contains(&weakened["dependency"]), "{series:#}");
+    assert_eq!(weakened["attributes"], json!(["age", "unit", "unit_name"]), "{series:#}");
+    let known = series["dependencies"].as_array().unwrap();
+    assert!(recoding.iter().all(|recoding| known.contains(recoding)), "{series:#}");
+    // the tables, and the link, take part in nothing more
+    for attributes in [["age", "sex"], ["unit_name", "dx"], ["unit", "sex"]] {
+        assert!(is_refused(&server, &dataset, plain(&attributes)).await, "{attributes:?}");
+    }
+    server.publish(&dataset, plain(&["sex", "dx"])).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dependency_withdrawn_by_all_releases_counts_for_none() {
+    let server = Server::start().await;
+    let dataset = server.dataset(people()).await;
+    server.publish(&dataset, withdrawn(open_rule())).await;
+    // has no attribute of the dependency, and says nothing of it
+    server.publish(&dataset, plain(&["sex"])).await;
+    assert_eq!(series_of(&server, &dataset).await["weakened"], json!([]));
+    assert!(is_refused(&server, &dataset, plain(&["unit_name", "dx"])).await);
+    server.publish(&dataset, withdrawn(plain(&["unit_name", "dx"]))).await;
+    let series = series_of(&server, &dataset).await;
+    assert_eq!((&series["weakened"], &series["dependencies"]), (&json!([]), &json!([])), "{series:#}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recorded_dependency_steers_a_later_release() {
+    let server = Server::start().await;
+    let dataset = server.dataset(people()).await;
+    // a release declares what the data do not show
+    let mut first = plain(&["unit_name"]);
+    first["method"]["functional_dependencies"] = json!([{"determinant": ["dx"], "dependent": ["sex"]}]);
+    server.publish(&dataset, first).await;
+    let rule = || published(&["age", "sex", "dx"], &["age, sex -> dx"]);
+    let second = server.publish(&dataset, rule()).await;
+    let recorded = &second["dependencies"]["recorded"][0];
+    let expected = json!({"determinant": ["dx"], "dependent": ["sex"], "used": ["strata"]});
+    assert_eq!(recorded, &expected, "{second:#}");
+    assert_eq!(second["rules"][0]["strata"], json!(["sex"]), "{second:#}");
+    let mut misled = rule();
+    misled["method"]["assume_unknown"] =
+        json!([{"determinant": ["dx"], "dependent": ["sex"], "reason": "not known outside"}]);
+    let problem = server.refused(&dataset, misled).await;
+    assert_eq!(problem["errors"][0]["pointer"], "/method/assume_unknown/0", "{problem:#}");
+    server.stop().await;
+}
