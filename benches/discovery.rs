@@ -13,7 +13,8 @@ use guardian::privacy::{DiscoveryOptions, DiscoveryScope, discover_dependencies}
 const VALUES: [u32; 11] = [2, 3, 5, 10, 30, 100, 300, 1_000, 10_000, 100_000, 1_000_000];
 /// Inverse frequencies of rare values.
 const RARE: [u32; 3] = [50, 1_000, 20_000];
-const COLUMNS: usize = 50;
+/// Columns and rows of the measured tables; 18 and 151,551 are those of NHDS 2010.
+const TABLES: [(usize, usize); 4] = [(18, 151_551), (50, 150_000), (50, 1_000_000), (128, 1_000_000)];
 
 struct Random(u64);
 
@@ -36,10 +37,10 @@ fn column(values: &[u32]) -> Column {
 }
 
 /// Three of five columns are random, one has a rare value, one is a function of one or two others.
-fn planted(rows: usize) -> Table {
+fn planted(width: usize, rows: usize) -> Table {
     let mut random = Random(1);
     let mut columns: Vec<Vec<u32>> = Vec::new();
-    for at in 0..COLUMNS {
+    for at in 0..width {
         let cells = match at % 5 {
             3 => (0..rows).map(|_| u32::from(random.below(RARE[at % 3]) == 0)).collect(),
             4 if at > 10 && at % 2 == 0 => columns[at - 3].iter().map(|cell| cell % 16).collect(),
@@ -51,18 +52,18 @@ fn planted(rows: usize) -> Table {
         };
         columns.push(cells);
     }
-    Table::new((0..COLUMNS).map(|at| at.to_string()).collect(), columns.iter().map(|cells| column(cells)).collect())
+    Table::new((0..width).map(|at| at.to_string()).collect(), columns.iter().map(|cells| column(cells)).collect())
 }
 
 fn search(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("discovery");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
-    for rows in [10_000, 150_000, 1_000_000] {
-        let table = planted(rows);
-        group.throughput(Throughput::Elements((rows * COLUMNS) as u64));
+    for (width, rows) in TABLES {
+        let table = planted(width, rows);
+        group.throughput(Throughput::Elements((rows * width) as u64));
         for (name, scope) in [("singles", DiscoveryScope::Singles), ("pairs", DiscoveryScope::SinglesAndPairs)] {
             let options = DiscoveryOptions { scope, ..DiscoveryOptions::default() };
-            group.bench_function(format!("{name}/{rows}"), |bencher| {
+            group.bench_function(format!("{name}/{width}x{rows}"), |bencher| {
                 bencher.iter(|| discover_dependencies(black_box(&table), &options, &Control::default()).unwrap());
             });
         }

@@ -13,9 +13,9 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
-use crate::publication::{CompositionMode, Unit};
+use crate::publication::{CompositionMode, NoticeKind, Unit};
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{ManifestExposures, Provenance, public_report};
+use crate::report::{ManifestExposures, Provenance, SpecificationNotice, public_report};
 use crate::spec::{DocumentSource, SpecWarning};
 use crate::telemetry;
 
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     let released = engine::release(&order, &mut draft, &control)?;
     drop(shown);
 
-    warn(&job.specification.warnings);
+    warn(&job.specification.warnings, &released.manifest.warnings);
     print_exposures(released.manifest.exposures.as_ref());
     let report = public_report(&released.manifest);
     let specification = &job.specification.normalized;
@@ -124,12 +124,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     Ok(CommandOutcome::Done)
 }
 
-/// Prints what deserves attention though it is permitted, such as a column that nearly identifies persons.
-fn warn(warnings: &[SpecWarning]) {
+/// Prints what deserves attention though it is permitted: a column that nearly identifies persons, an attribute that moved.
+fn warn(warnings: &[SpecWarning], notices: &[SpecificationNotice]) {
+    let of_specification = warnings.iter().map(|warning| (warning.type_, &warning.detail));
+    let mut lines: Vec<(NoticeKind, &String)> = of_specification.collect();
+    for notice in notices.iter().map(|notice| (notice.r#type, &notice.detail)) {
+        if !lines.contains(&notice) {
+            lines.push(notice);
+        }
+    }
     let mut stderr = std::io::stderr().lock();
-    for warning in warnings {
+    for (kind, detail) in lines {
         // a lost warning does not fail the command
-        let _ = writeln!(stderr, "guardian: warning: {}: {}", warning.type_, warning.detail);
+        let _ = writeln!(stderr, "guardian: warning: {kind}: {detail}");
     }
 }
 
