@@ -35,6 +35,11 @@ impl LinkedKnowledge {
         links::connected(learned(table), &links)
     }
 
+    /// Whether any link ties published or known attributes.
+    pub(super) const fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// How `tables` violate a demand beside the links.
     pub(super) fn judge(&self, tables: &[TableSchema], demand: &RuleDemand) -> Option<Violation> {
         let weights = AttributeWeights::equal();
@@ -144,7 +149,7 @@ impl LedgerUnion {
         release: &NewRelease<'_>,
         knowledge: &LinkedKnowledge,
     ) -> Vec<CompositionViolation> {
-        if knowledge.links.is_empty() {
+        if !knowledge.has_links() {
             return Vec::new();
         }
         let of_new = LinkedKnowledge::new(self.series.of_new_release(), self.visible(release));

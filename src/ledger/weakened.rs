@@ -57,13 +57,17 @@ impl LedgerUnion {
     /// The submitted rules that earlier tables alone violate beside known dependencies, and not without.
     fn weakened(&self, release: &NewRelease<'_>, known: &[KnownDependency]) -> Vec<WeakenedRule> {
         let visible = self.visible(release);
+        let knowledge = LinkedKnowledge::new(KnownDependencies::new(known, &[]), visible);
+        if !knowledge.has_links() {
+            return Vec::new();
+        }
         let rules = self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some());
         let weakened = |(rule, annotations): (&EarlierRule, _)| {
             let tables = self.exclusions.serving(&self.schemas, &rule.demand, annotations);
             let check = RuleCheck { rule, tables: &tables, visible };
-            let broken = check.is_broken_by(known);
-            let dependency = broken.then(|| check.breaking(known)).flatten()?;
-            let connected = check.knowledge(known).component(rule.demand.protects, &tables);
+            knowledge.judge(&tables, &rule.demand)?;
+            let dependency = check.breaking(known)?;
+            let connected = knowledge.component(rule.demand.protects, &tables);
             let mut attributes = self.places.named(connected);
             attributes.sort_unstable();
             Some(WeakenedRule {
@@ -85,13 +89,10 @@ struct RuleCheck<'a> {
 }
 
 impl RuleCheck<'_> {
-    fn knowledge(&self, known: &[KnownDependency]) -> LinkedKnowledge {
-        LinkedKnowledge::new(KnownDependencies::new(known, &[]), self.visible)
-    }
-
     /// Whether the tables violate the rule beside known dependencies.
     fn is_broken_by(&self, known: &[KnownDependency]) -> bool {
-        self.knowledge(known).judge(self.tables, &self.rule.demand).is_some()
+        let knowledge = LinkedKnowledge::new(KnownDependencies::new(known, &[]), self.visible);
+        knowledge.judge(self.tables, &self.rule.demand).is_some()
     }
 
     /// The first dependency with which, and with those before it, the rule is violated; none if it is without any.

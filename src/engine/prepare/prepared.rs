@@ -118,15 +118,15 @@ pub(in crate::engine) fn binding_disclosures<'a>(
 impl PreparedRelease {
     /// Checks the composition of the design with earlier releases.
     pub(in crate::engine) fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
-        self.beside_ledger(LedgerUnion::check)
+        self.judge_with_ledger(LedgerUnion::check)
     }
 
     /// The rules of earlier releases that what this one knows breaks, whatever it publishes.
     pub(in crate::engine) fn weakened(&self) -> Vec<WeakenedRule> {
-        self.beside_ledger(LedgerUnion::newly_weakened)
+        self.judge_with_ledger(LedgerUnion::newly_weakened)
     }
 
-    fn beside_ledger<T>(&self, judge: impl FnOnce(&LedgerUnion, &NewRelease<'_>) -> T) -> T {
+    fn judge_with_ledger<T>(&self, judge: impl FnOnce(&LedgerUnion, &NewRelease<'_>) -> T) -> T {
         let rules: Vec<NewRule> = standing_by_tables(&self.design)
             .map(|rule| NewRule { pointer: rule.pointer.clone(), demand: rule.demand() })
             .collect();
