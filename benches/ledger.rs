@@ -36,6 +36,7 @@ fn ledger() -> (Vec<String>, EarlierDisclosures) {
             partial: false,
             unproven: None,
             dependencies: Vec::new(),
+            withdrawn: Vec::new(),
         };
         (Uuid::from_u128(number as u128), disclosure)
     };
