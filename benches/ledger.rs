@@ -49,6 +49,7 @@ fn ledger() -> (Vec<String>, EarlierDisclosures) {
             guarantee: Guarantee::LDiversity { l: 2 },
             excludable: Vec::new(),
             taxonomy: None,
+            closes: false,
         };
         (Uuid::from_u128(number as u128), rule)
     };

@@ -197,6 +197,7 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseSt
         joint: guard.joint,
         guarantees: guard.guarantees,
         constant: guard.constant,
+        closed: guard.closes,
     });
     SeriesDisclosure {
         id: entry.id,

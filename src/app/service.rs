@@ -240,6 +240,7 @@ impl AppService {
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [
             (specification.unproven.is_some(), "to publish without proof"),
+            (specification.method.closed_reason().is_some(), "to publish strata without a bound"),
             (!specification.assumed_unknown().is_empty(), "to assume that a dependency of the data is unknown"),
         ];
         if let Some((_, what)) =

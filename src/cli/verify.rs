@@ -79,6 +79,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, Co
         taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
         requirements: job.as_ref().map(|job| job.specification.method.requirements()),
         thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
+        closes: job.as_ref().map(|job| job.specification.method.closed_reason().is_some()),
         original: job.as_ref().map(|job| &job.table),
     };
     let mut summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {

@@ -69,6 +69,9 @@ pub struct RecordedGuard {
     /// The attributes in which every bucket is constant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
+    /// Whether buckets may break a guarantee that are all rows with their values of `constant`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
     /// Excluded values of protected attributes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excludable: BTreeMap<String, Vec<Option<String>>>,
@@ -97,6 +100,9 @@ pub struct ActiveRule {
     /// The digest of the taxonomy, where the bound uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<String>,
+    /// Whether its bound leaves out rows of strata that no publication bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
 }
 
 /// Location of the rows of an external table.

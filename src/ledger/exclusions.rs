@@ -16,6 +16,8 @@ pub(super) struct ExcludedBySpec {
     pub(super) excluded: BTreeSet<Option<String>>,
     /// The digest of the taxonomy.
     pub(super) taxonomy: Option<String>,
+    /// Whether strata that no publication bounds may be one bucket each.
+    pub(super) closes: bool,
 }
 
 /// Whether a guarantee uses the taxonomy of the protected attribute.
@@ -25,13 +27,23 @@ pub(super) const fn uses_taxonomy(guarantee: Guarantee) -> bool {
 
 impl ExcludedBySpec {
     fn is_empty(&self) -> bool {
+        self.states_nothing() && !self.closes
+    }
+
+    /// Whether nothing is declared of the values.
+    fn states_nothing(&self) -> bool {
         self.excluded.is_empty() && self.taxonomy.is_none()
+    }
+
+    /// Whether the values are declared alike.
+    fn states_the_same(&self, other: &Self) -> bool {
+        self.excluded == other.excluded && self.taxonomy == other.taxonomy
     }
 
     /// The annotations that matter for a guarantee.
     pub(super) fn under(&self, guarantee: Guarantee) -> Self {
         let taxonomy = self.taxonomy.clone().filter(|_| uses_taxonomy(guarantee));
-        Self { excluded: self.excluded.clone(), taxonomy }
+        Self { excluded: self.excluded.clone(), taxonomy, closes: self.closes }
     }
 }
 
@@ -44,33 +56,42 @@ pub(super) struct UnionExclusions {
     pub(super) rules: Vec<ExcludedBySpec>,
     /// By annotations attribute of the new release.
     pub(super) new: BTreeMap<Attr, ExcludedBySpec>,
+    /// Whether the new release closes strata.
+    pub(super) new_closes: bool,
 }
 
 impl UnionExclusions {
     /// The annotations of the protected side of the new release; none for combinations.
     pub(super) fn of_new(&self, protects: AttrSet, guarantee: Guarantee) -> ExcludedBySpec {
         let single = protects.iter().next().filter(|_| protects.len() == 1);
-        single.and_then(|attr| self.new.get(&attr)).map(|annotations| annotations.under(guarantee)).unwrap_or_default()
+        let declared = single.and_then(|attr| self.new.get(&attr)).map(|annotations| annotations.under(guarantee));
+        ExcludedBySpec { closes: self.new_closes, ..declared.unwrap_or_default() }
     }
 
     /// The tables, new ones first, with the guards that can serve a rule with these annotations.
     ///
     /// A guard serves it with equal annotations. Without excluded values, any l-diversity guard serves it: the share
-    /// of a value in a bucket is at most its share among the remaining rows.
+    /// of a value in a bucket is at most its share among the remaining rows. A guard that closes strata serves rules of
+    /// releases that do.
     pub(super) fn serving<'a>(
         &self,
         tables: &'a [TableSchema],
         demand: &RuleDemand,
         annotations: &ExcludedBySpec,
     ) -> Cow<'a, [TableSchema]> {
-        if self.new.is_empty() && annotations.is_empty() && self.guards.iter().flatten().all(ExcludedBySpec::is_empty) {
+        if self.new.is_empty()
+            && !self.new_closes
+            && annotations.is_empty()
+            && self.guards.iter().flatten().all(ExcludedBySpec::is_empty)
+        {
             return Cow::Borrowed(tables);
         }
         let first_earlier = tables.len() - self.guards.len();
         let serves = |guard: &Guard, other: &ExcludedBySpec| {
             guard.protects.attributes() != demand.protects
-                || other == annotations
-                || (annotations.is_empty() && matches!(guard.guarantee, Guarantee::LDiversity { .. }))
+                || (annotations.closes || !guard.closes)
+                    && (other.states_the_same(annotations)
+                        || annotations.states_nothing() && matches!(guard.guarantee, Guarantee::LDiversity { .. }))
         };
         let seen = tables.iter().enumerate().map(|(index, table)| {
             let earlier = index.checked_sub(first_earlier).map(|index| &self.guards[index]);
@@ -100,7 +121,7 @@ mod tests {
     fn serving_guards_require_equal_excluded_values() {
         let values = |list: &[&str]| ExcludedBySpec {
             excluded: list.iter().map(|value| Some((*value).to_owned())).collect(),
-            taxonomy: None,
+            ..ExcludedBySpec::default()
         };
         let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
         let diverse = Guarantee::LDiversity { l: 2 };
@@ -155,6 +176,29 @@ mod tests {
             // a guarantee without a taxonomy is the same under all
             let diverse = Guarantee::LDiversity { l: 2 };
             assert!(seen(diverse, Some("x"), new, Some("y")) && seen(diverse, None, new, Some("y")));
+        }
+    }
+
+    #[test]
+    fn closing_guards_serve_rules_of_closing_releases() {
+        let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let serves = |guard_closes: bool, rule_closes: bool, new: bool| {
+            let guard = Guard { closes: guard_closes, ..Guard::new(known, Protected::Attribute(sensitive), guarantee) };
+            let table = TableSchema { attributes: known.with(sensitive), guards: vec![guard] };
+            let of = |closes| ExcludedBySpec { closes, ..ExcludedBySpec::default() };
+            let mut union = UnionExclusions::default();
+            match new {
+                true => union.new_closes = guard_closes,
+                false => union.guards.push(vec![of(guard_closes)]),
+            }
+            let demand = RuleDemand { known, protects: AttrSet::one(sensitive), guarantee };
+            !union.serving(&[table], &demand, &of(rule_closes))[0].guards.is_empty()
+        };
+        for new in [false, true] {
+            assert!(serves(false, false, new) && serves(false, true, new) && serves(true, true, new));
+            // the rule promises a bound to rows that have none behind the guard
+            assert!(!serves(true, false, new));
         }
     }
 }

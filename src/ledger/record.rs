@@ -55,6 +55,7 @@ pub fn disclosures(
                     joint: matches!(guard.protects, Protected::Joint(_)),
                     guarantees: guard.guarantees.clone(),
                     constant: named(guard.constant),
+                    closes: guard.closes,
                     excludable: excludable(guard.protects.attributes()),
                     taxonomies: along(guard),
                 })

@@ -33,6 +33,7 @@ fn guarding(table: &str, known: &str, sensitive: &str) -> Disclosure {
         joint: false,
         guarantees: vec![Guarantee::LDiversity { l: 2 }],
         constant: Vec::new(),
+        closes: false,
         excludable: BTreeMap::new(),
         taxonomies: BTreeMap::new(),
     };
@@ -56,6 +57,7 @@ fn rule(known: &str, sensitive: &str) -> ActiveRule {
         guarantee: Guarantee::LDiversity { l: 2 },
         excludable: Vec::new(),
         taxonomy: None,
+        closes: false,
     }
 }
 

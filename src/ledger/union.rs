@@ -261,9 +261,12 @@ impl LedgerUnion {
                 let annotations = ExcludedBySpec {
                     excluded: excluded.cloned().collect(),
                     taxonomy: name.and_then(|name| guard.taxonomies.get(name)).cloned(),
+                    closes: guard.closes,
                 };
                 of_guards.extend(guard.guarantees.iter().map(|guarantee| annotations.under(*guarantee)));
-                guards.extend(guard.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee, constant }));
+                let closes = guard.closes;
+                let guarantees = guard.guarantees.iter();
+                guards.extend(guarantees.map(|&guarantee| Guard { known, protects, guarantee, constant, closes }));
             }
         }
         self.schemas.push(TableSchema { attributes, guards });
@@ -279,8 +282,11 @@ impl LedgerUnion {
 
     fn promised(&mut self, release: Uuid, rule: &ActiveRule) {
         let known = self.places.set(&rule.quasi_identifiers);
-        let values =
-            || ExcludedBySpec { excluded: rule.excludable.iter().cloned().collect(), taxonomy: rule.taxonomy.clone() };
+        let values = || ExcludedBySpec {
+            excluded: rule.excludable.iter().cloned().collect(),
+            taxonomy: rule.taxonomy.clone(),
+            closes: rule.closes,
+        };
         let combination = self.places.set(&rule.combination);
         let protected: Vec<AttrSet> = match combination.is_empty() {
             // attributes that count as the sensitive one are protected like it
@@ -323,8 +329,9 @@ impl LedgerUnion {
         self.linked.insert((earlier, new));
     }
 
-    /// Records the excluded values of the new release, and the taxonomies of its guarantees.
-    pub fn set_exclusions(&mut self, excludable: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
+    /// Records the excluded values of the new release, the taxonomies of its guarantees, and whether it closes strata.
+    pub fn set_exclusions(&mut self, excludable: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy], closes: bool) {
+        self.exclusions.new_closes = closes;
         for ExcludedValues { attribute, values } in excludable {
             self.exclusions.new.entry(*attribute).or_default().excluded = values.iter().cloned().collect();
         }

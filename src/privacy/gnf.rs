@@ -27,13 +27,15 @@ pub struct Guard {
     pub guarantee: Guarantee,
     /// Attributes in which every bucket is constant.
     pub constant: AttrSet,
+    /// Whether buckets may break the guarantee that are all rows with their values of `constant`.
+    pub closes: bool,
 }
 
 impl Guard {
     /// A guard whose buckets are constant in no attribute.
     #[must_use]
     pub const fn new(known: AttrSet, protects: Protected, guarantee: Guarantee) -> Self {
-        Self { known, protects, guarantee, constant: AttrSet::EMPTY }
+        Self { known, protects, guarantee, constant: AttrSet::EMPTY, closes: false }
     }
 }
 

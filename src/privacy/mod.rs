@@ -15,7 +15,7 @@ mod rule;
 pub use dependencies::Dependency;
 pub use discovery::{
     DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, SearchedScope, discover_dependencies,
-    measure_dependency,
+    discover_dependencies_across, measure_dependency,
 };
 pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};

@@ -6,6 +6,8 @@ use super::{Kind, Problem};
 
 /// Members that reveal a count of the data.
 const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
+/// Members of `strata` that reveal a count.
+const STRATA_COUNTS: [&str; 2] = ["ineligible", "of"];
 /// Repair that states a count of the data.
 const REPAIR_WITH_COUNT: &str = "lower_l";
 /// Faults whose detail reveals a count.
@@ -36,6 +38,9 @@ pub fn hide_counts(document: &mut Value) {
 /// Removes the members that reveal a count, and the repairs that do.
 fn remove_counts(members: &mut Map<String, Value>) {
     COUNT_MEMBERS.iter().for_each(|count| drop(members.remove(*count)));
+    if let Some(strata) = members.get_mut("strata").and_then(Value::as_object_mut) {
+        STRATA_COUNTS.iter().for_each(|count| drop(strata.remove(*count)));
+    }
     if let Some(repairs) = members.get_mut("repairs").and_then(Value::as_array_mut) {
         repairs.retain(|repair| repair.get(REPAIR_WITH_COUNT).is_none());
     }

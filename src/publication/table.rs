@@ -133,13 +133,16 @@ pub struct TableGuard {
     /// Attributes in which every bucket is constant: what an adversary knows of how these go together with the protected
     /// attributes changes no posterior (`docs/spec/dependencies.md`, T1).
     pub constant: AttrSet,
+    /// Whether buckets may break a guarantee that are all rows with their values of `constant`: no publication bounds the
+    /// posteriors of these rows (`docs/spec/dependencies.md`, T2).
+    pub closes: bool,
 }
 
 impl TableGuard {
     /// A guard whose buckets are constant in no attribute.
     #[must_use]
     pub const fn new(known: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
-        Self { known, protects, guarantees, constant: AttrSet::EMPTY }
+        Self { known, protects, guarantees, constant: AttrSet::EMPTY, closes: false }
     }
 }
 

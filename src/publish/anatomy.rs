@@ -27,7 +27,7 @@ pub fn plan(spec: &AnatomySpec, input: &PlanInput<'_>, control: &Control) -> Res
     let table = DesignedTable::new(attributes, TableDesign::Bucketized(bucketized));
     let mut design = Design::new(vec![table], vec![rule]);
     design.judge();
-    stratify(&mut design, input, control)?;
+    stratify(&mut design, input, spec.closed.as_deref(), control)?;
     Ok(design)
 }
 

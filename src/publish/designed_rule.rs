@@ -62,6 +62,8 @@ pub struct LinkedReason {
     pub strata: AttrSet,
     /// The largest diversity that every stratum has.
     pub largest_l: Option<u64>,
+    /// The number of strata that break the guarantee, and of all strata; `None` where they were not tested.
+    pub ineligible: Option<(usize, usize)>,
     /// Whether every published attribute counts as known, so that one leaves the known side only with the release.
     pub is_fixed: bool,
 }
@@ -260,7 +262,7 @@ fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> 
              groups do not keep the guarantee"
         )
     };
-    if !known.is_empty() && !reason.is_fixed {
+    if !known.is_empty() {
         repairs.push(serde_json::json!({ "leave_out_of_known": named(known) }));
     }
     match (rule.rule.guarantee, reason.largest_l) {
@@ -272,6 +274,9 @@ fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> 
     if (known.is_empty() || reason.is_fixed) && !reason.strata.is_empty() {
         repairs.push(serde_json::json!({ "drop": named(reason.strata) }));
     }
+    if reason.ineligible.is_some() {
+        repairs.push(serde_json::json!({ "ineligible_strata": "closed" }));
+    }
     if let Some(Dependency { determinant, dependent }) = reason.dependency {
         let withdrawn =
             serde_json::json!({ "determinant": named(determinant), "dependent": named(AttrSet::one(dependent)) });
@@ -282,7 +287,12 @@ fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> 
         None => Fault::new(pointer, Kind::RuleImpossible, detail),
     };
     if !reason.strata.is_empty() {
-        fault = fault.with("strata", serde_json::json!({ "attributes": named(reason.strata) }));
+        let mut strata = serde_json::json!({ "attributes": named(reason.strata) });
+        if let Some((ineligible, of)) = reason.ineligible {
+            strata["ineligible"] = ineligible.into();
+            strata["of"] = of.into();
+        }
+        fault = fault.with("strata", strata);
     }
     if let Some(largest_l) = reason.largest_l {
         fault = fault.with("largest_l", largest_l);
@@ -290,11 +300,14 @@ fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> 
     fault.with("repairs", repairs)
 }
 
-/// What may be done about a dependency that a method is not proved beside: an attribute of it is not published.
+/// What may be done about a dependency that a method is not proved beside: other buckets, or an attribute of it is not
+/// published.
 fn repairs_of_unproved(dependency: Dependency, rule: &DesignedRule, names: &[String]) -> Vec<serde_json::Value> {
     let both = dependency.determinant.with(dependency.dependent).minus(rule.protects.attributes());
     let name = |attr: Attr| names.get(attr.index());
-    both.iter().filter_map(name).map(|name| serde_json::json!({ "drop": [name] })).collect()
+    let dropped = both.iter().filter_map(name).map(|name| serde_json::json!({ "drop": [name] }));
+    let chosen = [serde_json::json!({ "diversity": "bucket" }), serde_json::json!({ "sizes": "two" })];
+    dropped.chain(chosen).collect()
 }
 
 /// The repairs of a rule whose known attributes determine the sensitive one.

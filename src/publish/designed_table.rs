@@ -70,6 +70,8 @@ pub struct Bucketized {
     pub buckets: BucketPlan,
     /// The sets of rows in which buckets are made; `None` for the whole table.
     pub strata: Option<Arc<Strata>>,
+    /// The sets, rising, that are one bucket each: they break a guarantee whatever their buckets are.
+    pub closed: Vec<u32>,
 }
 
 impl Bucketized {
@@ -78,7 +80,7 @@ impl Bucketized {
     pub fn new(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
         let guard = TableGuard::new(attributes.minus(part), protects, guarantees);
-        Self { parts: vec![part], guards: vec![guard], buckets: BucketPlan::Drawn, strata: None }
+        Self { parts: vec![part], guards: vec![guard], buckets: BucketPlan::Drawn, strata: None, closed: Vec::new() }
     }
 
     /// A table of `attributes` with one sensitive attribute.
@@ -100,6 +102,7 @@ impl Bucketized {
             guards: sensitive.iter().map(guard).collect(),
             buckets: BucketPlan::Drawn,
             strata: None,
+            closed: Vec::new(),
         }
     }
 
@@ -117,6 +120,7 @@ impl Bucketized {
             guards: sensitive.iter().map(guard).collect(),
             buckets: BucketPlan::Drawn,
             strata: None,
+            closed: Vec::new(),
         }
     }
 
@@ -200,8 +204,13 @@ impl Bucketized {
         let Some(strata) = &self.strata else { return self.draw_from(rows, &mut stream, control) };
         let compares = self.guards.iter().flat_map(|guard| &guard.guarantees).any(|guarantee| guarantee.compares());
         let mut all = BucketAssignment { bucket_of: vec![BucketAssignment::NOWHERE; table.rows()], buckets: 0 };
-        for stratum in strata.split().iter() {
+        for (at, stratum) in (0..).zip(strata.split().iter()) {
             control.check()?;
+            if self.closed.binary_search(&at).is_ok() {
+                stratum.iter().for_each(|&row| all.bucket_of[row as usize] = all.buckets);
+                all.buckets += 1;
+                continue;
+            }
             let part = match self.guards.len() {
                 1 => None,
                 _ => Some(table.restricted(self.protects(), stratum)),
@@ -379,9 +388,10 @@ impl DesignedTable {
     /// The table as the check of Guardian Normal Form sees it.
     #[must_use]
     pub fn schema(&self) -> TableSchema {
-        let guards = self.guards().iter().flat_map(|&TableGuard { known, protects, ref guarantees, constant }| {
-            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee, constant })
-        });
+        let guards =
+            self.guards().iter().flat_map(|&TableGuard { known, protects, ref guarantees, constant, closes }| {
+                guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee, constant, closes })
+            });
         TableSchema { attributes: self.attributes, guards: guards.collect() }
     }
 

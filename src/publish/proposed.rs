@@ -22,7 +22,7 @@ pub fn check_proposed(
 ) -> Result<Design, PlanRefusal> {
     let (rules, used_dependencies) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
-        MethodSpec::Anatomy(AnatomySpec { rule }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
+        MethodSpec::Anatomy(AnatomySpec { rule, .. }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
             (vec![anatomy::designed_rule(rule, input)], Vec::new())
         }
         MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),

@@ -22,14 +22,20 @@ use crate::publication::{Protected, TableGuard};
 
 /// Gives every guarded bucketized table of a design its strata, and judges the rules beside the links.
 ///
-/// Without rows the strata cannot be tested: the design stays as it is, and is judged when rows are read.
+/// Without rows the strata cannot be tested: the design stays as it is, and is judged when rows are read. With a reason
+/// to publish `closed` strata, those that break a guarantee become one bucket each.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
-pub(super) fn stratify(design: &mut Design, input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
+pub(super) fn stratify(
+    design: &mut Design,
+    input: &PlanInput<'_>,
+    closed: Option<&str>,
+    control: &Control,
+) -> Result<(), Cancelled> {
     let Some(rows) = input.rows else { return Ok(()) };
     let Some(links) = ActiveLinks::new(design, input) else { return Ok(()) };
-    let stratifier = Stratifier { input, rows, links: &links, control };
+    let stratifier = Stratifier { input, rows, links: &links, closes: closed.is_some(), control };
     let (mut tables, rules) = (design.tables.clone(), design.rules.clone());
     let mut detached = AttrSet::EMPTY;
     loop {
@@ -129,6 +135,8 @@ struct Stratifier<'a> {
     input: &'a PlanInput<'a>,
     rows: PlanRows<'a>,
     links: &'a ActiveLinks,
+    /// Whether strata that break a guarantee are published as one bucket each.
+    closes: bool,
     control: &'a Control,
 }
 
@@ -149,7 +157,7 @@ impl<'a> Stratifier<'a> {
             false => {
                 let protects = bucketized.protects();
                 let row_side = design.tables[at].attributes.minus(protects);
-                let table = TableToPlace { row_side, protects, known, other_tables: &others };
+                let table = TableToPlace { row_side, protects, known, other_tables: &others, closes: self.closes };
                 links::place(&table, &self.context(), &mut tests)
             }
         };
@@ -192,7 +200,7 @@ impl<'a> Stratifier<'a> {
             return Err(StratificationError::Ineligible { link, strata: Box::new(eligibility.clone()) });
         }
         let pools = Strata::new(self.rows.table, constant);
-        Ok(Placement { kept, moved: AttrSet::EMPTY, constant, pools })
+        Ok(Placement { kept, moved: AttrSet::EMPTY, constant, pools, closed: Vec::new() })
     }
 
     /// What readers learn from each other table of the design together, constant attributes included.
@@ -206,8 +214,9 @@ impl<'a> Stratifier<'a> {
         let demands: Vec<RuleDemand> = design.rules.iter().map(DesignedRule::demand).collect();
         let statuses = self.judge(design, &demands)?;
         match self.publish_strata(design, &demands, &statuses) {
-            true => self.judge(design, &demands),
-            false => Ok(statuses),
+            Ok(true) => self.judge(design, &demands),
+            Ok(false) => Ok(statuses),
+            Err(cancelled) => Err(cancelled),
         }
     }
 
@@ -302,7 +311,7 @@ impl<'a> Stratifier<'a> {
                     cancelled = Some(error);
                     false
                 },
-                |eligibility| eligibility.is_eligible(),
+                |eligibility| eligibility.is_eligible() || (self.closes && !strata.is_empty()),
             )
         });
         cancelled.map_or(Ok(statuses), Err)
@@ -311,7 +320,12 @@ impl<'a> Stratifier<'a> {
     /// Publishes the strata that hold a rule beside its sensitive attribute, in place of a table of that attribute alone.
     ///
     /// Who knows less than the counts could otherwise believe what is not so (`docs/spec/dependencies.md`, T4).
-    fn publish_strata(&self, design: &mut Design, demands: &[RuleDemand], statuses: &[links::RuleStatus]) -> bool {
+    fn publish_strata(
+        &self,
+        design: &mut Design,
+        demands: &[RuleDemand],
+        statuses: &[links::RuleStatus],
+    ) -> Result<bool, Cancelled> {
         let published = AttrSet::first(self.input.counts.attributes());
         let mut changed = false;
         for (demand, status) in demands.iter().zip(statuses) {
@@ -326,12 +340,16 @@ impl<'a> Stratifier<'a> {
             };
             let all = attributes.union(demand.protects);
             let mut bucketized = Bucketized::new(all, protects, vec![demand.guarantee]);
+            let of_guards = self::demands(&bucketized.guards);
+            let tested = StrataTests::new(self.rows.table, &of_guards, self.control).test(attributes)?.clone();
             bucketized.guards[0].constant = attributes;
+            bucketized.guards[0].closes = !tested.is_eligible();
+            bucketized.closed = tested.ineligible;
             bucketized.strata = Some(Arc::new(Strata::new(self.rows.table, attributes)));
             *table = DesignedTable::new(all, TableDesign::Bucketized(bucketized));
             changed = true;
         }
-        changed
+        Ok(changed)
     }
 
     /// The reason of a rule whose path nothing cuts.
@@ -379,7 +397,7 @@ fn guarded<'a>(rules: &'a [DesignedRule], guards: &'a [TableGuard]) -> impl Iter
 
 /// Lays a placement over a bucketized table.
 fn apply(table: &mut DesignedTable, placement: Placement, links: &[Link]) {
-    let Placement { kept, moved, constant, pools } = placement;
+    let Placement { kept, moved, constant, pools, closed } = placement;
     let TableDesign::Bucketized(bucketized) = &mut table.design else { return };
     let leaves_out = bucketized.leaves_out();
     for attr in moved.iter() {
@@ -396,7 +414,9 @@ fn apply(table: &mut DesignedTable, placement: Placement, links: &[Link]) {
             guard.known = kept;
         }
         guard.constant = constant;
+        guard.closes = !closed.is_empty();
     }
+    bucketized.closed = closed;
     bucketized.strata = (pools.len() > 1).then(|| Arc::new(pools));
 }
 
@@ -410,6 +430,7 @@ pub(super) fn reason_of(error: &StratificationError) -> LinkedReason {
             dependency: link.map(|link| link.because),
             strata: strata.attributes,
             largest_l: strata.largest_l,
+            ineligible: Some((strata.ineligible.len(), strata.of)),
             is_fixed: false,
         },
         StratificationError::Hidden { link, separator } => LinkedReason {

@@ -26,6 +26,26 @@ pub struct ManifestDependencies {
     pub discovered: Vec<UsedDependencyForm>,
     /// Withdrawn by the caller, with a reason.
     pub assumed_unknown: Vec<AssumedUnknownForm>,
+    /// Why strata that break a guarantee are published without a bound; absent where they are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ineligible_strata: Option<ClosedStrataForm>,
+}
+
+/// The choice that strata are published though they break a guarantee by themselves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = PublishedClosedStrata)]
+pub struct ClosedStrataForm {
+    /// Each is one bucket.
+    pub closed: ClosingReasonForm,
+}
+
+/// Why strata are published without a bound.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = PublishedClosingReason)]
+pub struct ClosingReasonForm {
+    /// The reason the caller gives.
+    pub reason: String,
 }
 
 // members of the forms below stand in alphabetical order, as releases have always had them

@@ -155,10 +155,15 @@ pub struct ManifestRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub enforced: Option<Guarantee>,
-    /// In a decomposition: whether the posterior of each value is at most 1/l. If false, each bucket only lists at least l values.
+    /// Whether the guarantee holds for all rows. False where `closed` has some without a bound. In a decomposition: whether the
+    /// posterior of each value is at most 1/l; if false, each bucket only lists at least l values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bounded: Option<bool>,
+    /// The buckets that break the guarantee, as their strata do: the release adds nothing to what an adversary knows of their rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub closed: Option<ManifestClosed>,
     /// The rule that implies it, or the dependency that adds it.
     pub because: Option<RuleDerivationForm>,
     /// Why it holds.
@@ -234,6 +239,21 @@ pub struct ManifestAchieved {
     pub gain: Option<f64>,
 }
 
+/// Buckets without a bound: each is a whole stratum that breaks the guarantee by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ManifestClosed {
+    /// The number of such buckets.
+    pub buckets: u64,
+    /// The rows of these buckets.
+    pub rows: u64,
+    /// The rows of the table.
+    pub of: u64,
+    /// The largest posterior in these buckets; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub worst_posterior: Option<ManifestRatio>,
+}
+
 /// A published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ManifestTable {
@@ -265,6 +285,9 @@ pub struct ManifestGuard {
     /// The attributes in which every bucket is constant; associations with them reveal nothing more. Absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
+    /// Whether buckets may break a guarantee that are all rows with their values of `constant`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 /// One file of a release.
@@ -351,6 +374,8 @@ pub struct ManifestInput<'a> {
     pub bucket_sizes: Vec<BucketSizes>,
     /// What the buckets that enforce a rule achieve, in the order of the rules.
     pub achieved: Vec<Option<ManifestAchieved>>,
+    /// The buckets without a bound behind each rule that strata were closed for, in the order of the rules.
+    pub closed: Vec<Option<ManifestClosed>>,
     /// What no rule prevents.
     pub exposures: ManifestExposures,
     /// The dependencies that the adversary is assumed to know.
@@ -367,8 +392,8 @@ pub struct ManifestInput<'a> {
 #[must_use]
 pub fn manifest(input: ManifestInput<'_>) -> Manifest {
     let ManifestInput { provenance, publication, names, declared, .. } = input;
-    let ManifestInput { achieved, determined, .. } = input;
-    let writer = ManifestWriter { achieved, determined, ..ManifestWriter::new(publication, names, declared) };
+    let ManifestInput { achieved, closed, determined, .. } = input;
+    let writer = ManifestWriter { achieved, closed, determined, ..ManifestWriter::new(publication, names, declared) };
     let tables = publication.tables.iter().zip(input.written);
     Manifest {
         id: provenance.id,
@@ -432,6 +457,7 @@ struct ManifestWriter<'a> {
     promised: UnitGuarantees,
     names: &'a [String],
     achieved: Vec<Option<ManifestAchieved>>,
+    closed: Vec<Option<ManifestClosed>>,
     determined: Vec<AttrSet>,
     tables: &'a [PublishedTable],
     /// The attributes whose posteriors a decomposition bounds; `None` for other methods.
@@ -458,6 +484,7 @@ impl<'a> ManifestWriter<'a> {
             promised,
             names,
             achieved: Vec::new(),
+            closed: Vec::new(),
             determined: Vec::new(),
             tables: &publication.tables,
             bounded,
@@ -507,7 +534,11 @@ impl<'a> ManifestWriter<'a> {
             combination: matches!(rule.protects, Protected::Joint(_)),
             guarantee: self.unit.unit_guarantee(rule.guarantee, &self.promised),
             enforced: (self.unit.rows() > 1).then_some(rule.guarantee),
-            bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
+            bounded: match self.closed.get(index).copied().flatten() {
+                Some(closed) => Some(closed.buckets == 0),
+                None => self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
+            },
+            closed: self.closed.get(index).copied().flatten(),
             because,
             enforced_by,
             achieved: self.achieved.get(index).copied().flatten(),
@@ -521,6 +552,7 @@ impl<'a> ManifestWriter<'a> {
             joint: matches!(guard.protects, Protected::Joint(_)),
             guarantees: guard.guarantees.clone(),
             constant: self.named(guard.constant),
+            closed: guard.closes,
         };
         ManifestTable {
             name: table.name.0.clone(),

@@ -21,13 +21,14 @@ mod series;
 pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, RowCursorError, counted};
 pub use dependencies::{
-    AssumedUnknownForm, DependencyForm, ManifestDependencies, RuleDerivationForm, UsedDependencyForm,
+    AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, DependencyForm, ManifestDependencies, RuleDerivationForm,
+    UsedDependencyForm,
 };
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
-    Manifest, ManifestAchieved, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart, ManifestRule,
-    ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
+    Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,
+    ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
 };
 pub use method_details::MethodDetailsForm;
 pub use page::report_page;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::dependencies::{AssumedUnknownForm, ManifestDependencies};
+use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, ManifestDependencies};
 use super::exposures::ManifestExposures;
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRule, ManifestTable};
+use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
 use crate::publication::{Divergence, Guarantee, NoticeKind, RowKind, SearchedDependencies, TableKind, ValueDistance};
 
@@ -122,9 +122,16 @@ fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> 
         .map(|(determinant, dependent)| format!("{} determines {}", determinant.join(", "), dependent.join(", ")))
         .collect();
     let and_links = if links.is_empty() { String::new() } else { format!(", and that {}", links.join(" and ")) };
-    let promise = match rule.bounded {
-        Some(false) => format!("no bound on the probability of a value of {sensitive}"),
-        Some(true) | None => promised(rule.guarantee, &sensitive),
+    let promise = match (rule.bounded, rule.closed.filter(|closed| closed.buckets > 0)) {
+        (_, Some(_)) => {
+            let strata = rule.strata.join(", ");
+            format!(
+                "{}, unless the rows with the same {strata} alone reveal more",
+                promised(rule.guarantee, &sensitive)
+            )
+        }
+        (Some(false), None) => format!("no bound on the probability of a value of {sensitive}"),
+        (Some(true) | None, None) => promised(rule.guarantee, &sensitive),
     };
     let strata = if rule.strata.is_empty() {
         String::new()
@@ -152,6 +159,12 @@ fn not_promised(known: &ManifestDependencies) -> Vec<String> {
                 dependent.join(", ")
             ),
         });
+    }
+    if let Some(ClosedStrataForm { closed: ClosingReasonForm { reason } }) = &known.ineligible_strata {
+        sentences.push(format!(
+            "no bound is promised for rows whose group breaks a guarantee by itself, as an adversary who knows the group knows \
+             without the release: {reason}"
+        ));
     }
     if known.searched == Some(SearchedDependencies::SinglesAndSomePairs) {
         let detail = "some pairs of attributes were not searched for dependencies; nothing is promised against readers who know one of \
@@ -224,7 +237,7 @@ fn sentence(rule: &ManifestRule) -> String {
         if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
     let sensitive = rule.sensitive.join(", ");
     let promise = match (rule.bounded, rule.guarantee) {
-        (Some(false), Guarantee::LDiversity { l }) => {
+        (Some(false), Guarantee::LDiversity { l }) if rule.closed.is_none() => {
             format!(
                 "an adversary who knows {known} of a person sees at least {l} values of {sensitive}, with no bound on the probability of each"
             )
@@ -236,6 +249,10 @@ fn sentence(rule: &ManifestRule) -> String {
         ManifestEnforcedBy::Guardian { guardian, .. } => format!("every path passes the guarding table {guardian}"),
         ManifestEnforcedBy::Table { table } => format!("table {table} enforces it"),
     };
+    let promise = match rule.closed.filter(|closed| closed.buckets > 0) {
+        Some(closed) => format!("{promise}; {}", without_bound(rule, closed)),
+        None => promise,
+    };
     match rule.achieved {
         None => format!("{promise}: {reason}"),
         Some(achieved) => match achieved.worst_posterior {
@@ -243,6 +260,19 @@ fn sentence(rule: &ManifestRule) -> String {
             None => format!("{promise}: {reason}, and its smallest class has {} rows", achieved.smallest_bucket),
         },
     }
+}
+
+/// For which share of the rows a bound holds, and what is known of the others.
+fn without_bound(rule: &ManifestRule, closed: ManifestClosed) -> String {
+    let ManifestClosed { buckets, rows, of, .. } = closed;
+    // in hundredths of a percent, rounded down: never more than what holds
+    let share = u128::from(of.saturating_sub(rows)) * 10_000 / u128::from(of.max(1));
+    let (whole, part) = (share / 100, share % 100);
+    let strata = rule.strata.join(", ");
+    format!(
+        "the bound holds for {whole}.{part:02}% of the rows; for the {rows} others, in {buckets} buckets, {strata} alone reveals more than \
+         the rule allows, and the release adds nothing to that"
+    )
 }
 
 /// The promise of a guarantee for a sensitive attribute, as the object of "learns".

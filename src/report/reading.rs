@@ -84,6 +84,7 @@ impl ManifestReader<'_> {
                 protects: self.protects(&guard.sensitive, guard.joint)?,
                 guarantees: guard.guarantees.clone(),
                 constant: self.set(&guard.constant)?,
+                closes: guard.closed,
             })
         };
         let protection = match table.protection {

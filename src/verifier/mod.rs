@@ -31,7 +31,7 @@ pub use attack::membership::report::{MembershipError, MembershipReport, TupleEst
 pub use attack::negative_association::find_negative_associations;
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
-pub use contract::checks::{Check, CheckName, Linkage, PosteriorSummary, TableFigures, VerifierReport};
+pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
 pub use contract::evidence::{DependencySearch, Evidence, VerifierError};
 pub use definition::measure::BucketMeasure;
 pub use external::decomposition_view::DecompositionView;

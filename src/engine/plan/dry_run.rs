@@ -29,7 +29,8 @@ pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec
     let nothing = EarlierDisclosures::default();
     let prepared = ledger_union(specification, &nothing).and_then(|union| {
         let joined = &nothing.releases;
-        let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+        let input =
+            PrepareInput { counts, rows: None, union, joined, dependencies, extended: None, dropped: AttrSet::EMPTY };
         prepare(specification, input, &Control::default())
     });
     match prepared {
@@ -77,18 +78,21 @@ pub fn dry_run(
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let extended = ExtendedTable::new(specification, table, extra, &union);
+    let extended = ExtendedTable::new(specification, table, extra, &union, &dependencies, control)?;
     let joined = &earlier.releases;
-    let prepare_again = |specification: &Specification, dependencies: JobDependencies| {
+    let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let union = ledger_union(specification, earlier)?;
-        let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended: Some(&extended) };
+        let extended = Some(&extended);
+        let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended, dropped };
         prepare(specification, input, control)
     };
-    let prepared = prepare_again(specification, dependencies);
+    let trials = RepairTrials { specification, dependencies: &dependencies, prepare: &prepare_again };
+    let prepared = match prepare_again(specification, dependencies.clone(), AttrSet::EMPTY) {
+        Err(PlanError::Refused(PlanRefusal(more))) => Err(PlanRefusal(trials.tried(more)?).into()),
+        prepared => prepared,
+    };
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     if let Err(PlanRefusal(infeasible)) = feasible(&prepared, specification) {
-        let dependencies = &prepared.dependencies;
-        let trials = RepairTrials { specification, dependencies, prepare: &prepare_again };
         faults.extend(trials.tried(infeasible)?);
     }
     let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
@@ -115,7 +119,8 @@ pub fn dry_run_from_counts(
     let (dependencies, control) = (JobDependencies::declared(specification), Control::default());
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
     let joined = &earlier.releases;
-    let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None };
+    let input =
+        PrepareInput { counts, rows: None, union, joined, dependencies, extended: None, dropped: AttrSet::EMPTY };
     let prepared = prepare(specification, input, &control);
     let prepared = plan_or_refuse(prepared, &mut faults)?;
     if let Err(PlanRefusal(infeasible)) = feasible(&prepared, specification) {

@@ -7,8 +7,8 @@ use crate::control::{Cancelled, Control};
 use crate::ledger::LedgerUnion;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy;
-use crate::privacy::Dependency;
 use crate::privacy::links::KnownDependency;
+use crate::privacy::{Dependency, DiscoveredDependency};
 use crate::publish::Design;
 use crate::spec::{CorrelatedPolicy, MethodSpec, Specification};
 
@@ -17,8 +17,8 @@ pub(in crate::engine) struct ExtendedTable<'a> {
     table: Cow<'a, Table>,
     /// The attribute of each column in the ledger.
     at: Vec<Attr>,
-    /// The number of columns of the job.
-    own: usize,
+    /// The dependencies between attributes of the job and others, in the attributes of the ledger.
+    across: Vec<KnownDependency>,
 }
 
 /// Dependencies between attributes of a job and attributes of earlier releases.
@@ -32,15 +32,19 @@ pub(in crate::engine) struct CrossDependencies {
 
 impl<'a> ExtendedTable<'a> {
     /// The table of a job, extended by the columns `extra` of earlier releases, rows in the same order.
+    ///
+    /// What the job's own columns determine of each other was searched for before, and is `known`.
     pub(in crate::engine) fn new(
         specification: &Specification,
         table: &'a Table,
         extra: Option<&Table>,
         union: &LedgerUnion,
-    ) -> Self {
+        known: &JobDependencies,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
-        let Some(extra) = extra else { return Self { table: Cow::Borrowed(table), at, own } };
+        let Some(extra) = extra else { return Ok(Self { table: Cow::Borrowed(table), at, across: Vec::new() }) };
         let mut names = table.names().to_vec();
         let mut columns: Vec<_> = table.attributes().iter().map(|attr| table.column(attr).clone()).collect();
         for attr in extra.attributes().iter() {
@@ -51,38 +55,29 @@ impl<'a> ExtendedTable<'a> {
                 at.push(place);
             }
         }
-        Self { table: Cow::Owned(Table::new(names, columns)), at, own }
+        let table = Table::new(names, columns);
+        let across = match at.len() > own {
+            true => across(specification, &table, &at, known, control)?,
+            false => Vec::new(),
+        };
+        Ok(Self { table: Cow::Owned(table), at, across })
     }
 
-    /// The dependencies between attributes of the job and others.
+    /// The dependencies between attributes of the job and others, as the rules of the job assume them.
     pub(in crate::engine) fn dependencies(
         &self,
         specification: &Specification,
         known: &JobDependencies,
-        control: &Control,
-    ) -> Result<CrossDependencies, Cancelled> {
+    ) -> CrossDependencies {
         let mut across = CrossDependencies::default();
-        if self.at.len() == self.own {
-            return Ok(across);
-        }
-        let own = AttrSet::first(self.own);
-        let mapped = |found: Dependency| Dependency {
-            determinant: found.determinant.iter().map(|attr| self.at[attr.index()]).collect(),
-            dependent: self.at[found.dependent.index()],
-        };
-        for found in privacy::discover_dependencies(&self.table, &discovery_options(specification), control)?.found {
-            let dependency = mapped(found.dependency);
-            if dependency.determinant.with(dependency.dependent).is_subset(own) {
-                continue;
-            }
-            let found = KnownDependency { dependency, is_exact: found.errors == 0 };
-            if withdrawal(specification, &dependency).is_some() {
-                across.withdrawn.push(found);
-            } else if !known.all.contains(&dependency) {
-                across.known.push(found);
+        for found in &self.across {
+            if withdrawal(specification, &found.dependency).is_some() {
+                across.withdrawn.push(*found);
+            } else if !known.all.contains(&found.dependency) {
+                across.known.push(*found);
             }
         }
-        Ok(across)
+        across
     }
 
     /// Links protected attributes of earlier releases and of the design that predict each other.
@@ -117,6 +112,31 @@ impl<'a> ExtendedTable<'a> {
         }
         Ok(())
     }
+}
+
+/// The dependencies between the first attributes of a table, those of the job, and the others.
+fn across(
+    specification: &Specification,
+    table: &Table,
+    at: &[Attr],
+    known: &JobDependencies,
+    control: &Control,
+) -> Result<Vec<KnownDependency>, Cancelled> {
+    let own = AttrSet::first(specification.names.len());
+    let is_exact = |known: &KnownDependency| {
+        known.is_exact && known.dependency.determinant.with(known.dependency.dependent).is_subset(own)
+    };
+    let before = known.known.entries().chain(known.withdrawn.iter().copied());
+    let exact: Vec<Dependency> = before.filter(is_exact).map(|known| known.dependency).collect();
+    let found = privacy::discover_dependencies_across(table, own, &exact, &discovery_options(specification), control)?;
+    let mapped = |found: DiscoveredDependency| KnownDependency {
+        dependency: Dependency {
+            determinant: found.dependency.determinant.iter().map(|attr| at[attr.index()]).collect(),
+            dependent: at[found.dependency.dependent.index()],
+        },
+        is_exact: found.errors == 0,
+    };
+    Ok(found.into_iter().map(mapped).collect())
 }
 
 /// Whether one attribute determines another, also through others.

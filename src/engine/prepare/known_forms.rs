@@ -7,7 +7,8 @@ use crate::privacy::{Dependency, DiscoveredDependency};
 use crate::publication::{DependencyUse, NoticeKind, SearchedDependencies};
 use crate::publish::{Design, DesignedTable};
 use crate::report::{
-    AssumedUnknownForm, DependencyForm, ManifestDependencies, SpecificationNotice, UsedDependencyForm,
+    AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, DependencyForm, ManifestDependencies, SpecificationNotice,
+    UsedDependencyForm,
 };
 use crate::spec::{AssumedUnknown, DeclaredDependency, Specification};
 
@@ -51,6 +52,11 @@ impl DescribedDependencies<'_> {
             recorded: forms(recorded),
             discovered: forms(discovered),
             assumed_unknown: self.specification.assumed_unknown().iter().map(assumed_unknown).collect(),
+            ineligible_strata: self
+                .specification
+                .method
+                .closed_reason()
+                .map(|reason| ClosedStrataForm { closed: ClosingReasonForm { reason: reason.to_owned() } }),
         }
     }
 

@@ -41,7 +41,8 @@ pub(in crate::engine) fn ledger_union(
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
-    union.set_exclusions(&specification.excludable, &specification.taxonomies);
+    let closes = specification.method.closed_reason().is_some();
+    union.set_exclusions(&specification.excludable, &specification.taxonomies, closes);
     Ok(union)
 }
 
@@ -59,6 +60,8 @@ pub(in crate::engine) struct PrepareInput<'a> {
     pub(in crate::engine) dependencies: JobDependencies,
     /// The columns of the job and of earlier releases, where rows are known.
     pub(in crate::engine) extended: Option<&'a ExtendedTable<'a>>,
+    /// Attributes that a repair would drop; none in a release.
+    pub(in crate::engine) dropped: AttrSet,
 }
 
 /// Plans a specification. The design may be infeasible; a release without proof is planned as the first of its series.
@@ -67,21 +70,22 @@ pub(in crate::engine) fn prepare(
     input: PrepareInput<'_>,
     control: &Control,
 ) -> Result<PreparedRelease, PlanError> {
-    let PrepareInput { counts, rows, mut union, joined, mut dependencies, extended } = input;
+    let PrepareInput { counts, rows, mut union, joined, mut dependencies, extended, dropped } = input;
     let recorded = union.series_dependencies(attribute_names(specification).len());
     dependencies.add_recorded(&recorded, rows.map(|rows| rows.table));
-    let across = extended.map(|table| table.dependencies(specification, &dependencies, control)).transpose()?;
+    let across = extended.map(|table| table.dependencies(specification, &dependencies));
     let misnamed = across.as_ref().map(|across| dependencies.misnamed(specification, &across.withdrawn));
     let mut misnamed = misnamed.unwrap_or_default();
     misnamed.extend(dependencies.known_to_series(specification, &recorded));
-    let across = across.unwrap_or_default();
+    let mut across = across.unwrap_or_default();
+    across.known.retain(|known| !known.dependency.determinant.with(known.dependency.dependent).meets(dropped));
     let own = dependencies.of_job();
     let withdrawn = [dependencies.withdrawn.as_slice(), &across.withdrawn].concat();
     union.assume(ReleaseDependencies { own: &own, across: &across.known, withdrawn: &withdrawn });
     let of_others = across.known.iter().map(|known| known.dependency);
     let all_dependencies: Vec<Dependency> = dependencies.all.iter().copied().chain(of_others).collect();
     if let MethodSpec::Sequential(spec) = &specification.method {
-        let own = AttrSet::first(specification.names.len());
+        let own = AttrSet::first(specification.names.len()).minus(dropped);
         earlier::joined_by_names(spec.generalized, own, joined, &union, &all_dependencies)?;
     }
     let (earlier, active_rules) = binding_disclosures(specification, &union);
@@ -187,11 +191,21 @@ fn guarantee_per_unit(fault: Fault, unit: &Unit) -> Fault {
         return fault;
     };
     let asked = fault.members.get("requested").and_then(Value::as_str).and_then(|asked| asked.parse::<u64>().ok());
-    let mut fault = fault.with("largest_l", largest / rows);
-    if let Some(asked) = asked {
-        fault = fault.with("requested", (asked / rows).to_string());
+    let largest = largest / rows;
+    let mut fault = fault.with("largest_l", largest);
+    let Some(asked) = asked.map(|asked| asked / rows) else {
+        let _ = write!(fault.detail, ", counted so that all rows of one {unit} are one {unit}");
+        return fault;
+    };
+    fault = fault.with("requested", asked.to_string());
+    if fault.kind == Kind::RuleIneligible {
+        fault.detail = match largest {
+            0 | 1 => format!(
+                "one value of the sensitive attribute is too frequent for any diversity of each {unit}; l = {asked} was asked for"
+            ),
+            _ => format!("the data allows l of at most {largest} for each {unit}; {asked} was asked for"),
+        };
     }
-    let _ = write!(fault.detail, "; this is of rows, of which one {unit} counts as one");
     fault
 }
 

@@ -9,19 +9,20 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Dependency;
 use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
 use crate::problem::{Fault, Kind};
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, SlicedDiversity};
 use crate::publish::{PlanError, PlanRefusal};
-use crate::spec::{MethodSpec, Specification};
+use crate::spec::{BucketSizeChoice, MethodSpec, Specification};
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
 const MAX_TRIALS: usize = 14;
 
-/// The reason in a patch, to be replaced by the officer's own.
-const REASON: &str = "the reason, which is to be given";
+/// The repairs in the order in which they are listed.
+const ORDER: [&str; 8] =
+    ["leave_out_of_known", "lower_l", "drop", "reference", "diversity", "sizes", "ineligible_strata", "assume_unknown"];
 
-/// Prepares a changed specification among changed dependencies.
+/// Prepares a changed specification among changed dependencies, without some attributes.
 pub(in crate::engine) type PrepareAgain<'a> =
-    &'a dyn Fn(&Specification, JobDependencies) -> Result<PreparedRelease, PlanError>;
+    &'a dyn Fn(&Specification, JobDependencies, AttrSet) -> Result<PreparedRelease, PlanError>;
 
 /// Tries repairs of a refused specification.
 pub(in crate::engine) struct RepairTrials<'a> {
@@ -36,8 +37,22 @@ struct Repair {
     name: &'static str,
     value: Value,
     patch: Value,
+    /// Where the caller has to give a reason before the patched document is accepted.
+    reasons: Vec<String>,
     specification: Specification,
     dependencies: JobDependencies,
+    dropped: AttrSet,
+}
+
+impl Repair {
+    /// The repair as problems list it.
+    fn to_json(&self) -> Value {
+        let mut written = json!({ self.name: self.value, "patch": self.patch });
+        if !self.reasons.is_empty() {
+            written["reason_at"] = json!(self.reasons);
+        }
+        written
+    }
 }
 
 impl RepairTrials<'_> {
@@ -49,9 +64,9 @@ impl RepairTrials<'_> {
             let listed = fault.members.remove("repairs");
             if let Some(Value::Array(listed)) = listed {
                 let mut repairs = Vec::new();
-                for repair in listed.iter().filter_map(|listed| self.repair(listed, &fault.pointer)) {
-                    if trials > 0 && self.holds(&repair, &fault.pointer)? {
-                        repairs.push(json!({ repair.name: repair.value, "patch": repair.patch }));
+                for repair in self.candidates(&listed, &fault) {
+                    if trials > 0 && self.holds(&repair, &fault)? {
+                        repairs.push(repair.to_json());
                     }
                     trials = trials.saturating_sub(1);
                 }
@@ -62,18 +77,53 @@ impl RepairTrials<'_> {
         Ok(tried)
     }
 
-    /// Whether the rule at `pointer` is possible after a repair.
-    fn holds(&self, repair: &Repair, pointer: &str) -> Result<bool, Cancelled> {
-        let prepared = match (self.prepare)(&repair.specification, repair.dependencies.clone()) {
+    /// The listed repairs that the document can say. Where they neither leave out nor drop an attribute, those that the
+    /// dependency of the fault ties come to them.
+    fn candidates(&self, listed: &[Value], fault: &Fault) -> Vec<Repair> {
+        let mut candidates: Vec<Repair> =
+            listed.iter().filter_map(|listed| self.repair(listed, &fault.pointer)).collect();
+        let has = |candidates: &[Repair], name: &str| candidates.iter().any(|repair| repair.name == name);
+        let tied = self.tied(fault);
+        for name in ["leave_out_of_known", "drop"] {
+            if !tied.is_empty() && !has(&candidates, "leave_out_of_known") && !has(&candidates, "drop") {
+                let all = json!({ name: self.published(tied) });
+                let each = tied.iter().map(|attr| json!({ name: self.published(AttrSet::one(attr)) }));
+                // one attribute may be enough
+                let listed: Vec<Value> = if tied.len() > 1 { each.chain([all]).collect() } else { vec![all] };
+                candidates.extend(listed.iter().filter_map(|listed| self.repair(listed, &fault.pointer)));
+            }
+        }
+        candidates.sort_by_key(|repair| ORDER.iter().position(|name| *name == repair.name));
+        candidates
+    }
+
+    /// The published attributes of the dependency of a fault, without those that its rule protects.
+    fn tied(&self, fault: &Fault) -> AttrSet {
+        let side = |name: &str| fault.members.get("dependency").and_then(|of| self.attributes(of.get(name)?));
+        let all = side("determinant").unwrap_or_default().union(side("dependent").unwrap_or_default());
+        let rules = self.specification.method.rules().iter().filter(|rule| rule.pointer == fault.pointer);
+        let protected = rules.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+        all.minus(protected).intersection(self.specification.attributes)
+    }
+
+    /// The published names of attributes, which faults use.
+    fn published(&self, set: AttrSet) -> Vec<&str> {
+        set.iter().filter_map(|attr| self.specification.published_names.get(attr.index())).map(String::as_str).collect()
+    }
+
+    /// Whether a repair leaves no fault like this one.
+    fn holds(&self, repair: &Repair, repaired: &Fault) -> Result<bool, Cancelled> {
+        let is_same = |fault: &Fault| {
+            let is_rule = matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible);
+            fault.pointer == repaired.pointer && (is_rule || fault.kind == repaired.kind)
+        };
+        let prepared = match (self.prepare)(&repair.specification, repair.dependencies.clone(), repair.dropped) {
             Ok(prepared) => prepared,
-            Err(PlanError::Refused(_)) => return Ok(false),
+            Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_same)),
             Err(PlanError::Cancelled(cancelled)) => return Err(cancelled),
         };
         let Err(PlanRefusal(faults)) = feasible_design(&prepared.design, &repair.specification) else {
             return Ok(true);
-        };
-        let is_same = |fault: &Fault| {
-            fault.pointer == pointer && matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible)
         };
         Ok(!faults.iter().any(is_same))
     }
@@ -85,6 +135,9 @@ impl RepairTrials<'_> {
             "leave_out_of_known" => self.leave_out(self.attributes(value)?, pointer),
             "lower_l" => self.lower_l(value.as_u64()?, pointer),
             "drop" => self.drop(self.attributes(value)?),
+            "diversity" => self.bucket_diversity(),
+            "sizes" => self.searched_sizes(),
+            "ineligible_strata" => self.close_strata(),
             "assume_unknown" => self.assume_unknown(value),
             _ => None,
         }
@@ -120,9 +173,49 @@ impl RepairTrials<'_> {
         Some(json!({ "method": { "rules": rules } }))
     }
 
+    /// A repair that changes the specification alone.
+    fn changed(&self, name: &'static str, value: Value, patch: Value, specification: Specification) -> Repair {
+        let (dependencies, reasons) = (self.dependencies.clone(), Vec::new());
+        Repair { name, value, patch, reasons, specification, dependencies, dropped: AttrSet::EMPTY }
+    }
+
+    /// Buckets that keep the guarantee each by itself, in place of all together.
+    fn bucket_diversity(&self) -> Option<Repair> {
+        let mut specification = self.specification.clone();
+        let MethodSpec::Slicing(spec) = &mut specification.method else { return None };
+        spec.diversity = SlicedDiversity::Bucket;
+        let patch = json!({ "method": { "diversity": "bucket" } });
+        Some(self.changed("diversity", "bucket".into(), patch, specification))
+    }
+
+    /// Bucket sizes that are searched for, in place of listed ones.
+    fn searched_sizes(&self) -> Option<Repair> {
+        let mut specification = self.specification.clone();
+        let MethodSpec::Bucketize(spec) = &mut specification.method else { return None };
+        spec.sizes = BucketSizeChoice::Two;
+        let patch = json!({ "method": { "sizes": "two" } });
+        Some(self.changed("sizes", "two".into(), patch, specification))
+    }
+
+    /// Strata that break the guarantee become one bucket each; the reason is the caller's to give.
+    fn close_strata(&self) -> Option<Repair> {
+        let mut specification = self.specification.clone();
+        match &mut specification.method {
+            MethodSpec::Versatile(spec) => spec.closed = Some(String::new()),
+            MethodSpec::Anatomy(spec) => spec.closed = Some(String::new()),
+            _ => return None,
+        }
+        let patch = json!({ "method": { "ineligible_strata": { "closed": {} } } });
+        let reasons = vec!["/method/ineligible_strata/closed/reason".to_owned()];
+        Some(Repair { reasons, ..self.changed("ineligible_strata", "closed".into(), patch, specification) })
+    }
+
     fn leave_out(&self, left_out: AttrSet, pointer: &str) -> Option<Repair> {
-        // the known side of a sliced table is all of it
-        if matches!(self.specification.method, MethodSpec::Slicing(_) | MethodSpec::Sequential(_)) {
+        // the known side of such a table is all of it
+        if matches!(
+            self.specification.method,
+            MethodSpec::Slicing(_) | MethodSpec::Sequential(_) | MethodSpec::Generalize(_)
+        ) {
             return None;
         }
         let mut specification = self.specification.clone();
@@ -142,8 +235,7 @@ impl RepairTrials<'_> {
         let published = self.names(left_out).into_iter().map(|name| (name.to_owned(), json!({"publish": true})));
         patch["attributes"] = Value::Object(published.collect());
         let value = json!(self.names(left_out));
-        let dependencies = self.dependencies.clone();
-        Some(Repair { name: "leave_out_of_known", value, patch, specification, dependencies })
+        Some(self.changed("leave_out_of_known", value, patch, specification))
     }
 
     fn lower_l(&self, largest: u64, pointer: &str) -> Option<Repair> {
@@ -162,24 +254,36 @@ impl RepairTrials<'_> {
         let patch = self.patch(pointer, |members| {
             members.insert("guarantee".to_owned(), json!({"type": "l_diversity", "l": l}));
         })?;
-        let dependencies = self.dependencies.clone();
-        Some(Repair { name: "lower_l", value: l.into(), patch, specification, dependencies })
+        Some(self.changed("lower_l", l.into(), patch, specification))
     }
 
-    /// Drops attributes that no rule mentions.
+    /// Drops attributes that no rule of several tables mentions, and that no rule of one table protects.
     fn drop(&self, dropped: AttrSet) -> Option<Repair> {
         let rules = self.specification.method.rules();
-        let mentioned =
-            rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.known).union(rule.protects.attributes()));
-        if mentioned.meets(dropped) {
+        let known = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.known));
+        let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+        let is_one_table = !matches!(self.specification.method, MethodSpec::Versatile(_));
+        if protected.meets(dropped) || (known.meets(dropped) && (!is_one_table || known.is_subset(dropped))) {
             return None;
         }
         let options =
             self.names(dropped).into_iter().map(|name| (name.to_owned(), json!({"publish": null, "drop": true})));
-        let patch = json!({ "attributes": Value::Object(options.collect()) });
+        let mut patch = json!({ "attributes": Value::Object(options.collect()) });
+        let names = self.names(dropped);
+        let is_kept = |name: &&Value| !name.as_str().is_some_and(|name| names.contains(&name));
+        let method = self.specification.normalized.get("method")?;
+        let without =
+            |list: &Value| list.as_array().map(|list| list.iter().filter(is_kept).cloned().collect::<Vec<_>>());
+        if let Some(kept) = method.get("quasi_identifiers").and_then(without) {
+            patch["method"]["quasi_identifiers"] = kept.into();
+        }
+        if let Some(Value::Array(columns)) = method.pointer("/columns/explicit") {
+            let kept = columns.iter().filter_map(without).filter(|column| !column.is_empty());
+            patch["method"]["columns"] = json!({ "explicit": kept.collect::<Vec<_>>() });
+        }
         let dependencies = self.without(|dependency| Link::from(*dependency).attributes.meets(dropped));
-        let specification = self.specification.clone();
-        Some(Repair { name: "drop", value: json!(self.names(dropped)), patch, specification, dependencies })
+        let repair = self.changed("drop", json!(self.names(dropped)), patch, self.specification.clone());
+        Some(Repair { dependencies, dropped, ..repair })
     }
 
     /// Withdraws a dependency and every other one that ties the same attributes.
@@ -194,15 +298,17 @@ impl RepairTrials<'_> {
         }
         let withdrawn = |dependency: &Dependency| {
             json!({"determinant": self.names(dependency.determinant),
-                "dependent": self.names(AttrSet::one(dependency.dependent)), "reason": REASON})
+                "dependent": self.names(AttrSet::one(dependency.dependent))})
         };
         let given = self.specification.normalized.pointer("/method/assume_unknown").and_then(Value::as_array);
         let mut entries = given.cloned().unwrap_or_default();
+        let first = entries.len();
         entries.extend(all.iter().filter(same).map(withdrawn));
+        let reasons = (first..entries.len()).map(|at| format!("/method/assume_unknown/{at}/reason")).collect();
         let patch = json!({ "method": { "assume_unknown": entries } });
         let dependencies = self.without(|dependency| same(&dependency));
-        let specification = self.specification.clone();
-        Some(Repair { name: "assume_unknown", value: named.clone(), patch, specification, dependencies })
+        let repair = self.changed("assume_unknown", named.clone(), patch, self.specification.clone());
+        Some(Repair { reasons, dependencies, ..repair })
     }
 
     /// The known dependencies without some of the discovered ones.

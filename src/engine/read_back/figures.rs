@@ -1,5 +1,8 @@
 use crate::publication::{EnforcedBy, Guarantee, Publication};
-use crate::report::{BucketSizes, CheckResult, Manifest, ManifestAchieved, MethodDetailsForm, VerificationSummary};
+use crate::report::{
+    BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestClosed, ManifestRatio, MethodDetailsForm,
+    VerificationSummary,
+};
 use crate::verifier::{BucketMeasure, VerifierReport};
 
 /// The verifier in the words of a manifest.
@@ -52,6 +55,24 @@ pub(in crate::engine) fn achieved(
     Some(achieved)
 }
 
+/// The buckets without a bound behind a rule for which strata were closed.
+pub(in crate::engine) fn closed(
+    verification: &VerifierReport,
+    publication: &Publication,
+    rule: usize,
+) -> Option<ManifestClosed> {
+    let protection = publication.rules.get(rule)?;
+    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &protection.enforced_by else {
+        return None;
+    };
+    let index = publication.tables.iter().position(|published| published.name == *guard)?;
+    let figures = &verification.tables[index];
+    let sensitive = protection.protects.attributes();
+    let (_, closed) = figures.closed.iter().find(|(protects, _)| protects.is_subset(sensitive))?;
+    let worst_posterior = closed.worst.map(ManifestRatio::from);
+    Some(ManifestClosed { buckets: closed.buckets, rows: closed.rows, of: figures.rows, worst_posterior })
+}
+
 pub(in crate::engine) fn bucket_sizes(verification: &VerifierReport, publication: &Publication) -> Vec<BucketSizes> {
     let sizes = publication.tables.iter().zip(&verification.tables).flat_map(|(table, figures)| {
         figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
@@ -68,9 +89,9 @@ pub(in crate::engine) fn figures(
 ) -> bool {
     manifest.utility.bucket_sizes == bucket_sizes(verification, publication)
         && manifest.method_details == MethodDetailsForm::from_details(&publication.method_details, published_names)
-        && manifest
-            .rules
-            .iter()
-            .enumerate()
-            .all(|(index, rule)| rule.achieved == achieved(verification, publication, index))
+        && manifest.rules.iter().enumerate().all(|(index, rule)| {
+            let without_bound = closed(verification, publication, index);
+            let is_bounded = without_bound.is_none_or(|closed| rule.bounded == Some(closed.buckets == 0));
+            rule.achieved == achieved(verification, publication, index) && rule.closed == without_bound && is_bounded
+        })
 }

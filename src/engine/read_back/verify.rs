@@ -42,6 +42,8 @@ pub struct VerificationInput<'a> {
     pub requirements: Option<&'a [XyRequirement]>,
     /// The thresholds of the specification; `None` for those of the manifest.
     pub thresholds: Option<&'a [DeclaredThresholds]>,
+    /// Whether the specification admits strata without a bound; `None` for the choice of the manifest.
+    pub closes: Option<bool>,
     /// The original, in any order of rows.
     pub original: Option<&'a Table>,
 }
@@ -104,6 +106,7 @@ pub fn verify(
         taxonomies: claim.taxonomies.unwrap_or(&trees),
         earlier_releases: None,
         thresholds: claim.thresholds.unwrap_or(&bounds),
+        closes: claim.closes.unwrap_or(claim.manifest.dependencies.ineligible_strata.is_some()),
     };
     let verification = verifier::verify(&evidence, control)?;
     let mut summary = summary(&verification);

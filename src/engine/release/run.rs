@@ -16,13 +16,13 @@ use crate::engine::prepare::{
     PrepareInput, PreparedRelease, binding_disclosures, feasible, ledger_union, prepare, secret_order,
     standing_by_tables,
 };
-use crate::engine::read_back::figures::{achieved, bucket_sizes, summary};
+use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::read_back::{entropy, exposures};
 use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{Dependency, DiscoveryScope};
+use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
 use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
-use crate::publish::{Decision, Design, DesignedTable, PlanInput, PlanRefusal, PlanRows};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
 };
@@ -70,8 +70,8 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
         return Err(PlanRefusal(unknown).into());
     }
     let union = ledger_union(specification, order.earlier)?;
-    let extended = ExtendedTable::new(specification, table, order.extra, &union);
-    let prepare_again = |specification: &Specification, dependencies: JobDependencies| {
+    let extended = ExtendedTable::new(specification, table, order.extra, &union, &dependencies, control)?;
+    let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let input = PrepareInput {
             counts: &permuted,
             rows: Some(PlanRows { table: &permuted, streams: order.streams }),
@@ -79,13 +79,17 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
             joined: &order.earlier.releases,
             dependencies,
             extended: Some(&extended),
+            dropped,
         };
         prepare(specification, input, control)
     };
-    let prepared = prepare_again(specification, dependencies)?;
+    let trials = RepairTrials { specification, dependencies: &dependencies, prepare: &prepare_again };
+    let prepared = match prepare_again(specification, dependencies.clone(), AttrSet::EMPTY) {
+        Ok(prepared) => prepared,
+        Err(PlanError::Refused(PlanRefusal(faults))) => return Err(PlanRefusal(trials.tried(faults)?).into()),
+        Err(PlanError::Cancelled(cancelled)) => return Err(cancelled.into()),
+    };
     if let Err(PlanRefusal(faults)) = feasible(&prepared, specification) {
-        let dependencies = &prepared.dependencies;
-        let trials = RepairTrials { specification, dependencies, prepare: &prepare_again };
         return Err(PlanRefusal(trials.tried(faults)?).into());
     }
     drop(extended);
@@ -153,6 +157,7 @@ impl<'a> DescribedRelease<'a> {
             taxonomies: &specification.taxonomies,
             earlier_releases: Some(&order.earlier.releases),
             thresholds: &specification.thresholds,
+            closes: specification.method.closed_reason().is_some(),
         };
         let verification = verifier::verify(&evidence, control)?;
         if verification.verified() && verification.linkage == Linkage::Checked {
@@ -190,7 +195,8 @@ impl<'a> DescribedRelease<'a> {
             written,
             verification: summary(verification),
             bucket_sizes: bucket_sizes(verification, publication),
-            achieved: rules.map(|rule| achieved(verification, publication, rule)).collect(),
+            achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
+            closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
             exposures: exposures::of_parts(publication, &specification.published_names, parts, control)?,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),
@@ -315,8 +321,16 @@ fn active_rules(design: &Design, specification: &Specification) -> Vec<ActiveRul
         guarantee: designed.rule.guarantee,
         excludable: excludable(designed.rule.sensitive),
         taxonomy: ledger::taxonomy_of(designed.rule.sensitive, designed.rule.guarantee, &specification.taxonomies),
+        closes: closes(design, designed),
     });
     rules.collect()
+}
+
+/// Whether the table that guards a rule has buckets without a bound.
+fn closes(design: &Design, rule: &DesignedRule) -> bool {
+    let RuleStatus::Guardian { table, .. } = rule.status else { return false };
+    let guards = design.tables.get(table).map_or(&[][..], DesignedTable::guards);
+    guards.iter().any(|guard| guard.protects == rule.judged && guard.closes)
 }
 
 /// Notices for readers of the release on the declarations of its specification; they reveal nothing of the data.

@@ -143,7 +143,10 @@ pub(in crate::engine) fn joined_by_names(
          publish both exactly in every release that has one of them, or neither"
     );
     let pointer = format!("/method/against/{}", at - 1);
-    Err(PlanRefusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]))
+    let tied = all_of(&found).intersection(own);
+    let repairs: Vec<serde_json::Value> = tied.iter().map(|attr| serde_json::json!({ "drop": [name(attr)] })).collect();
+    let fault = Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent);
+    Err(PlanRefusal(vec![fault.with("repairs", repairs)]))
 }
 
 /// A dependency that joins two releases by more than their shared attributes, with the index of the later release.

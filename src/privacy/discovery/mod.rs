@@ -17,4 +17,5 @@ pub(in crate::privacy) use logarithm::log2_down;
 pub use measure::measure_dependency;
 pub use search::{
     DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, SearchedScope, discover_dependencies,
+    discover_dependencies_across,
 };

@@ -118,6 +118,23 @@ pub fn discover_dependencies(
     discover_within(MAX_VISITED_ROWS, table, options, control)
 }
 
+/// Finds the dependencies in `table` that some attribute takes part in that is not among `own`.
+///
+/// Those among `own` attributes were searched for before; the exact ones of one determinant are `known`.
+///
+/// # Errors
+/// [`Cancelled`] when the caller cancels.
+pub fn discover_dependencies_across(
+    table: &Table,
+    own: AttrSet,
+    known: &[Dependency],
+    options: &DiscoveryOptions,
+    control: &Control,
+) -> Result<Vec<DiscoveredDependency>, Cancelled> {
+    let candidates = Candidates { own, known };
+    Ok(search_within(MAX_VISITED_ROWS, table, candidates, options, control)?.found)
+}
+
 /// Leaves out the remaining pairs after `most` visited rows.
 pub(super) fn discover_within(
     most: u64,
@@ -125,11 +142,35 @@ pub(super) fn discover_within(
     options: &DiscoveryOptions,
     control: &Control,
 ) -> Result<Discovery, Cancelled> {
+    search_within(most, table, Candidates { own: AttrSet::EMPTY, known: &[] }, options, control)
+}
+
+/// The dependencies that are searched for: those with an attribute that is not among `own`.
+#[derive(Clone, Copy)]
+struct Candidates<'a> {
+    own: AttrSet,
+    /// Exact dependencies of one determinant among `own`.
+    known: &'a [Dependency],
+}
+
+impl Candidates<'_> {
+    fn contain(&self, attributes: AttrSet) -> bool {
+        !attributes.is_subset(self.own)
+    }
+}
+
+fn search_within(
+    most: u64,
+    table: &Table,
+    candidates: Candidates<'_>,
+    options: &DiscoveryOptions,
+    control: &Control,
+) -> Result<Discovery, Cancelled> {
     if options.scope == DiscoveryScope::None {
         return Ok(Discovery { found: Vec::new(), rejected: Vec::new(), searched: SearchedScope::None });
     }
     let factorials = FactorialLogarithms::new(table.rows());
-    let mut search = Search::new(table, &factorials, options.tolerance, RowVisits::new(control))?;
+    let mut search = Search::new(table, candidates, &factorials, options.tolerance, RowVisits::new(control))?;
     search.singles()?;
     let searched = match options.scope {
         DiscoveryScope::SinglesAndPairs if search.pairs(most)? => SearchedScope::SinglesAndPairs,
@@ -196,6 +237,7 @@ impl<'a> SearchedColumn<'a> {
 
 struct Search<'a> {
     columns: Vec<SearchedColumn<'a>>,
+    candidates: Candidates<'a>,
     /// For each attribute of the table, those that it determines exactly.
     determined: Vec<AttrSet>,
     factorials: &'a FactorialLogarithms,
@@ -208,6 +250,7 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(
         table: &'a Table,
+        candidates: Candidates<'a>,
         factorials: &'a FactorialLogarithms,
         tolerance: Ratio,
         visits: RowVisits<'a>,
@@ -225,8 +268,14 @@ impl<'a> Search<'a> {
             column.most_groups = savings.most_groups(threshold);
             column.most_saving_groups = savings.most_groups(1);
         }
-        let determined = vec![AttrSet::EMPTY; attributes.len()];
-        Ok(Self { columns, determined, factorials, threshold, visits, found: Vec::new(), rejected: Vec::new() })
+        let mut determined = vec![AttrSet::EMPTY; attributes.len()];
+        for Dependency { determinant, dependent } in candidates.known {
+            if let (Some(from), 1) = (determinant.iter().next(), determinant.len()) {
+                determined[from.index()] = determined[from.index()].with(*dependent);
+            }
+        }
+        let (found, rejected) = (Vec::new(), Vec::new());
+        Ok(Self { columns, candidates, determined, factorials, threshold, visits, found, rejected })
     }
 
     fn grouped(&self, column: &SearchedColumn<'_>) -> Result<GroupedRows, Cancelled> {
@@ -239,7 +288,9 @@ impl<'a> Search<'a> {
         for determinant in 0..self.columns.len() {
             let determinant = &self.columns[determinant];
             let is_candidate = |dependent: &&SearchedColumn<'_>| {
-                dependent.attr != determinant.attr && determinant.values <= dependent.most_saving_groups
+                dependent.attr != determinant.attr
+                    && determinant.values <= dependent.most_saving_groups
+                    && self.candidates.contain(AttrSet::one(determinant.attr).with(dependent.attr))
             };
             let dependents: Vec<&SearchedColumn<'_>> = self.columns.iter().filter(is_candidate).collect();
             if dependents.is_empty() {
@@ -307,11 +358,13 @@ impl<'a> Search<'a> {
         let (one, other) = (&self.columns[finer], &self.columns[coarser]);
         let determined = |column: &SearchedColumn<'_>| self.determined[column.attr.index()].with(column.attr);
         let known = determined(one).union(determined(other));
+        let pair = AttrSet::one(one.attr).with(other.attr);
         self.columns
             .iter()
             .enumerate()
             // a pair has at least as many values as each of its members
             .filter(move |(_, column)| one.values <= column.most_groups && !known.contains(column.attr))
+            .filter(move |(_, column)| self.candidates.contain(pair.with(column.attr)))
             .map(|(at, _)| at)
     }
 

@@ -23,7 +23,6 @@ pub use known::{KnownDependencies, KnownDependency};
 pub use link::{Link, design_side};
 pub use path::{Element, PathStep};
 pub use place::{Placement, TableToPlace, place};
-pub use pools::pools;
 pub use separation::{connected, separates};
 pub use separators::{Separation, separators};
 pub use strata::{RowGroups, Strata};

@@ -3,7 +3,7 @@
 use super::eligibility::StrataTests;
 use super::pools::pools;
 use super::strata::Strata;
-use super::stratify::{LinkContext, StratificationError, TableSides, stratify};
+use super::stratify::{LinkContext, StratificationError, TableSides, stratify, visible_separators};
 use crate::microdata::AttrSet;
 
 /// A table whose attributes are to be placed.
@@ -17,6 +17,8 @@ pub struct TableToPlace<'a> {
     pub known: AttrSet,
     /// The attributes that other tables of the release publish, one set a table.
     pub other_tables: &'a [AttrSet],
+    /// Whether strata that break a demand may be published, each as one bucket, where no strata satisfy all demands.
+    pub closes: bool,
 }
 
 /// Where the attributes of a table stand.
@@ -28,14 +30,19 @@ pub struct Placement {
     pub moved: AttrSet,
     /// The attributes in which every bucket is constant.
     pub constant: AttrSet,
-    /// The sets of rows in which buckets are made; each satisfies the demands by itself.
+    /// The sets of rows in which buckets are made; each but the closed ones satisfies the demands by itself.
     pub pools: Strata,
+    /// The pools, rising, that are strata that break a demand: one bucket each.
+    pub closed: Vec<u32>,
 }
 
 /// Places each attribute of `table` that no rule knows, in column order.
 ///
 /// An attribute stays on the row side if the strata that it needs satisfy all demands. Otherwise it joins the protected
 /// part, which asks for nothing unless other elements tie it to the row side.
+///
+/// Where the table closes strata, and those of the known attributes break a demand, an attribute stays on the row side if
+/// it needs no other strata.
 ///
 /// # Errors
 /// [`StratificationError`] where no strata keep even the known attributes apart from the protected ones.
@@ -53,17 +60,45 @@ pub fn place(
         known: table.known,
         other_tables: table.other_tables,
     };
-    stratify(&sides, context, tests)?;
+    let closed_in = match stratify(&sides, context, tests) {
+        Err(StratificationError::Ineligible { .. }) if table.closes => Some(closable(&sides, context, tests)?),
+        other => other.map(|_| None)?,
+    };
     for attr in table.row_side.minus(table.known).iter() {
         let kept = TableSides { row_side: sides.row_side.with(attr), ..sides };
-        match stratify(&kept, context, tests) {
-            Ok(_) => sides = kept,
-            Err(StratificationError::Cancelled) => return Err(StratificationError::Cancelled),
-            Err(_) => sides.protected = sides.protected.with(attr),
+        let stays = match (stratify(&kept, context, tests), closed_in) {
+            (Err(StratificationError::Cancelled), _) => return Err(StratificationError::Cancelled),
+            (found, None) => found.is_ok(),
+            (_, Some(closed_in)) => visible_separators(&kept, context).first() == Some(&closed_in),
+        };
+        match stays {
+            true => sides = kept,
+            false => sides.protected = sides.protected.with(attr),
         }
     }
-    let constant = stratify(&sides, context, tests)?;
+    let constant = match stratify(&sides, context, tests) {
+        Err(StratificationError::Ineligible { .. }) if table.closes => closable(&sides, context, tests)?,
+        other => other?,
+    };
     let moved = sides.protected.minus(table.protects);
-    let pools = pools(&Strata::new(tests.table(), constant), moved, tests)?;
-    Ok(Placement { kept: sides.row_side_with(constant), moved, constant, pools })
+    let strata = Strata::new(tests.table(), constant);
+    let ineligible = tests.test(constant)?.ineligible.clone();
+    let (pools, closed) = pools(&strata, moved, &ineligible, tests)?;
+    Ok(Placement { kept: sides.row_side_with(constant), moved, constant, pools, closed })
+}
+
+/// The separator whose strata are published though some break a demand.
+///
+/// Without attributes there is one stratum, the table: then no publication satisfies a rule for any row.
+fn closable(
+    sides: &TableSides<'_>,
+    context: &LinkContext<'_>,
+    tests: &mut StrataTests<'_>,
+) -> Result<AttrSet, StratificationError> {
+    let first = visible_separators(sides, context).first().copied();
+    match first.filter(|separator| !separator.is_empty()) {
+        Some(separator) => Ok(separator),
+        // the reason that no separator is eligible
+        None => stratify(sides, context, tests),
+    }
 }

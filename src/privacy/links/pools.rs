@@ -9,23 +9,35 @@ use crate::microdata::AttrSet;
 ///
 /// Inside a stratum, the strata of `moved` that satisfy the demands by themselves are sets of their own. All other rows
 /// form one pool. While the pool breaks a demand, the smallest remaining set joins it; the whole stratum ends this.
+/// A stratum that breaks a demand itself stays whole; the second result has the positions of these, rising.
 ///
 /// # Errors
 /// [`Cancelled`] when the caller cancels.
-pub fn pools(strata: &Strata, moved: AttrSet, tests: &StrataTests<'_>) -> Result<Strata, Cancelled> {
+pub(super) fn pools(
+    strata: &Strata,
+    moved: AttrSet,
+    ineligible: &[u32],
+    tests: &StrataTests<'_>,
+) -> Result<(Strata, Vec<u32>), Cancelled> {
     if moved.is_empty() {
-        return Ok(strata.clone());
+        return Ok((strata.clone(), ineligible.to_vec()));
     }
     let fine = Strata::new(tests.table(), moved);
     let mut of_row = vec![0; strata.of_row().len()];
-    let mut sets = 0;
-    for rows in strata.split().iter() {
+    let (mut sets, mut closed) = (0, Vec::new());
+    for (stratum, rows) in (0..).zip(strata.split().iter()) {
+        if ineligible.binary_search(&stratum).is_ok() {
+            rows.iter().for_each(|&row| of_row[row as usize] = sets);
+            closed.push(sets);
+            sets += 1;
+            continue;
+        }
         for set in sets_of(rows, &fine, tests)? {
             set.iter().for_each(|&row| of_row[row as usize] = sets);
             sets += 1;
         }
     }
-    Ok(Strata::from_ranks(of_row, sets as usize))
+    Ok((Strata::from_ranks(of_row, sets as usize), closed))
 }
 
 /// The sets of rows inside one stratum, the pool last.

@@ -167,16 +167,28 @@ pub fn stratify(
     context: &LinkContext<'_>,
     tests: &mut StrataTests<'_>,
 ) -> Result<AttrSet, StratificationError> {
-    let links = context.links.iter().map(|link| link.attributes);
-    let elements: Vec<AttrSet> = sides.other_tables.iter().copied().chain(links).collect();
-    let known = sides.known.union(sides.row_side);
-    let found = separators(&Separation { protected: sides.protected, known, elements: &elements }, context.weights);
+    let found = separators_of(sides, context);
     let visible: Vec<AttrSet> =
         found.iter().copied().filter(|separator| sides.shows(*separator, context.dependencies)).collect();
     if visible.is_empty() {
         let separator = found.first().copied();
+        let known = sides.known.union(sides.row_side);
         let link = context.tying(sides.protected, separator.unwrap_or(known));
         return Err(StratificationError::Hidden { link, separator });
     }
     context.first_eligible(&visible, sides.protected, tests)
+}
+
+/// The separators of a table that readers see, in the order in which they are tried.
+pub(super) fn visible_separators(sides: &TableSides<'_>, context: &LinkContext<'_>) -> Vec<AttrSet> {
+    let is_visible = |separator: &AttrSet| sides.shows(*separator, context.dependencies);
+    separators_of(sides, context).into_iter().filter(is_visible).collect()
+}
+
+/// The separators of the protected part of a table from its known and its row side.
+fn separators_of(sides: &TableSides<'_>, context: &LinkContext<'_>) -> Vec<AttrSet> {
+    let links = context.links.iter().map(|link| link.attributes);
+    let elements: Vec<AttrSet> = sides.other_tables.iter().copied().chain(links).collect();
+    let known = sides.known.union(sides.row_side);
+    separators(&Separation { protected: sides.protected, known, elements: &elements }, context.weights)
 }

@@ -37,7 +37,7 @@ pub fn plan(spec: &BucketizeSpec, input: &PlanInput<'_>, control: &Control) -> R
     let table = DesignedTable::new(attributes, TableDesign::Bucketized(bucketized));
     let mut design = Design::new(vec![table], vec![rule]);
     design.judge();
-    stratify(&mut design, input, control)?;
+    stratify(&mut design, input, None, control)?;
     if let Some(rows) = input.rows {
         size_buckets(spec, &mut design, rows, control)?;
     }

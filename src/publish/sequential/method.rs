@@ -84,13 +84,11 @@ fn linked_faults(
     let mut faults = Vec::new();
     let leads_out = |link: &&Link| link.attributes.meets(published) && !link.attributes.is_subset(published);
     if let Some(link) = links.iter().find(leads_out).filter(|_| !spec.against.is_empty()) {
-        faults.push(dependency_fault(
-            "/method/against",
-            Kind::RuleImpossible,
-            link.because,
-            PUBLISH_BOTH_DETAIL,
-            names,
-        ));
+        let kind = Kind::RuleImpossible;
+        let fault = dependency_fault("/method/against", kind, link.because, PUBLISH_BOTH_DETAIL, names);
+        let dropped = link.attributes.intersection(published);
+        let dropped: Vec<&String> = dropped.iter().filter_map(|attr| names.get(attr.index())).collect();
+        faults.push(fault.with("repairs", serde_json::json!([{ "drop": dropped }])));
     }
     let attr_of = |of: &JoinAttribute| names.iter().position(|known| *known == of.attribute).map(Attr::from);
     // labels of earlier releases may be generalized, too

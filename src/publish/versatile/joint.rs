@@ -223,6 +223,7 @@ impl CombinationContraction {
             guards: bucketized.guards.into_iter().map(|guard| self.guard(guard)).collect(),
             buckets: bucketized.buckets,
             strata: bucketized.strata,
+            closed: bucketized.closed,
         });
         DesignedTable::new(self.expand(attributes), bucketized)
     }

@@ -90,7 +90,7 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
         Algorithm::Uad | Algorithm::Gd | Algorithm::Auto => decide_by_data(&mut design, kept, spec, input, control)?,
     }
     design.judge();
-    stratify(&mut design, input, control)?;
+    stratify(&mut design, input, spec.closed.as_deref(), control)?;
     Ok(design)
 }
 

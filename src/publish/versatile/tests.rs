@@ -142,6 +142,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         fill: false,
         score: DecompositionScore::Entropy,
         correlated: CorrelatedPolicy::Together,
+        closed: None,
         no_rules_reason: None,
     };
     super::plan(&spec, &input, &Control::default()).unwrap()

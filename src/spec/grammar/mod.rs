@@ -7,6 +7,7 @@ pub(super) mod document;
 pub(crate) mod duration;
 pub(super) mod general;
 pub(super) mod guarantee;
+pub(super) mod ineligible_strata;
 pub(super) mod json;
 pub(super) mod known_and_sensitive;
 pub(super) mod proposed_tables;

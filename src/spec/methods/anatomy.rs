@@ -7,6 +7,7 @@ use crate::publication::{Protected, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{ColumnName, Document, Names, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
+use crate::spec::grammar::ineligible_strata::IneligibleStrata;
 use crate::spec::grammar::known_and_sensitive::KnownAndSensitive;
 use crate::spec::grammar::reader::FaultList;
 
@@ -19,6 +20,8 @@ document! {
         optional quasi_identifiers: Names,
         required guarantee: RuleGuarantee,
         include common: CommonMembers,
+        /// What becomes of strata that break the guarantee by themselves. `refuse` when not given.
+        optional ineligible_strata: IneligibleStrata = IneligibleStrata::default(),
     }
 }
 
@@ -66,6 +69,6 @@ impl DraftAnatomy {
             protects: Protected::Attribute(attrs[&sensitive]),
             guarantee: self.members.guarantee.value.as_ref()?.guarantee,
         };
-        Some(AnatomySpec { rule })
+        Some(AnatomySpec { rule, closed: self.members.ineligible_strata.closed.clone() })
     }
 }

@@ -58,6 +58,16 @@ impl MethodSpec {
         }
     }
 
+    /// Why strata that break a guarantee are published without a bound; `None`: they are refused.
+    #[must_use]
+    pub fn closed_reason(&self) -> Option<&str> {
+        match self {
+            Self::Versatile(spec) => spec.closed.as_deref(),
+            Self::Anatomy(spec) => spec.closed.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What must hold on the join with earlier releases.
     #[must_use]
     pub fn requirements(&self) -> &[XyRequirement] {

@@ -33,6 +33,8 @@ pub struct VersatileSpec {
     pub score: DecompositionScore,
     /// Whether sensitive attributes that predict each other share their buckets.
     pub correlated: CorrelatedPolicy,
+    /// Why strata that break a guarantee are published without a bound; `None`: they are refused.
+    pub closed: Option<String>,
     /// Why there are no rules, when there are none.
     pub no_rules_reason: Option<String>,
 }
@@ -138,6 +140,8 @@ pub struct DeclaredDependency {
 pub struct AnatomySpec {
     /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
     pub rule: SubmittedRule,
+    /// Why strata that break the guarantee are published without a bound; `None`: they are refused.
+    pub closed: Option<String>,
 }
 
 /// The method `generalize` [LeFevre et al. 2006]; `docs/spec/generalize.md`.

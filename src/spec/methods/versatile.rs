@@ -10,6 +10,7 @@ use crate::publication::{Protected, SubmittedRule};
 use crate::spec::grammar::attributes::DatasetColumns;
 use crate::spec::grammar::document::{Document, Member, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
+use crate::spec::grammar::ineligible_strata::IneligibleStrata;
 use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleList, RuleReader};
 use crate::spec::grammar::schema::DocumentSource;
@@ -21,6 +22,8 @@ document! {
         /// The guarantee of rules that state none.
         optional default_guarantee: RuleGuarantee,
         include common: CommonMembers,
+        /// What becomes of strata that break a guarantee by themselves. `refuse` when not given.
+        optional ineligible_strata: IneligibleStrata = IneligibleStrata::default(),
         optional correlated: CorrelatedPolicy = CorrelatedPolicy::Together,
         optional uad: UadMembers = UadMembers::absent("/method/uad"),
         optional gd: GdMembers = GdMembers::absent("/method/gd"),
@@ -118,6 +121,7 @@ impl DraftVersatile {
             fill: self.members.gd.fill,
             score: self.members.score,
             correlated: self.members.correlated,
+            closed: self.members.ineligible_strata.closed,
             no_rules_reason: self.no_rules_reason,
         }
     }

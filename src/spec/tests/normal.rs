@@ -41,7 +41,7 @@ fn the_normal_form_is_this() {
     let method = json!({
         "type": "versatile", "algorithm": "uad", "correlated": "together", "score": "entropy",
         "rules": [{"quasi_identifiers": ["age"], "sensitive": ["zipcode", "race"], "guarantee": guarantee}],
-        "functional_dependencies": [], "assume_unknown": [],
+        "functional_dependencies": [], "assume_unknown": [], "ineligible_strata": "refuse",
         "dependencies": {"discover": "singles_and_pairs", "tolerance": "0.01"},
         "uad": {"saturate": false, "addback": false}, "gd": {"try_all": false, "fill": false},
     });

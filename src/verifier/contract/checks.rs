@@ -51,6 +51,19 @@ pub struct TableFigures {
     ///
     /// Only for rules that this table enforces with a guarantee other than l-diversity.
     pub measures: BTreeMap<usize, BucketMeasure>,
+    /// The buckets that break a guarantee as their strata do, for each protected side whose guard closes strata.
+    pub closed: BTreeMap<AttrSet, ClosedBuckets>,
+}
+
+/// Buckets that break a guarantee, each of which is a whole stratum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClosedBuckets {
+    /// Number of buckets.
+    pub buckets: u64,
+    /// Number of their rows.
+    pub rows: u64,
+    /// The largest share of a value, `(count, of)`; `None` without such a bucket.
+    pub worst: Option<(u64, u64)>,
 }
 
 /// The largest share of one value in a bucket, over the buckets of a table.

@@ -45,6 +45,8 @@ pub struct Evidence<'a> {
     pub earlier_releases: Option<&'a EarlierReleases>,
     /// The thresholds of attributes, as the caller declared them.
     pub thresholds: &'a [DeclaredThresholds],
+    /// Whether the caller admits strata without a bound, each as one bucket.
+    pub closes: bool,
 }
 
 /// What a release states of its search for dependencies in the original.

@@ -1,6 +1,7 @@
 //! The checks of a release against its claims.
 
 pub(super) mod claims;
+pub(super) mod closed;
 pub(super) mod content;
 pub(super) mod decomposed;
 pub(super) mod dependencies;

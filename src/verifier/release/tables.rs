@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
+use super::closed::ClosedStrata;
 use super::content::PartPlace;
 use super::decomposed::BothTables;
 use super::placement::{PlacedPart, TupleCount};
@@ -145,6 +146,8 @@ struct TableCheck<'a> {
     buckets: Option<BucketOffsets>,
     /// The parts, where a check needs all of them.
     parts: Vec<ParsedPart>,
+    /// The strata of guards that close some.
+    closed: ClosedStrata,
     /// The bucketed parts against the original, where no witness says which rows are in a bucket.
     placed: Vec<PlacedPart>,
 }
@@ -178,6 +181,7 @@ impl<'a> TableCheck<'a> {
             figures: TableFigures::default(),
             buckets: None,
             parts: Vec::new(),
+            closed: ClosedStrata::default(),
             placed: Vec::new(),
         }
     }
@@ -202,6 +206,7 @@ impl<'a> TableCheck<'a> {
         if self.is_generalized && !self.is_sequential {
             generalized::label(self.table, &mut part);
         }
+        self.closed.read_constants(self.table, &part);
         let constant = dependencies::constant_columns(self.evidence, claimed, &part);
         report.constant[self.index] = report.constant[self.index].union(constant);
         dependencies::constant_in_part(self.evidence, self.table, &part, constant, &place, log);
@@ -299,6 +304,7 @@ impl<'a> TableCheck<'a> {
             Some(claim) => slicing::check(self.evidence, &claim, &self.parts, self.control, log)?,
             None => {}
         }
+        self.figures.closed = self.closed.check(self.evidence, self.table, log);
         let place = format!("table {}", self.table.name);
         placement::check(&self.placed, self.evidence.publication.suppressed, &place, self.control, log)?;
         if self.checked_guards.len() < self.guards.len() {
@@ -339,8 +345,11 @@ impl<'a> TableCheck<'a> {
             let declared = column.map_or(&default, |column| &column.declared);
             let requirements = BucketRequirements { declared, counterfeits: thresholds::counterfeits(claimed.rows) };
             let observed = ObservedBuckets::read(&classes, &requirements, &guard.guarantees, &measured, self.control)?;
-            for (guarantee, broken) in guard.guarantees.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0)
-            {
+            if guard.closes {
+                self.closed.read_buckets(guard, &classes, buckets, declared, self.control)?;
+            }
+            let broken = guard.guarantees.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0);
+            for (guarantee, broken) in broken.filter(|_| !guard.closes) {
                 let (names, word) = (self.evidence.list(sensitive), guarantee.as_str());
                 let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", self.table.name);
                 log.fail(CheckName::Guarantee, detail);

@@ -33,6 +33,8 @@ pub(in crate::verifier) struct VerifierFixture {
     pub(in crate::verifier) dependencies: Vec<(AttrSet, AttrSet)>,
     /// Whether a search found the dependencies; otherwise they are declared.
     pub(in crate::verifier) searched: bool,
+    /// Whether strata without a bound are admitted.
+    pub(in crate::verifier) closes: bool,
     /// The dependencies that the adversary is assumed not to know.
     pub(in crate::verifier) withdrawn: Vec<(AttrSet, AttrSet)>,
     pub(in crate::verifier) files: BTreeMap<String, Grid>,
@@ -120,6 +122,7 @@ impl VerifierFixture {
             submitted: Vec::new(),
             dependencies: Vec::new(),
             searched: false,
+            closes: false,
             withdrawn: Vec::new(),
             files: BTreeMap::new(),
             witness: Vec::new(),
@@ -320,6 +323,7 @@ impl VerifierFixture {
             taxonomies: &self.taxonomies,
             earlier_releases: None,
             thresholds: &[],
+            closes: self.closes,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the verifier: checks on examples, planted faults, and definitions.
 
 pub(super) mod bucketized;
+pub(super) mod closed;
 pub(super) mod decomposed;
 pub(super) mod dependencies;
 pub(super) mod external_overlapping;

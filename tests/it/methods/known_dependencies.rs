@@ -176,6 +176,9 @@ async fn pipeline_neither_withdraws_nor_sees_counts() {
     let dataset = text(&pipeline.upload("", people()).await.ok(201)["id"]);
     let withdrawn = of_race(&json!({"assume_unknown": [unknown("zip", "county")]}));
     assert_eq!(pipeline.job(&dataset, withdrawn.clone()).await.problem(403, "forbidden")["scope"], "ledger:override");
+    let closing = of_race(&json!({"ineligible_strata": {"closed": {"reason": "counties are public"}}}));
+    let refused = pipeline.job(&dataset, closing).await.problem(403, "forbidden");
+    assert_eq!(refused["scope"], "ledger:override");
     // a county has three zip codes of equal size
     let known = json!({"type": "anatomy", "sensitive": "zip", "quasi_identifiers": ["age", "county"],
         "guarantee": {"type": "l_diversity", "l": 4}});
@@ -188,10 +191,13 @@ async fn pipeline_neither_withdraws_nor_sees_counts() {
     let of_officer = &seen["problems"][0]["errors"][0];
     assert_eq!((kind(of_officer), &of_officer["largest_l"]), ("rule-impossible", &json!(3)), "{seen:#}");
     assert!(of_officer["repairs"].to_string().contains("lower_l"), "{seen:#}");
+    // each of the four counties has too few zip codes
+    assert_eq!(of_officer["strata"], json!({"attributes": ["county"], "ineligible": 4, "of": 4}), "{seen:#}");
     let of_pipeline = &hidden["errors"][0];
     assert_eq!(kind(of_pipeline), "rule-impossible", "{hidden:#}");
     assert!(!hidden.to_string().contains("largest_l") && !hidden.to_string().contains("lower_l"), "{hidden:#}");
     assert!(of_pipeline["repairs"].to_string().contains("leave_out_of_known"), "{hidden:#}");
+    assert_eq!(of_pipeline["strata"], json!({"attributes": ["county"]}), "{hidden:#}");
     officer.publish(&dataset, withdrawn).await;
     guarded.server.stop().await;
 }

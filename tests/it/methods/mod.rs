@@ -1,6 +1,7 @@
 //! Releases by each method, over HTTP and in process.
 
 pub(crate) mod bucketize;
+mod closed_strata;
 pub(crate) mod correlated;
 pub(crate) mod decompose;
 pub(crate) mod decompose_breaches;
@@ -18,6 +19,7 @@ mod planted_worlds;
 pub(crate) mod proposed_tables;
 pub(crate) mod randomness;
 pub(crate) mod real_data;
+mod repairs;
 pub(crate) mod slicing;
 pub(crate) mod slicing_generalized;
 pub(crate) mod slicing_overlapping;

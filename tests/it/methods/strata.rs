@@ -10,6 +10,7 @@ use guardian::publication::NoticeKind;
 use guardian::report::{Manifest, ManifestRule, public_report};
 use serde_json::{Value, json};
 
+use super::repairs::publish_repaired;
 use crate::support::library::{self, Memory, Original, Random, ReadPart, parts, table};
 
 /// 480 people: 24 diagnoses in three chapters of eight, a copy of the diagnosis as a code, a ward that says nothing.
@@ -86,24 +87,6 @@ fn document(method: &Value) -> Value {
     json!({ "attributes": attributes, "method": method })
 }
 
-/// Applies a merge patch [RFC 7396].
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in patch {
-        let members = target.as_object_mut().unwrap();
-        match value {
-            Value::Null => drop(members.remove(name)),
-            value => merge(members.entry(name).or_insert(Value::Null), value),
-        }
-    }
-}
-
 fn original() -> Original {
     Original::new(table(people(&mut Random(1)).as_bytes()))
 }
@@ -166,18 +149,21 @@ fn chapter_with_too_few_diagnoses_is_refused_with_repairs() {
         let faults = publish(&original, &method).map(|_| ()).unwrap_err();
         let [fault] = &faults[..] else { panic!("{faults:#?}") };
         assert_eq!(fault.kind, Kind::RuleImpossible, "{fault:#?}");
-        assert_eq!(fault.members["strata"], json!({"attributes": ["chapter"]}));
+        assert_eq!(fault.members["strata"], json!({"attributes": ["chapter"], "ineligible": 3, "of": 3}));
         assert_eq!(fault.members["largest_l"], json!(8));
         let repairs = fault.members["repairs"].as_array().unwrap();
-        let names: Vec<&str> =
-            repairs.iter().filter_map(|repair| Some(repair.as_object()?.keys().next()?.as_str())).collect();
-        assert_eq!(names, ["leave_out_of_known", "lower_l", "assume_unknown"], "{repairs:#?}");
+        let names: Vec<&str> = repairs
+            .iter()
+            .filter_map(|repair| {
+                repair.as_object()?.keys().map(String::as_str).find(|name| !["patch", "reason_at"].contains(name))
+            })
+            .collect();
+        assert_eq!(names, ["leave_out_of_known", "lower_l", "ineligible_strata", "assume_unknown"], "{repairs:#?}");
         assert_eq!((&repairs[0]["leave_out_of_known"], &repairs[1]["lower_l"]), (&json!(["chapter"]), &json!(8)));
         // each repair, applied, is accepted
         for repair in repairs {
-            let mut repaired = document(&method);
-            merge(&mut repaired, &repair["patch"]);
-            library::publish(&original, &repaired).unwrap_or_else(|faults| panic!("{repair}: {faults:#?}"));
+            publish_repaired(&original, &document(&method), repair)
+                .unwrap_or_else(|faults| panic!("{repair}: {faults:#?}"));
         }
     }
 }
@@ -241,7 +227,7 @@ fn other_methods_refuse_chapters_with_too_few_values() {
         let faults = publish_known(&original, &known, &method).map(|_| ()).unwrap_err();
         let [fault] = &faults[..] else { panic!("{method}: {faults:#?}") };
         assert_eq!(fault.kind, Kind::RuleImpossible, "{method}: {fault:#?}");
-        assert_eq!(fault.members["strata"], json!({"attributes": ["chapter"]}), "{method}");
+        assert_eq!(fault.members["strata"]["attributes"], json!(["chapter"]), "{method}");
         assert!(fault.members["repairs"].is_array(), "{method}: {fault:#?}");
     }
     // both repairs, applied, are accepted

@@ -116,6 +116,17 @@ pub(crate) fn publish(original: &Original, document: &Value) -> Result<(Manifest
 
 /// Verifies a release from its manifest, with the rows of the original or without.
 pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
+    let summary = verify_against(job, manifest, files, with_rows);
+    assert!(summary.verified, "{:#?}", summary.checks);
+    summary
+}
+
+/// Whether a release passes against its original and a specification.
+pub(crate) fn is_verified(job: &Job, manifest: &Manifest, files: &Memory) -> bool {
+    verify_against(job, manifest, files, true).verified
+}
+
+fn verify_against(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
     let claim = VerificationInput {
         requirements: None,
         manifest,
@@ -124,11 +135,10 @@ pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows
         excludable: None,
         taxonomies: None,
         thresholds: None,
+        closes: Some(job.specification.method.closed_reason().is_some()),
         original: with_rows.then_some(&job.table),
     };
-    let summary = verify(&claim, files, &Control::default()).unwrap();
-    assert!(summary.verified, "{:#?}", summary.checks);
-    summary
+    verify(&claim, files, &Control::default()).unwrap()
 }
 
 /// The cells of a CSV file: the header, then rows.

@@ -63,7 +63,7 @@ proptest! {
         let control = Control::default();
         let demand = StratumDemand { protects: sensitive, guarantee: GUARANTEE, reference: Reference::Table };
         let mut tests = StrataTests::new(&table, &[demand], &control);
-        let to_place = TableToPlace { row_side, protects: sensitive, known: rule.known, other_tables: &other_tables };
+        let to_place = TableToPlace { row_side, protects: sensitive, known: rule.known, other_tables: &other_tables, closes: false };
         let placed = match place(&to_place, &context, &mut tests) {
             Ok(placed) => placed,
             Err(StratificationError::Ineligible { strata, .. }) => {
@@ -78,7 +78,7 @@ proptest! {
         prop_assert!(row_side.is_subset(placed.kept.union(placed.moved)) && !placed.kept.meets(placed.moved));
         prop_assert!(rule.known.is_subset(placed.kept));
 
-        let guard = Guard { known: placed.kept, protects: Protected::Attribute(Attr(2)), guarantee: GUARANTEE, constant: placed.constant };
+        let guard = Guard { known: placed.kept, protects: Protected::Attribute(Attr(2)), guarantee: GUARANTEE, constant: placed.constant, closes: false };
         let attributes = placed.kept.union(placed.moved).union(sensitive);
         let mut tables = vec![TableSchema { attributes, guards: vec![guard] }];
         let plain = |&attributes: &AttrSet| TableSchema { attributes, guards: vec![] };

@@ -168,7 +168,7 @@ struct Sides {
 fn stratified(sides: &Sides, sensitive: u8, constant: &[u8]) -> TableSchema {
     let (known, constant) = (set(&sides.row_side), set(constant));
     let protects = Protected::Attribute(Attr(sensitive));
-    let guard = Guard { known, protects, guarantee: Guarantee::LDiversity { l: 2 }, constant };
+    let guard = Guard { known, protects, guarantee: Guarantee::LDiversity { l: 2 }, constant, closes: false };
     let guards = if sides.protected.contains(&sensitive) { vec![guard] } else { Vec::new() };
     TableSchema { attributes: known.union(set(&sides.protected)), guards }
 }
@@ -271,7 +271,7 @@ fn placements_match_reference_vectors() {
         let demand = StratumDemand { protects, guarantee, reference: Reference::Table };
         let mut tests = StrataTests::new(&table, &[demand], &control);
         let (row_side, side) = (set(&vector.row_side), set(&vector.known));
-        let to_place = TableToPlace { row_side, protects, known: side, other_tables: &[] };
+        let to_place = TableToPlace { row_side, protects, known: side, other_tables: &[], closes: false };
         let found = place(&to_place, &context, &mut tests);
         let Some(placed) = vector.placed else {
             let Err(StratificationError::Ineligible { strata, .. }) = found else { panic!("{at}: {found:?}") };

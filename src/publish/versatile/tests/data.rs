@@ -45,6 +45,7 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
         fill: false,
         score: DecompositionScore::Entropy,
         correlated: CorrelatedPolicy::Together,
+        closed: None,
         no_rules_reason: None,
     }
 }
