@@ -164,6 +164,7 @@ impl<'a> Stratifier<'a> {
         match placed {
             Ok(placement) => {
                 apply(&mut design.tables[at], placement, &self.links.links);
+                separate_parts_without_rows(&mut design.tables, at);
                 Ok(())
             }
             Err(StratificationError::Cancelled) => Err(Cancelled),
@@ -418,6 +419,17 @@ fn apply(table: &mut DesignedTable, placement: Placement, links: &[Link]) {
     }
     bucketized.closed = closed;
     bucketized.strata = (pools.len() > 1).then(|| Arc::new(pools));
+}
+
+/// Makes plain tables of the sensitive parts of a table whose other attributes all moved: buckets have nothing to hide.
+fn separate_parts_without_rows(tables: &mut Vec<DesignedTable>, at: usize) {
+    let Some(bucketized) = tables[at].bucketized() else { return };
+    if tables[at].attributes.minus(bucketized.sensitive()).is_empty() {
+        let mut parts = bucketized.parts.clone().into_iter().map(DesignedTable::plain);
+        let first = parts.next();
+        tables.extend(parts);
+        tables.splice(at..=at, first);
+    }
 }
 
 /// What a refusal says of strata that do not hold.
