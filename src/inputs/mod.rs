@@ -12,6 +12,7 @@ mod memory;
 mod memory_estimate;
 mod originals;
 mod part_storage;
+mod people;
 mod profiles;
 mod record_match;
 
@@ -27,4 +28,5 @@ pub(crate) use memory_estimate::{columns_memory, job_memory};
 pub(crate) use originals::external_rows_problem;
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};
+pub use people::{JobPeople, StandingCoverages, announce, marks, standing, unpublished_rows};
 pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};

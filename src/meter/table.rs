@@ -92,16 +92,23 @@ metrics! {
 
 /// Names of the transactions of the stores, sorted.
 pub const TRANSACTIONS: &[&str] = &[
+    "add_alike_marks",
     "admit_dataset",
+    "announce_coverage",
     "append_audit",
     "begin_upload",
     "claim",
     "commit",
+    "cover_persons",
+    "define_population",
     "delete_chunks",
     "delete_dataset_key",
     "delete_taxonomy",
+    "draw_ticket",
     "drop_attempt",
+    "end_announcement",
     "enqueue",
+    "enter_separations",
     "enter_statement",
     "expire_all_leases",
     "finish",
@@ -113,8 +120,10 @@ pub const TRANSACTIONS: &[&str] = &[
     "pin",
     "purge_dataset",
     "put_column_chunks",
+    "put_evidence",
     "put_part_chunk",
     "put_people",
+    "put_person_piece",
     "put_policy",
     "put_taxonomy",
     "reap",
@@ -125,7 +134,9 @@ pub const TRANSACTIONS: &[&str] = &[
     "seal_dataset",
     "set_tenant",
     "succeed_with_reused",
+    "sweep_void_coverages",
     "transition",
+    "void_announcements",
 ];
 
 /// The page `docs/metrics.md`, which a test compares.

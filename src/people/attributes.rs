@@ -12,8 +12,9 @@ pub struct UnknownAttributesError(pub BTreeSet<String>);
 
 /// The attribute of each published column, by the names of the ledger.
 ///
-/// What says the same of every person as a published attribute of another name is that attribute. If the coverage published a name that the
-/// dataset has not, a column that was never seen together with it may be that attribute, unless `is_declared` knows it.
+/// What says the same of every person as a published attribute of another name is that attribute. If the coverage
+/// published a name that the dataset has not, a column that was never seen together with it may be that attribute,
+/// unless `is_declared` knows it.
 ///
 /// # Errors
 /// Columns of which it is unknown what they are.

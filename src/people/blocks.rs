@@ -1,4 +1,5 @@
-//! Blocks: the rows with one value of a column, and what they have in another. Two tables of independent rows have few of them in common.
+//! Blocks: the rows with one value of a column, and what they have in another. Two tables of independent rows have few
+//! of them in common.
 //!
 //! Neither names nor order nor keys count. Any two columns that survive an export show it to be the same table.
 
@@ -142,7 +143,8 @@ impl OpenBlock {
     }
 }
 
-/// Whether the blocks that two tables have in common say that one was made of the other: by the pair of columns that says most.
+/// Whether the blocks that two tables have in common say that one was made of the other: by the pair of columns that
+/// says most.
 pub(super) fn are_alike(own: &[Block], is_common: impl Fn(KeyedHash) -> bool) -> bool {
     let mut of_pairs = BTreeMap::<u16, u64>::new();
     for block in own.iter().filter(|block| is_common(block.mark)) {

@@ -1,4 +1,5 @@
-//! The cells of a table as hashes, kept while its evidence is collected. They are read column by column, as often as needed.
+//! The cells of a table as hashes, kept while its evidence is collected. They are read column by column, as often as
+//! needed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;

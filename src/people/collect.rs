@@ -159,7 +159,8 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
     }
 }
 
-/// Per code of a column the hash of its cells. A missing cell is as an empty one: formats differ in which of them they have.
+/// Per code of a column the hash of its cells. A missing cell is as an empty one: formats differ in which of them they
+/// have.
 fn cell_hashes(hasher: &impl KeyedHasher, column: &ChunkColumn) -> Vec<u128> {
     let hash = |text: &str| hasher.keyed("cell", &[Fold::Standard.apply(text).as_bytes()]).0;
     let values = column.values().iter().map(|value| hash(&String::from_utf8_lossy(value)));

@@ -48,8 +48,8 @@ impl Coverage {
         populations.chain(self.datasets.iter().copied().map(Place::Dataset)).collect()
     }
 
-    /// Takes over what a dataset of the same rows knows of them, unless it is of another population. The answer names the key systems
-    /// by which the persons were not known before: their hashes have to be added.
+    /// Takes over what a dataset of the same rows knows of them, unless it is of another population. The answer names
+    /// the key systems by which the persons were not known before: their hashes have to be added.
     pub fn adopt(&mut self, dataset: Uuid, population: Option<&str>, evidence: &Evidence) -> Vec<String> {
         let is_of_another = population.is_none_or(|name| !self.populations.contains(name));
         if !self.populations.is_empty() && is_of_another {

@@ -1,4 +1,5 @@
-//! What is kept of the rows that a release publishes: enough to recognize them, their people and their values, and nothing to read them by.
+//! What is kept of the rows that a release publishes: enough to recognize them, their people and their values, and
+//! nothing to read them by.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! One spelling of texts that mean the same: components of person keys, and cells.
 //!
-//! A fold that joins two persons makes more overlaps, never fewer. Prefixes, zeros after letters, transliterations and other orders of
-//! dates stay apart.
+//! A fold that joins two persons makes more overlaps, never fewer. Prefixes, zeros after letters, transliterations and
+//! other orders of dates stay apart.
 
 use std::borrow::Cow;
 

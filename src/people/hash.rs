@@ -1,6 +1,7 @@
 //! Keyed hashes, and sums of them.
 //!
-//! Who holds the store holds no key. What is made of keyed hashes here needs no other key, as its input cannot be guessed.
+//! Who holds the store holds no key. What is made of keyed hashes here needs no other key, as its input cannot be
+//! guessed.
 
 use std::fmt;
 

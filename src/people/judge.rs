@@ -1,6 +1,7 @@
 //! The decision beside which releases a new one is judged, from evidence, live coverages and statements alone.
 //!
-//! Exact evidence is stronger than any statement, a statement is stronger than statistical evidence. What is unknown is refused.
+//! Exact evidence is stronger than any statement, a statement is stronger than statistical evidence. What is unknown is
+//! refused.
 
 use std::collections::BTreeSet;
 
@@ -229,8 +230,8 @@ fn are_other_populations(rows: &JudgedRows<'_>, live: &LiveCoverage) -> bool {
     is_other && !rows.evidence.systems.is_empty() && !live.coverage.systems.is_empty()
 }
 
-/// The attributes that are published of both and do not have the same values of the same persons; `None` if the persons differ, or if it
-/// is not known which rows of a person go together.
+/// The attributes that are published of both and do not have the same values of the same persons; `None` if the persons
+/// differ, or if it is not known which rows of a person go together.
 fn changed_attributes(rows: &JudgedRows<'_>, live: &LiveCoverage, shared: &[&String]) -> Option<BTreeSet<String>> {
     let systems: Vec<(&SystemEvidence, &SystemEvidence)> =
         shared.iter().map(|name| (&rows.evidence.systems[*name], &live.coverage.systems[*name])).collect();

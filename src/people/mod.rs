@@ -1,7 +1,7 @@
 //! Who the rows of a table speak of: key systems and folds, the evidence that remains of rows, and its comparison.
 //!
-//! Absence of evidence proves nothing: two tables speak of different people only if person keys of one key system were compared, or an
-//! authorized person declares it. One common person is an overlap.
+//! Absence of evidence proves nothing: two tables speak of different people only if person keys of one key system were
+//! compared, or an authorized person declares it. One common person is an overlap.
 
 mod attributes;
 mod blocks;
@@ -14,7 +14,9 @@ mod fold;
 mod hash;
 mod judge;
 mod keys;
+mod look;
 mod population;
+mod refusal;
 mod signatures;
 mod sorter;
 mod statement;
@@ -32,10 +34,12 @@ pub(crate) use hash::labelled;
 pub use hash::{KeyedHash, KeyedHasher};
 pub use judge::{Admission, Basis, JudgedRows, PeopleClaim, PeopleRefusal, Relation, UnrelatedPolicy, judge, relate};
 pub use keys::{SystemColumns, person_hashes};
+pub use look::{LedgerView, Look, look};
 pub use population::{
     KeySystem, NamedColumns, PersonColumns, Population, PopulationError, PopulationKey, PopulationRegistry,
     UploadPersonError,
 };
+pub use refusal::{PersonCounts, RefusalDocument, RefusedJob, Remedy};
 pub use signatures::{Signature, SignatureSample};
 pub(crate) use sorter::ExternalSorter;
 pub use statement::{Place, PlaceError, Separation, SeparationStatement};

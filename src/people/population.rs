@@ -102,8 +102,8 @@ pub struct NamedColumns {
 }
 
 impl PersonColumns {
-    /// Reads the parameter `person` of an upload: `none`, or per key system `columns` or `name:columns`, with `+` between columns and `,`
-    /// between key systems.
+    /// Reads the parameter `person` of an upload: `none`, or per key system `columns` or `name:columns`, with `+`
+    /// between columns and `,` between key systems.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text == "none" {

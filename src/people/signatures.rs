@@ -1,4 +1,5 @@
-//! Signatures of rows: of whole rows, and of rows without one column. Two tables of other people have twins within as often as between.
+//! Signatures of rows: of whole rows, and of rows without one column. Two tables of other people have twins within as
+//! often as between.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,7 +43,8 @@ impl SignatureSample {
     }
 }
 
-/// Collects the lowest signatures. What was among the lowest at the end was so throughout, hence the numbers of rows are exact.
+/// Collects the lowest signatures. What was among the lowest at the end was so throughout, hence the numbers of rows
+/// are exact.
 #[derive(Default)]
 struct SampleCollector {
     lowest: BTreeMap<u128, u64>,

@@ -27,7 +27,8 @@ fn log2_units(top: u64, bottom: u64) -> i64 {
     guess - i64::from(is_above)
 }
 
-/// The surprise of blocks: a lower bound of `-log2` of the largest probability that any distribution gives the counts of a block.
+/// The surprise of blocks: a lower bound of `-log2` of the largest probability that any distribution gives the counts
+/// of a block.
 #[derive(Default)]
 pub(super) struct SurpriseTable {
     terms: HashMap<u64, i64, RandomState>,

@@ -10,6 +10,7 @@ mod lifecycle;
 mod named_documents;
 mod notifier;
 mod page;
+mod people;
 pub mod portable;
 mod queue;
 mod queue_stats;
@@ -37,6 +38,10 @@ pub use lifecycle::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, Tra
 pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDocumentStore, NewDocument};
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
+pub use people::{
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore,
+    SeparationOutcome,
+};
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{
     LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,

@@ -7,6 +7,7 @@ use super::fingerprints::FingerprintStore;
 use super::idempotency::IdempotencyStore;
 use super::lifecycle::LifecycleStore;
 use super::named_documents::NamedDocumentStore;
+use super::people::PeopleStore;
 use super::portable::LedgerTransferStore;
 use super::queue::JobQueue;
 use super::queue_stats::QueueStatsStore;
@@ -27,7 +28,7 @@ macro_rules! whole {
 whole! {
     /// Everything that the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
     Store: DatasetStore, FingerprintStore, JobQueue, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
-    IdempotencyStore, LifecycleStore, NamedDocumentStore, TenantStore, QueueStatsStore, MetadataStore
+    IdempotencyStore, LifecycleStore, NamedDocumentStore, PeopleStore, TenantStore, QueueStatsStore, MetadataStore
 }
 
 /// A store as it is shared.

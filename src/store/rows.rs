@@ -17,9 +17,14 @@ use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
 mod fingerprints;
+mod people;
 mod portable;
 
 pub(super) use fingerprints::{FingerprintRow, StatementRow, in_places};
+pub(super) use people::{
+    AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
+    joined, parted, registry, samples,
+};
 pub(super) use portable::{
     PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
 };

@@ -27,7 +27,7 @@ pub(super) struct WholeEvidence {
 }
 
 impl WholeEvidence {
-    fn new(table: &PeopleTable, layout: &KeyLayout, kept: &[bool]) -> Result<Self, Value> {
+    pub(super) fn new(table: &PeopleTable, layout: &KeyLayout, kept: &[bool]) -> Result<Self, Value> {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = EvidenceCollector::new(GoldenTenant, layout.clone(), folder.path());
         let malformed = |_| problem("upload-malformed");

@@ -5,6 +5,7 @@ pub(crate) mod datasets;
 pub(crate) mod fingerprints;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod people;
 pub(crate) mod pins;
 pub(crate) mod policies;
 pub(crate) mod portable;
@@ -276,6 +277,20 @@ macro_rules! conformance {
                 an_upload_that_was_given_up_leaves_no_people
                 of_two_uploads_the_second_sees_the_first
                 series_change_is_seen_by_commits;
+            people:
+                a_population_is_read_as_it_was_defined
+                coverages_stand_in_the_order_of_tickets
+                rows_of_published_people_are_left_out
+                evidence_of_a_dataset_goes_with_its_rows
+                an_upload_that_was_given_up_leaves_no_evidence
+                persons_are_found_by_key_system
+                marks_are_read_as_they_were_written
+                a_void_announcement_leaves_nothing
+                announcements_of_a_vanished_job_are_void
+                a_joined_announcement_goes_over_to_the_other
+                statements_are_judged_like_coverages
+                tickets_drawn_at_once_see_all_lower_ones
+                jobs_at_once_publish_no_person_twice;
             pins:
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew

@@ -10,7 +10,7 @@ use super::pool::run_transaction;
 use super::store_metadata::DATASET_KEYS;
 use super::{CHUNKS_PER_DELETE, PostgresStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, FingerprintPiece, StoreError};
-use crate::store::sql::{datasets as sql, fingerprints, releases};
+use crate::store::sql::{datasets as sql, fingerprints, people, releases};
 
 /// Takes arrays of dataset ids and of piece numbers, in equal order.
 const FINGERPRINT_PIECES: &str = "\
@@ -64,6 +64,8 @@ impl PostgresStore {
             run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, dataset)?;
             run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORTS_OF_DATASET, dataset)?;
             run_sql!(query.execute, &mut *tx, fingerprints::DELETE_PIECES, dataset)?;
+            run_sql!(query.execute, &mut *tx, people::DELETE_EVIDENCE, dataset)?;
+            run_sql!(query.execute, &mut *tx, people::DELETE_PERSON_PIECES, dataset)?;
             Ok(tx.commit().await?)
         };
         run_transaction("delete_dataset_key", key).await?;

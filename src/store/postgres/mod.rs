@@ -37,6 +37,7 @@ mod document;
 mod error;
 mod listen;
 mod locks;
+mod people;
 mod pool;
 mod queue;
 mod releases;

@@ -6,6 +6,7 @@ pub(super) mod disclosures;
 pub(super) mod fingerprints;
 pub(super) mod keys;
 pub(super) mod life;
+pub(super) mod people;
 pub(super) mod pins;
 pub(super) mod policies;
 pub(super) mod portable;

@@ -9,7 +9,7 @@ use super::error::failed;
 use super::pool::run_transaction;
 use super::{CHUNKS_PER_DELETE, SqliteStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, FingerprintPiece, StoreError};
-use crate::store::sql::{datasets as sql, fingerprints, releases};
+use crate::store::sql::{datasets as sql, fingerprints, people, releases};
 
 /// Takes a JSON list of hexadecimal dataset ids and piece numbers.
 const FINGERPRINT_PIECES: &str = "\
@@ -60,6 +60,8 @@ impl SqliteStore {
             run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, dataset)?;
             run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORTS_OF_DATASET, dataset)?;
             run_sql!(query.execute, &mut *tx, fingerprints::DELETE_PIECES, dataset)?;
+            run_sql!(query.execute, &mut *tx, people::DELETE_EVIDENCE, dataset)?;
+            run_sql!(query.execute, &mut *tx, people::DELETE_PERSON_PIECES, dataset)?;
             Ok(tx.commit().await?)
         })
         .await?;

@@ -6,6 +6,7 @@
 pub(super) mod backend;
 mod datasets;
 mod error;
+mod people;
 mod pool;
 mod queue;
 mod releases;

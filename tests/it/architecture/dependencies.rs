@@ -118,6 +118,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ports",
             "engine",
             "ledger",
+            "people",
             "report",
             "spec",
             "problem",
@@ -129,7 +130,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("fingerprints", &["ports", "people", "problem", "microdata", "vault"]),
     // implements the traits that ports declares
-    ("store", &["ports", "identity", "meter", "problem", "publication", "control", "vault"]),
+    ("store", &["ports", "identity", "people", "meter", "problem", "publication", "control", "vault"]),
     ("ports", &["identity", "ledger", "people", "spec", "problem", "publication", "control", "vault"]),
     // names every metric; records calls of other modules
     ("meter", &[]),

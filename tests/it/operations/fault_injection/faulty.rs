@@ -1,6 +1,6 @@
 //! A store that fails once, at a chosen call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,15 +8,20 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
+use guardian::people::{
+    CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
+    SignatureSample,
+};
 use guardian::ports::{
-    ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor, ClaimTerms, ClaimedJob,
-    CommitOutcome, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion,
-    FingerprintPiece, FingerprintRecord, FingerprintStore, Heartbeat, IdempotencyRecord, IdempotencyStore,
-    ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot,
-    LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewDocument, NewFingerprint,
-    NewIdempotencyKey, NewJob, Page, PartChunkRecord, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit,
-    ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeriesRecord, SharedStore,
-    StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor,
+    ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, Cursor, DatasetRecord, DatasetStore, DisclosureStore,
+    DocumentKind, DocumentVersion, FingerprintPiece, FingerprintRecord, FingerprintStore, Heartbeat, IdempotencyRecord,
+    IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy,
+    LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage,
+    NewDocument, NewFingerprint, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleStore, QueueStatsStore,
+    ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation,
+    RotationCounts, SeparationOutcome, SeriesRecord, SharedStore, StatementRecord, StoreError, SweepCounts,
+    TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -178,6 +183,32 @@ faulty! {
         fn put_fingerprint_piece(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
         fn fingerprint_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
         fn fingerprints(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
+    }
+    impl PeopleStore {
+        fn people_registry(tenant: &str) -> PopulationRegistry;
+        fn define_population(
+            tenant: &str, name: &str, population: &Population, audit_entry: &AuditEntry,
+        ) -> Result<(), PopulationError>;
+        fn separations(tenant: &str) -> Vec<SeparationStatement>;
+        fn enter_separations(
+            tenant: &str, statements: &[SeparationStatement], at: DateTime<Utc>, audit_entry: &AuditEntry,
+        ) -> SeparationOutcome;
+        fn put_person_piece(dataset: Uuid, system: &str, piece: u32, persons: &[KeyedHash]) -> ();
+        fn put_evidence(dataset: Uuid, evidence: &Evidence) -> ();
+        fn evidence(tenant: &str, dataset: Uuid) -> Option<Evidence>;
+        fn person_piece(tenant: &str, dataset: Uuid, system: &str, piece: u32) -> Option<Vec<KeyedHash>>;
+        fn announce_coverage(new: &NewCoverage) -> CoverageId;
+        fn cover_persons(tenant: &str, coverage: CoverageId, system: &str, persons: &[KeyedHash]) -> ();
+        fn add_alike_marks(tenant: &str, coverage: CoverageId, marks: &[AlikeMark]) -> ();
+        fn draw_ticket(tenant: &str, coverage: CoverageId) -> i64;
+        fn standing_coverages(tenant: &str, ticket: i64) -> Vec<CoverageRecord>;
+        fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
+        fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
+        fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> Vec<(CoverageId, AlikeMark)>;
+        fn signature_samples(tenant: &str, coverage: CoverageId) -> Vec<SignatureSample>;
+        fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
+        fn void_announcements(tenant: &str, job: Uuid) -> u64;
+        fn sweep_void_coverages() -> u64;
     }
     impl ApiKeyStore {
         fn insert_key(key: &ApiKey, audit_entry: &AuditEntry) -> ();

@@ -1,0 +1,279 @@
+//! Who releases speak of: populations, statements about them, and coverages.
+//!
+//! A job that is ready to commit announces a coverage, adds its persons and marks, draws a ticket, looks at what stands
+//! with a lower one, and ends its announcement. The order of commits is the order of tickets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::api_keys::AuditEntry;
+use super::error::StoreError;
+use crate::people::{
+    Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
+    SignatureSample,
+};
+
+/// Most hashes of one call.
+pub const HASHES_PER_CALL: usize = 1000;
+
+/// A mark by which tables are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AlikeMark {
+    /// The hash.
+    pub hash: KeyedHash,
+    /// What it is of.
+    pub kind: AlikeKind,
+    /// The surprise of a block in 1/256 bit, or the rows of a signature.
+    pub weight: u64,
+}
+
+/// What a mark is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum AlikeKind {
+    /// A block of two columns.
+    Block,
+    /// A signature of this sample.
+    Signature(u16),
+}
+
+impl AlikeKind {
+    /// How the store counts it.
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::Block => 0,
+            Self::Signature(sample) => i64::from(sample) + 1,
+        }
+    }
+
+    /// Undoes [`AlikeKind::number`].
+    pub(crate) fn from_number(number: i64) -> Result<Self, StoreError> {
+        match number {
+            0 => Ok(Self::Block),
+            number => (number - 1).try_into().map(Self::Signature).map_err(StoreError::corrupt),
+        }
+    }
+}
+
+/// A coverage that is announced.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewCoverage {
+    /// The tenant.
+    pub tenant: String,
+    /// The job that announces it.
+    pub job: Uuid,
+    /// What is known of its rows.
+    pub coverage: Coverage,
+    /// The attributes that its release publishes.
+    pub published: BTreeSet<String>,
+    /// For each sample of signatures, whether it is cut.
+    pub cuts: Vec<bool>,
+}
+
+/// Whether a coverage stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CoverageState {
+    /// Announced by a job that has not ended.
+    Pending,
+    /// Of a release that readers may have seen.
+    Live,
+    /// Of a job that ended otherwise.
+    Void,
+}
+
+impl CoverageState {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Live => "live",
+            Self::Void => "void",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Result<Self, StoreError> {
+        let named = [Self::Pending, Self::Live, Self::Void].into_iter().find(|state| state.name() == name);
+        named.ok_or_else(|| StoreError::corrupt(format!("no state of a coverage: {name:?}")))
+    }
+}
+
+/// A coverage that others are judged by.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CoverageRecord {
+    /// Its number.
+    pub id: CoverageId,
+    /// Whether it stands.
+    pub state: CoverageState,
+    /// Its ticket, if it has drawn one.
+    pub ticket: Option<i64>,
+    /// What is known of its rows.
+    pub coverage: Coverage,
+    /// The attributes that its releases publish.
+    pub published: BTreeSet<String>,
+}
+
+/// How an announcement ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum AnnouncementEnd {
+    /// Its release is the first of these rows.
+    Live,
+    /// Its release joins a live coverage of the same rows, which then is known as described. The persons of the key
+    /// systems that the other did not know go over to it.
+    Joined {
+        /// The live coverage.
+        target: CoverageId,
+        /// What is known of it from now on.
+        coverage: Coverage,
+        /// The attributes that its releases publish from now on.
+        published: BTreeSet<String>,
+        /// Key systems whose persons go over.
+        learned: Vec<String>,
+    },
+    /// There is no release.
+    Void,
+}
+
+/// Whether statements were entered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SeparationOutcome {
+    /// All of them.
+    Recorded,
+    /// None: live coverages show that this one is wrong.
+    Contradicted(Uuid),
+    /// None yet: this announced coverage might show one to be wrong, and has to end first.
+    Waits(CoverageId),
+}
+
+/// Keeps who releases speak of, for ever.
+#[async_trait]
+pub trait PeopleStore: Send + Sync {
+    /// The populations and key systems of a tenant.
+    async fn people_registry(&self, tenant: &str) -> Result<PopulationRegistry, StoreError>;
+
+    /// Defines a population, or defines it again. The inner result says what is wrong with it.
+    async fn define_population(
+        &self,
+        tenant: &str,
+        name: &str,
+        population: &Population,
+        audit_entry: &AuditEntry,
+    ) -> Result<Result<(), PopulationError>, StoreError>;
+
+    /// The statements of a tenant about places, in the order of their ids.
+    async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError>;
+
+    /// Enters statements, all or none, in the place of a ticket of their own.
+    async fn enter_separations(
+        &self,
+        tenant: &str,
+        statements: &[SeparationStatement],
+        at: DateTime<Utc>,
+        audit_entry: &AuditEntry,
+    ) -> Result<SeparationOutcome, StoreError>;
+
+    /// Keeps a piece of the persons of an upload that has begun.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it is there already, the dataset is visible, or the upload has no key.
+    async fn put_person_piece(
+        &self,
+        dataset: Uuid,
+        system: &str,
+        piece: u32,
+        persons: &[KeyedHash],
+    ) -> Result<(), StoreError>;
+
+    /// Keeps the evidence of an upload that has begun.
+    ///
+    /// # Errors
+    /// As of [`PeopleStore::put_person_piece`].
+    async fn put_evidence(&self, dataset: Uuid, evidence: &Evidence) -> Result<(), StoreError>;
+
+    /// The evidence of a tenant's dataset; none of one that is not visible, or is purged.
+    async fn evidence(&self, tenant: &str, dataset: Uuid) -> Result<Option<Evidence>, StoreError>;
+
+    /// A piece of the persons of a tenant's dataset, sorted; none behind the last one.
+    async fn person_piece(
+        &self,
+        tenant: &str,
+        dataset: Uuid,
+        system: &str,
+        piece: u32,
+    ) -> Result<Option<Vec<KeyedHash>>, StoreError>;
+
+    /// Announces a coverage, pending and without a ticket.
+    async fn announce_coverage(&self, new: &NewCoverage) -> Result<CoverageId, StoreError>;
+
+    /// Adds persons to a coverage without a ticket, at most [`HASHES_PER_CALL`]; what is there already stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it has a ticket or an end; [`StoreError::NotFound`] when the tenant has no such
+    /// key system.
+    async fn cover_persons(
+        &self,
+        tenant: &str,
+        coverage: CoverageId,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<(), StoreError>;
+
+    /// Adds marks to a coverage without a ticket, at most [`HASHES_PER_CALL`]; what is there already stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it has a ticket or an end.
+    async fn add_alike_marks(&self, tenant: &str, coverage: CoverageId, marks: &[AlikeMark]) -> Result<(), StoreError>;
+
+    /// Draws the next ticket of the tenant for an announced coverage. A second draw gives the first ticket.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the announcement has ended.
+    async fn draw_ticket(&self, tenant: &str, coverage: CoverageId) -> Result<i64, StoreError>;
+
+    /// The live coverages, and the pending ones with a lower ticket, by ticket and number.
+    async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError>;
+
+    /// How many of these persons stand in which pending or live coverage, at most [`HASHES_PER_CALL`] persons.
+    async fn common_persons(
+        &self,
+        tenant: &str,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<BTreeMap<CoverageId, u64>, StoreError>;
+
+    /// Which of these persons stand in a live coverage, at most [`HASHES_PER_CALL`] persons.
+    async fn published_persons(
+        &self,
+        tenant: &str,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<BTreeSet<KeyedHash>, StoreError>;
+
+    /// Which of these marks stand in which pending or live coverage, at most [`HASHES_PER_CALL`] hashes.
+    async fn common_marks(
+        &self,
+        tenant: &str,
+        hashes: &[KeyedHash],
+    ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError>;
+
+    /// The samples of signatures of a coverage.
+    async fn signature_samples(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<SignatureSample>, StoreError>;
+
+    /// Ends an announcement. One that is to be void is void also a second time.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it has ended otherwise, has no ticket to become live, or its target is not live.
+    async fn end_announcement(
+        &self,
+        tenant: &str,
+        coverage: CoverageId,
+        end: &AnnouncementEnd,
+    ) -> Result<(), StoreError>;
+
+    /// Makes all announcements of a job void, and says how many: it lost its lease, or ended without a release.
+    async fn void_announcements(&self, tenant: &str, job: Uuid) -> Result<u64, StoreError>;
+
+    /// Removes the persons and marks of some void coverages, and says how many rows went.
+    async fn sweep_void_coverages(&self) -> Result<u64, StoreError>;
+}

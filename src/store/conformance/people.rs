@@ -1,0 +1,430 @@
+//! Who releases speak of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
+use crate::inputs::{JobPeople, announce, standing, unpublished_rows};
+use crate::microdata::{Chunk, ChunkColumn, Interner};
+use crate::people::{
+    Coverage, CoverageId, Evidence, Fold, JudgedRows, KeyedHash, LedgerView, Look, Place, Population, PopulationError,
+    PopulationKey, Separation, SeparationStatement, Signature, SignatureSample, SystemColumns, SystemEvidence,
+    UnrelatedPolicy, look, person_hashes,
+};
+use crate::ports::{
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageState, NewCoverage, SeparationOutcome, Store, StoreError,
+};
+use crate::vault::Vault;
+
+fn hash(number: u128) -> KeyedHash {
+    KeyedHash::from_bytes((number << 64 | number).to_be_bytes())
+}
+
+fn population(systems: &[&str]) -> Population {
+    let key = |system: &&str| PopulationKey {
+        key_system: (*system).to_owned(),
+        columns: vec!["id".to_owned()],
+        fold: Fold::Digits,
+    };
+    Population {
+        description: "of the clinic, 10 \u{b0}".to_owned(),
+        person: systems.iter().map(key).collect(),
+        max_rows_per_person: 2,
+        is_republished: false,
+    }
+}
+
+async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
+    store.define_population(TENANT, name, &population(systems), &audit_entry()).await.unwrap().unwrap();
+}
+
+/// Persons of key system `k`, in a table that no other one equals.
+fn evidence(persons: &[u128], table: u128) -> Evidence {
+    let system = SystemEvidence { persons: persons.len() as u64, columns: BTreeMap::new() };
+    Evidence {
+        rows: persons.len() as u64,
+        systems: [("k".to_owned(), system)].into(),
+        table: Some(hash(table)),
+        ..Evidence::default()
+    }
+}
+
+fn new_coverage(evidence: &Evidence, population: &str, dataset: u128) -> NewCoverage {
+    NewCoverage {
+        tenant: TENANT.to_owned(),
+        job: Uuid::from_u128(dataset),
+        coverage: Coverage::new(Uuid::from_u128(dataset), Some(population), evidence),
+        published: ["age".to_owned()].into(),
+        cuts: vec![false, true],
+    }
+}
+
+/// An announced coverage with these persons, in a dataset of the number of the table.
+async fn announced(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
+    let evidence = evidence(persons, table);
+    let id = store.announce_coverage(&new_coverage(&evidence, population, table)).await.unwrap();
+    let hashes: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
+    store.cover_persons(TENANT, id, "k", &hashes).await.unwrap();
+    id
+}
+
+async fn live(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
+    let id = announced(store, population, persons, table).await;
+    store.draw_ticket(TENANT, id).await.unwrap();
+    store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await.unwrap();
+    id
+}
+
+async fn common(store: &dyn Store, tenant: &str, system: &str, persons: &[u128]) -> BTreeMap<CoverageId, u64> {
+    let persons: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
+    store.common_persons(tenant, system, &persons).await.unwrap()
+}
+
+pub(crate) async fn a_population_is_read_as_it_was_defined(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    define(&*store, "clinic", &["other", "k"]).await;
+    let registry = store.people_registry(TENANT).await.unwrap();
+    assert_eq!(registry.populations["clinic"], population(&["other", "k"]));
+    assert_eq!(registry.systems.keys().collect::<Vec<_>>(), ["k", "other"]);
+    assert_eq!(registry.systems["k"].fold, Fold::Digits);
+    assert!(store.people_registry("x").await.unwrap().populations.is_empty());
+    // with an announced release, key systems are only added at the end
+    live(&*store, "clinic", &[1], 1).await;
+    let turned = store.define_population(TENANT, "clinic", &population(&["k", "other"]), &audit_entry()).await.unwrap();
+    assert_eq!(turned, Err(PopulationError::PopulationChanged));
+    assert_eq!(store.people_registry(TENANT).await.unwrap(), registry);
+    define(&*store, "clinic", &["other", "k", "third"]).await;
+    assert_eq!(bench.count("audit_log").await, 3, "a refused definition is not logged");
+}
+
+pub(crate) async fn coverages_stand_in_the_order_of_tickets(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let (first, second) =
+        (announced(&*store, "clinic", &[1, 2], 1).await, announced(&*store, "clinic", &[2, 3], 2).await);
+    let standing = |ticket| {
+        let store = store.clone();
+        async move { store.standing_coverages(TENANT, ticket).await.unwrap() }
+    };
+    assert_eq!(standing(i64::MAX).await, [], "without a ticket it is not seen");
+    let early = store.end_announcement(TENANT, first, &AnnouncementEnd::Live).await;
+    assert!(is_conflict(&early), "without a ticket it does not become live");
+    let low = store.draw_ticket(TENANT, second).await.unwrap();
+    let high = store.draw_ticket(TENANT, first).await.unwrap();
+    assert!(low < high);
+    assert_eq!(store.draw_ticket(TENANT, second).await.unwrap(), low, "a second draw");
+    let seen = standing(high).await;
+    assert_eq!(seen.iter().map(|record| record.id).collect::<Vec<_>>(), [second]);
+    assert_eq!((seen[0].state, seen[0].ticket), (CoverageState::Pending, Some(low)));
+    assert_eq!(seen[0].coverage, new_coverage(&evidence(&[2, 3], 2), "clinic", 2).coverage);
+    assert_eq!(seen[0].published, BTreeSet::from(["age".to_owned()]));
+    assert_eq!(standing(low).await, []);
+    let late = store.cover_persons(TENANT, first, "k", &[hash(9)]).await;
+    assert!(is_conflict(&late), "persons are announced before the ticket");
+    store.end_announcement(TENANT, first, &AnnouncementEnd::Live).await.unwrap();
+    let seen = standing(low).await;
+    assert_eq!(seen.iter().map(|record| (record.id, record.state)).collect::<Vec<_>>(), [(first, CoverageState::Live)]);
+    assert!(is_conflict(&store.end_announcement(TENANT, first, &AnnouncementEnd::Void).await), "it stays");
+    assert!(store.standing_coverages("x", i64::MAX).await.unwrap().is_empty());
+    let others = store.draw_ticket("x", second).await;
+    assert!(matches!(others, Err(StoreError::NotFound)), "another tenant's");
+}
+
+pub(crate) async fn persons_are_found_by_key_system(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k", "other"]).await;
+    let (a, b) = (live(&*store, "clinic", &[1, 2, 3], 1).await, announced(&*store, "clinic", &[3, 4], 2).await);
+    assert_eq!(common(&*store, TENANT, "k", &[2, 3, 9]).await, BTreeMap::from([(a, 2), (b, 1)]));
+    assert!(common(&*store, TENANT, "other", &[2, 3]).await.is_empty());
+    assert!(common(&*store, TENANT, "unknown", &[2, 3]).await.is_empty());
+    assert!(common(&*store, "x", "k", &[2, 3]).await.is_empty());
+    assert!(common(&*store, TENANT, "k", &[]).await.is_empty());
+    let asked = [3, 4, 9].map(hash);
+    let published = store.published_persons(TENANT, "k", &asked).await.unwrap();
+    assert_eq!(published, BTreeSet::from([hash(3)]), "of live coverages alone");
+    store.cover_persons(TENANT, b, "k", &[hash(4), hash(5)]).await.unwrap();
+    assert_eq!(common(&*store, TENANT, "k", &[4, 5]).await, BTreeMap::from([(b, 2)]), "a repeated person");
+    let unknown = store.cover_persons(TENANT, b, "unknown", &asked).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound)));
+}
+
+pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let id = announced(&*store, "clinic", &[1], 1).await;
+    let mark = |number, kind, weight| AlikeMark { hash: hash(number), kind, weight };
+    let marks = [
+        mark(5, AlikeKind::Block, 4000),
+        mark(7, AlikeKind::Signature(0), 2),
+        mark(6, AlikeKind::Signature(0), 1),
+        mark(7, AlikeKind::Signature(1), 1),
+    ];
+    store.add_alike_marks(TENANT, id, &marks).await.unwrap();
+    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8)]).await.unwrap();
+    assert_eq!(found, [(id, marks[0]), (id, marks[1]), (id, marks[3])]);
+    assert!(store.common_marks("x", &[hash(5)]).await.unwrap().is_empty());
+    let signature = |number, rows| Signature { hash: hash(number), rows };
+    let samples = store.signature_samples(TENANT, id).await.unwrap();
+    let first = SignatureSample { lowest: vec![signature(6, 1), signature(7, 2)], is_cut: false };
+    assert_eq!(samples, [first, SignatureSample { lowest: vec![signature(7, 1)], is_cut: true }]);
+    assert!(matches!(store.signature_samples("x", id).await, Err(StoreError::NotFound)));
+    store.draw_ticket(TENANT, id).await.unwrap();
+    assert!(is_conflict(&store.add_alike_marks(TENANT, id, &marks).await), "marks are announced before the ticket");
+}
+
+pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let id = announced(&*store, "clinic", &[1, 2], 1).await;
+    let block = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
+    store.add_alike_marks(TENANT, id, &[block]).await.unwrap();
+    for _ in 0..2 {
+        store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
+    }
+    assert!(common(&*store, TENANT, "k", &[1, 2]).await.is_empty());
+    assert!(store.common_marks(TENANT, &[hash(5)]).await.unwrap().is_empty());
+    assert!(is_conflict(&store.draw_ticket(TENANT, id).await));
+    assert!(is_conflict(&store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await));
+    live(&*store, "clinic", &[3], 2).await;
+    assert_eq!((store.sweep_void_coverages().await.unwrap(), store.sweep_void_coverages().await.unwrap()), (3, 0));
+    assert_eq!((bench.count("covered").await, bench.count("alike").await), (1, 0));
+}
+
+pub(crate) async fn a_joined_announcement_goes_over_to_the_other(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k", "new"]).await;
+    let target = live(&*store, "clinic", &[1, 2], 1).await;
+    let both = Evidence {
+        systems: ["k", "new"].map(|name| (name.to_owned(), SystemEvidence { persons: 2, ..Default::default() })).into(),
+        ..evidence(&[1, 2], 1)
+    };
+    let own = store.announce_coverage(&new_coverage(&both, "clinic", 2)).await.unwrap();
+    for (system, persons) in [("k", [1, 2]), ("new", [11, 12])] {
+        store.cover_persons(TENANT, own, system, &persons.map(hash)).await.unwrap();
+    }
+    let mut coverage = store.standing_coverages(TENANT, i64::MAX).await.unwrap()[0].coverage.clone();
+    let learned = coverage.adopt(Uuid::from_u128(2), Some("clinic"), &both);
+    let published = BTreeSet::from(["age".to_owned(), "ward".to_owned()]);
+    let end = AnnouncementEnd::Joined { target, coverage: coverage.clone(), published: published.clone(), learned };
+    assert!(is_conflict(&store.end_announcement(TENANT, own, &end).await), "without a ticket");
+    store.draw_ticket(TENANT, own).await.unwrap();
+    store.end_announcement(TENANT, own, &end).await.unwrap();
+    let standing = store.standing_coverages(TENANT, i64::MAX).await.unwrap();
+    assert_eq!(standing.len(), 1);
+    assert_eq!((standing[0].id, &standing[0].coverage, &standing[0].published), (target, &coverage, &published));
+    assert_eq!(common(&*store, TENANT, "new", &[11, 12]).await, BTreeMap::from([(target, 2)]));
+    assert_eq!(common(&*store, TENANT, "k", &[1, 2]).await, BTreeMap::from([(target, 2)]));
+    assert_eq!(store.sweep_void_coverages().await.unwrap(), 4);
+    assert_eq!(bench.count("covered").await, 4);
+}
+
+pub(crate) async fn announcements_of_a_vanished_job_are_void(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let done = live(&*store, "clinic", &[1], 1).await;
+    let lost = announced(&*store, "clinic", &[2], 1).await;
+    store.draw_ticket(TENANT, lost).await.unwrap();
+    let other = announced(&*store, "clinic", &[3], 2).await;
+    let job = Uuid::from_u128(1);
+    assert_eq!(store.void_announcements("x", job).await.unwrap(), 0);
+    assert_eq!(store.void_announcements(TENANT, job).await.unwrap(), 1);
+    assert_eq!(store.void_announcements(TENANT, job).await.unwrap(), 0);
+    let ticket = store.draw_ticket(TENANT, other).await.unwrap();
+    let standing = store.standing_coverages(TENANT, ticket).await.unwrap();
+    assert_eq!(standing.iter().map(|record| record.id).collect::<Vec<_>>(), [done]);
+}
+
+pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let id = begun(&*store).await;
+    let (own, persons) = (evidence(&[1, 2, 3], 1), [1, 2, 3].map(hash));
+    store.put_person_piece(id, "k", 0, &persons[..2]).await.unwrap();
+    store.put_person_piece(id, "k", 1, &persons[2..]).await.unwrap();
+    assert!(is_conflict(&store.put_person_piece(id, "k", 1, &persons).await), "twice");
+    store.put_evidence(id, &own).await.unwrap();
+    assert_eq!(store.evidence(TENANT, id).await.unwrap(), None, "not visible yet");
+    store.insert_dataset(&dataset_record(id, 0), &audit_entry()).await.unwrap();
+    assert!(is_conflict(&store.put_person_piece(id, "k", 2, &persons).await), "a visible dataset does not change");
+    assert!(is_conflict(&store.put_evidence(id, &own).await), "a visible dataset does not change");
+    assert_eq!(store.evidence(TENANT, id).await.unwrap(), Some(own));
+    let piece = |tenant: &'static str, system: &'static str, number| {
+        let store = store.clone();
+        async move { store.person_piece(tenant, id, system, number).await.unwrap() }
+    };
+    assert_eq!(piece(TENANT, "k", 0).await.as_deref(), Some(&persons[..2]));
+    assert_eq!(piece(TENANT, "k", 1).await.as_deref(), Some(&persons[2..]));
+    assert_eq!(
+        (piece(TENANT, "k", 2).await, piece(TENANT, "other", 0).await, piece("x", "k", 0).await),
+        (None, None, None)
+    );
+    assert_eq!(store.evidence("x", id).await.unwrap(), None);
+    // what was published of it stays
+    live(&*store, "clinic", &[1, 2, 3], 1).await;
+    store.purge_dataset(TENANT, id, at(9), &audit_entry()).await.unwrap();
+    assert_eq!((store.evidence(TENANT, id).await.unwrap(), piece(TENANT, "k", 0).await), (None, None));
+    assert_eq!((bench.count("dataset_evidence").await, bench.count("dataset_persons").await), (0, 0));
+    assert_eq!(bench.count("covered").await, 3);
+}
+
+pub(crate) async fn an_upload_that_was_given_up_leaves_no_evidence(bench: &impl Bench) {
+    let store = bench.store();
+    let id = begun(&*store).await;
+    store.put_person_piece(id, "k", 0, &[hash(1)]).await.unwrap();
+    store.put_evidence(id, &evidence(&[1], 1)).await.unwrap();
+    store.discard_upload(id).await.unwrap();
+    assert_eq!((bench.count("dataset_evidence").await, bench.count("dataset_persons").await), (0, 0));
+    assert!(is_conflict(&store.put_person_piece(id, "k", 0, &[hash(1)]).await));
+    assert!(is_conflict(&store.put_evidence(Uuid::now_v7(), &evidence(&[1], 1)).await));
+}
+
+pub(crate) async fn rows_of_published_people_are_left_out(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k", "new"]).await;
+    let hasher = Vault::in_memory().unwrap().content_hasher(TENANT);
+    let column = |texts: &[&str]| {
+        let mut interner = Interner::default();
+        let codes: Vec<u16> = texts.iter().map(|text| interner.intern(text.as_bytes()) as u16 + 1).collect();
+        ChunkColumn::new(interner.take(), &codes)
+    };
+    let chunk =
+        Chunk { rows: 5, columns: vec![column(&["1", "2", "3", "4", "-"]), column(&["a1", "a2", "a3", "a4", "a5"])] };
+    let system =
+        |name: &str, number| SystemColumns { system: name.to_owned(), fold: Fold::Digits, columns: vec![number] };
+    let (k, new) = (system("k", 0), system("new", 1));
+    let unpublished = |systems: Vec<SystemColumns>| {
+        let (store, hasher, chunk) = (store.clone(), hasher.clone(), chunk.clone());
+        async move { unpublished_rows(&*store, TENANT, &hasher, &systems, &chunk).await.unwrap() }
+    };
+    assert_eq!(unpublished(vec![k.clone()]).await, [true, true, true, true, false], "a row without a key");
+    for (system, row, is_live) in [(&k, 1, true), (&new, 2, true), (&k, 3, false)] {
+        let person = person_hashes(&hasher, system, &chunk)[row].unwrap();
+        let table = row as u128;
+        let id = store.announce_coverage(&new_coverage(&evidence(&[], table), "clinic", table)).await.unwrap();
+        store.cover_persons(TENANT, id, &system.system, &[person]).await.unwrap();
+        store.draw_ticket(TENANT, id).await.unwrap();
+        if is_live {
+            store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await.unwrap();
+        }
+    }
+    assert_eq!(unpublished(vec![k.clone()]).await, [true, false, true, true, false]);
+    assert_eq!(unpublished(vec![k, new]).await, [true, false, false, true, false], "in any key system");
+    assert_eq!(unpublished(Vec::new()).await, [false; 5], "without person keys no one is known to be new");
+}
+
+fn disjoint(number: u128, a: &str, b: &str) -> SeparationStatement {
+    let places = [a, b].map(|name| Place::Population(name.to_owned()));
+    let statement = SeparationStatement::new(Uuid::from_u128(number), Separation::Disjoint, places, "known".to_owned());
+    statement.unwrap()
+}
+
+pub(crate) async fn statements_are_judged_like_coverages(bench: &impl Bench) {
+    let store = bench.store();
+    for name in ["a", "b", "c"] {
+        define(&*store, name, &["k"]).await;
+    }
+    let enter = |statements: Vec<SeparationStatement>| {
+        let store = store.clone();
+        async move { store.enter_separations(TENANT, &statements, at(1), &audit_entry()).await.unwrap() }
+    };
+    live(&*store, "a", &[1, 2], 1).await;
+    let other = announced(&*store, "b", &[2, 3], 2).await;
+    store.draw_ticket(TENANT, other).await.unwrap();
+    let (ab, ac) = (disjoint(1, "a", "b"), disjoint(2, "a", "c"));
+    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, SeparationOutcome::Waits(other));
+    assert_eq!(store.separations(TENANT).await.unwrap(), [], "all or none");
+    store.end_announcement(TENANT, other, &AnnouncementEnd::Live).await.unwrap();
+    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, SeparationOutcome::Contradicted(ab.id));
+    assert_eq!(store.separations(TENANT).await.unwrap(), []);
+    assert_eq!(enter(vec![ac.clone()]).await, SeparationOutcome::Recorded);
+    assert_eq!(store.separations(TENANT).await.unwrap(), [ac]);
+    assert!(store.separations("x").await.unwrap().is_empty());
+    // one table in two populations is one, whatever its persons
+    live(&*store, "c", &[8], 7).await;
+    let equal = announced(&*store, "b", &[9], 7).await;
+    store.draw_ticket(TENANT, equal).await.unwrap();
+    store.end_announcement(TENANT, equal, &AnnouncementEnd::Live).await.unwrap();
+    assert_eq!(enter(vec![disjoint(3, "b", "c")]).await, SeparationOutcome::Contradicted(Uuid::from_u128(3)));
+}
+
+pub(crate) async fn tickets_drawn_at_once_see_all_lower_ones(bench: &impl Bench) {
+    const JOBS: u128 = 12;
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let mut jobs = Vec::new();
+    for job in 0..JOBS {
+        let store = store.clone();
+        jobs.push(tokio::spawn(async move {
+            let id = announced(&*store, "clinic", &[job], job).await;
+            let ticket = store.draw_ticket(TENANT, id).await.unwrap();
+            let seen = store.standing_coverages(TENANT, ticket).await.unwrap();
+            (ticket, seen.iter().map(|record| record.ticket.unwrap()).collect::<Vec<_>>())
+        }));
+    }
+    let mut drawn = Vec::new();
+    for job in jobs {
+        drawn.push(job.await.unwrap());
+    }
+    drawn.sort();
+    let tickets: Vec<i64> = drawn.iter().map(|(ticket, _)| *ticket).collect();
+    for (number, (_, seen)) in drawn.iter().enumerate() {
+        assert_eq!(*seen, tickets[..number], "of {tickets:?}");
+    }
+    assert_eq!(tickets.len(), tickets.iter().collect::<BTreeSet<_>>().len());
+}
+
+/// Runs a job to its end, and says whether it was published.
+async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
+    let evidence = evidence(&persons, table);
+    let persons = BTreeMap::from([("k".to_owned(), persons.into_iter().map(hash).collect())]);
+    let people = JobPeople { evidence: &evidence, persons: &persons };
+    let id = announce(&*store, &new_coverage(&evidence, "clinic", table), people).await.unwrap();
+    let ticket = store.draw_ticket(TENANT, id).await.unwrap();
+    let publishes = BTreeSet::from(["age".to_owned()]);
+    let dataset = Uuid::from_u128(table);
+    let rows = JudgedRows {
+        dataset,
+        population: Some("clinic"),
+        evidence: &evidence,
+        publishes: &publishes,
+        is_republication: false,
+    };
+    loop {
+        let found = standing(&*store, TENANT, ticket, people).await.unwrap();
+        let statements = store.separations(TENANT).await.unwrap();
+        let policy = UnrelatedPolicy::Refuse;
+        let view = LedgerView { live: &found.live, pending: &found.pending, statements: &statements, policy };
+        let is_admitted = match look(&rows, &view) {
+            Look::Wait(_) => {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Look::Decided(outcome) => outcome.is_ok(),
+        };
+        let end = if is_admitted { AnnouncementEnd::Live } else { AnnouncementEnd::Void };
+        store.end_announcement(TENANT, id, &end).await.unwrap();
+        return is_admitted;
+    }
+}
+
+pub(crate) async fn jobs_at_once_publish_no_person_twice(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    for round in 0..4_u128 {
+        // neighbours in a ring share a person
+        let first = round * 100;
+        let ring = (0..6_u128)
+            .map(|job| tokio::spawn(run(store.clone(), vec![first + job, first + (job + 1) % 6], first + job)));
+        let ring: Vec<_> = ring.collect();
+        let mut published = Vec::new();
+        for job in ring {
+            published.push(job.await.unwrap());
+        }
+        assert!((0..6).all(|job| !(published[job] && published[(job + 1) % 6])), "{published:?}");
+        assert!(published.contains(&true), "{published:?}");
+    }
+    assert!(run(store.clone(), vec![900, 901], 900).await, "jobs of others do not wait");
+}

@@ -1,0 +1,99 @@
+//! Many hashes at once: persons and marks of coverages.
+
+use sqlx::PgConnection;
+
+use super::PostgresStore;
+use super::error::failed;
+use crate::people::KeyedHash;
+use crate::ports::{AlikeMark, StoreError};
+use crate::store::rows::CommonMarkRow;
+
+/// The shared text, holding the row.
+pub(in crate::store) const LOCKED_COVERAGE: &str = "\
+-- coverage_locked
+SELECT id, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2 FOR UPDATE";
+
+/// Takes an array of hashes.
+const COMMON_PERSONS: &str = "\
+-- common_persons
+SELECT c.coverage, COUNT(*) FROM UNNEST($3) AS w (hash)
+JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' GROUP BY c.coverage";
+
+const PUBLISHED_PERSONS: &str = "\
+-- published_persons
+SELECT DISTINCT c.hash FROM UNNEST($3) AS w (hash)
+JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live'";
+
+const COMMON_MARKS: &str = "\
+-- common_marks
+SELECT a.coverage, a.hash, a.kind, a.weight FROM UNNEST($2) AS w (hash)
+JOIN alike AS a ON a.hash = w.hash
+JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
+
+const INSERT_PERSONS: &str = "\
+-- insert_persons
+INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM UNNEST($3) AS w (hash)
+ON CONFLICT (system, hash, coverage) DO NOTHING";
+
+/// Takes arrays of hashes, kinds and weights, in equal order.
+const INSERT_MARKS: &str = "\
+-- insert_marks
+INSERT INTO alike (hash, coverage, kind, weight)
+SELECT w.hash, $1, w.kind, w.weight FROM UNNEST($2, $3, $4) AS w (hash, kind, weight)
+ON CONFLICT (hash, coverage, kind) DO NOTHING";
+
+fn bytes(hashes: &[KeyedHash]) -> Vec<Vec<u8>> {
+    hashes.iter().map(|hash| hash.to_bytes().to_vec()).collect()
+}
+
+impl PostgresStore {
+    pub(in crate::store) async fn find_common_persons(
+        &self,
+        tenant: &str,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<Vec<(i64, i64)>, StoreError> {
+        run_sql!(query_as.fetch_all, &self.pool, COMMON_PERSONS, tenant, system, bytes(persons)).map_err(failed)
+    }
+
+    pub(in crate::store) async fn find_published_persons(
+        &self,
+        tenant: &str,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons)).map_err(failed)
+    }
+
+    pub(in crate::store) async fn find_common_marks(
+        &self,
+        tenant: &str,
+        hashes: &[KeyedHash],
+    ) -> Result<Vec<CommonMarkRow>, StoreError> {
+        run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
+    }
+}
+
+pub(in crate::store) async fn insert_persons(
+    connection: &mut PgConnection,
+    system: i64,
+    coverage: i64,
+    persons: &[KeyedHash],
+) -> Result<(), sqlx::Error> {
+    run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons))?;
+    Ok(())
+}
+
+pub(in crate::store) async fn insert_marks(
+    connection: &mut PgConnection,
+    coverage: i64,
+    marks: &[AlikeMark],
+) -> Result<(), sqlx::Error> {
+    let hashes: Vec<Vec<u8>> = marks.iter().map(|mark| mark.hash.to_bytes().to_vec()).collect();
+    let kinds: Vec<i64> = marks.iter().map(|mark| mark.kind.number()).collect();
+    let weights: Vec<i64> = marks.iter().map(|mark| mark.weight.cast_signed()).collect();
+    run_sql!(query.execute, connection, INSERT_MARKS, coverage, hashes, kinds, weights)?;
+    Ok(())
+}

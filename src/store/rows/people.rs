@@ -1,0 +1,145 @@
+//! Rows of populations, statements about them, and coverages.
+
+use std::collections::BTreeSet;
+
+use sqlx::FromRow;
+
+use crate::people::{
+    Coverage, CoverageId, Evidence, KeySystem, KeyedHash, Population, PopulationRegistry, SeparationStatement,
+    Signature, SignatureSample,
+};
+use crate::ports::{AlikeKind, AlikeMark, CoverageRecord, CoverageState, StoreError};
+
+#[derive(FromRow)]
+pub(in crate::store) struct KeySystemRow {
+    name: String,
+    #[sqlx(json)]
+    body: KeySystem,
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PopulationRow {
+    name: String,
+    #[sqlx(json)]
+    body: Population,
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct SeparationRow {
+    #[sqlx(json)]
+    pub(in crate::store) body: SeparationStatement,
+}
+
+/// A state as the tables name it.
+struct StoredState(CoverageState);
+
+impl TryFrom<String> for StoredState {
+    type Error = StoreError;
+
+    fn try_from(name: String) -> Result<Self, StoreError> {
+        CoverageState::from_name(&name).map(Self)
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct CoverageRow {
+    id: i64,
+    #[sqlx(try_from = "String")]
+    state: StoredState,
+    ticket: Option<i64>,
+    #[sqlx(json)]
+    body: Coverage,
+    #[sqlx(json)]
+    published: BTreeSet<String>,
+}
+
+impl From<CoverageRow> for CoverageRecord {
+    fn from(row: CoverageRow) -> Self {
+        Self {
+            id: CoverageId(row.id),
+            state: row.state.0,
+            ticket: row.ticket,
+            coverage: row.body,
+            published: row.published,
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct EvidenceRow {
+    #[sqlx(json)]
+    pub(in crate::store) body: Evidence,
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct CutsRow {
+    #[sqlx(json)]
+    pub(in crate::store) cuts: Vec<bool>,
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct AlikeRow {
+    hash: Vec<u8>,
+    kind: i64,
+    weight: i64,
+}
+
+impl AlikeRow {
+    fn mark(&self) -> Result<AlikeMark, StoreError> {
+        let (hash, kind) = (hash_of(&self.hash)?, AlikeKind::from_number(self.kind)?);
+        Ok(AlikeMark { hash, kind, weight: self.weight.try_into().map_err(StoreError::corrupt)? })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct CommonMarkRow {
+    coverage: i64,
+    #[sqlx(flatten)]
+    row: AlikeRow,
+}
+
+impl CommonMarkRow {
+    pub(in crate::store) fn mark(self) -> Result<(CoverageId, AlikeMark), StoreError> {
+        Ok((CoverageId(self.coverage), self.row.mark()?))
+    }
+}
+
+/// Hashes as they are kept: sixteen bytes each, which sort as they do.
+pub(in crate::store) fn joined(hashes: &[KeyedHash]) -> Vec<u8> {
+    hashes.iter().flat_map(|hash| hash.to_bytes()).collect()
+}
+
+/// Undoes [`joined`].
+pub(in crate::store) fn parted(bytes: &[u8]) -> Result<Vec<KeyedHash>, StoreError> {
+    let (hashes, rest) = bytes.as_chunks::<16>();
+    if !rest.is_empty() {
+        return Err(StoreError::corrupt("a piece of persons is cut"));
+    }
+    Ok(hashes.iter().map(|bytes| KeyedHash::from_bytes(*bytes)).collect())
+}
+
+/// The hash of sixteen bytes.
+pub(in crate::store) fn hash_of(bytes: &[u8]) -> Result<KeyedHash, StoreError> {
+    let bytes = bytes.try_into().map_err(|_| StoreError::corrupt("a hash has not sixteen bytes"))?;
+    Ok(KeyedHash::from_bytes(bytes))
+}
+
+pub(in crate::store) fn registry(systems: Vec<KeySystemRow>, populations: Vec<PopulationRow>) -> PopulationRegistry {
+    PopulationRegistry {
+        systems: systems.into_iter().map(|row| (row.name, row.body)).collect(),
+        populations: populations.into_iter().map(|row| (row.name, row.body)).collect(),
+    }
+}
+
+/// The samples of a coverage: as many as it has cuts.
+pub(in crate::store) fn samples(cuts: &[bool], rows: Vec<AlikeRow>) -> Result<Vec<SignatureSample>, StoreError> {
+    let sample = |&is_cut: &bool| SignatureSample { lowest: Vec::new(), is_cut };
+    let mut samples: Vec<SignatureSample> = cuts.iter().map(sample).collect();
+    for row in rows {
+        let AlikeMark { hash, kind, weight } = row.mark()?;
+        let AlikeKind::Signature(number) = kind else { continue };
+        let sample = samples.get_mut(usize::from(number)).ok_or_else(|| StoreError::corrupt("a sample too many"))?;
+        sample.lowest.push(Signature { hash, rows: weight });
+    }
+    Ok(samples)
+}

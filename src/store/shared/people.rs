@@ -1,0 +1,425 @@
+//! Populations, statements about them, and coverages with their persons and marks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::people::{
+    Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, Separation,
+    SeparationStatement, SignatureSample,
+};
+use crate::ports::{
+    AlikeMark, AnnouncementEnd, AuditEntry, CoverageRecord, CoverageState, NewCoverage, PeopleStore, SeparationOutcome,
+    StoreError,
+};
+use crate::store::rows::{
+    AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
+    joined, number, parted, registry, samples,
+};
+use crate::store::sql::people as sql;
+
+/// Pairs of live coverages that statements say have no person in common.
+fn denied_pairs<'a>(
+    statement: &SeparationStatement,
+    standing: &'a [CoverageRecord],
+) -> Vec<(&'a CoverageRecord, &'a CoverageRecord)> {
+    let of = |place| standing.iter().filter(move |record| record.coverage.places().contains(place));
+    let [first, second] = &statement.of;
+    of(first).flat_map(|a| of(second).map(move |b| (a, b))).collect()
+}
+
+/// Whether two coverages are one, or of an equal table; without a look at their persons.
+fn are_one(one: &CoverageRecord, other: &CoverageRecord) -> bool {
+    one.id == other.id || !one.coverage.tables.is_disjoint(&other.coverage.tables)
+}
+
+fn have_common_system(one: &Coverage, other: &Coverage) -> bool {
+    one.systems.keys().any(|name| other.systems.contains_key(name))
+}
+
+/// The announced coverage that has to end before a statement is judged: one of a place that the statement names.
+fn awaited(statements: &[SeparationStatement], standing: &[CoverageRecord]) -> Option<CoverageId> {
+    let is_named = |record: &&CoverageRecord| {
+        let places = record.coverage.places();
+        statements.iter().any(|statement| statement.of.iter().any(|place| places.contains(place)))
+    };
+    standing.iter().filter(|record| record.state == CoverageState::Pending).find(is_named).map(|record| record.id)
+}
+
+both_stores! {
+    #[async_trait]
+    impl PeopleStore for Backend {
+        async fn people_registry(&self, tenant: &str) -> Result<PopulationRegistry, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            registry_of(&mut tx, tenant).await.map_err(failed)
+        }
+
+        async fn define_population(
+            &self,
+            tenant: &str,
+            name: &str,
+            population: &Population,
+            audit_entry: &AuditEntry,
+        ) -> Result<Result<(), PopulationError>, StoreError> {
+            let define = || async {
+                let mut tx = self.begin().await?;
+                let ticket = next_ticket(&mut tx, tenant).await?;
+                let mut registry = registry_of(&mut tx, tenant).await?;
+                let standing = standing(&mut tx, tenant, ticket).await?;
+                let is_live = standing.iter().any(|record| record.coverage.populations.contains(name));
+                if let Err(refused) = registry.define(name, population.clone(), is_live) {
+                    return Ok(Err(refused));
+                }
+                for key in &population.person {
+                    let system = &registry.systems[&key.key_system];
+                    run_sql!(query.execute, &mut *tx, sql::INSERT_KEY_SYSTEM, tenant, &key.key_system, Json(system))?;
+                }
+                run_sql!(query.execute, &mut *tx, sql::PUT_POPULATION, tenant, name, Json(population))?;
+                log(&mut tx, audit_entry).await?;
+                tx.commit().await?;
+                Ok(Ok(()))
+            };
+            run_transaction("define_population", define).await
+        }
+
+        async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError> {
+            let rows: Vec<SeparationRow> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::SEPARATIONS, tenant).map_err(failed)?;
+            Ok(rows.into_iter().map(|row| row.body).collect())
+        }
+
+        async fn enter_separations(
+            &self,
+            tenant: &str,
+            statements: &[SeparationStatement],
+            at: DateTime<Utc>,
+            audit_entry: &AuditEntry,
+        ) -> Result<SeparationOutcome, StoreError> {
+            let enter = || async {
+                let mut tx = self.begin().await?;
+                // who draws a ticket from now on sees the statements
+                let ticket = next_ticket(&mut tx, tenant).await?;
+                let standing = standing(&mut tx, tenant, ticket).await?;
+                if let Some(id) = awaited(statements, &standing) {
+                    return Ok(SeparationOutcome::Waits(id));
+                }
+                for statement in statements {
+                    let is_disjoint = statement.kind == Separation::Disjoint;
+                    if is_disjoint && contradicts(&mut tx, statement, &standing).await? {
+                        return Ok(SeparationOutcome::Contradicted(statement.id));
+                    }
+                    let (id, body) = (statement.id, Json(statement));
+                    run_sql!(query.execute, &mut *tx, sql::INSERT_SEPARATION, id, tenant, body, at)?;
+                }
+                log(&mut tx, audit_entry).await?;
+                tx.commit().await?;
+                Ok(SeparationOutcome::Recorded)
+            };
+            run_transaction("enter_separations", enter).await
+        }
+
+        async fn put_person_piece(
+            &self,
+            dataset: Uuid,
+            system: &str,
+            piece: u32,
+            persons: &[KeyedHash],
+        ) -> Result<(), StoreError> {
+            let put = || async {
+                let mut tx = self.begin().await?;
+                share_dataset(&mut tx, dataset).await?;
+                let (piece, hashes) = (i64::from(piece), joined(persons));
+                let put = run_sql!(query.execute, &mut *tx, sql::PUT_PERSON_PIECE, dataset, system, piece, hashes)?;
+                if put.rows_affected() == 0 {
+                    return Err(StoreError::Conflict.into());
+                }
+                Ok(tx.commit().await?)
+            };
+            run_transaction("put_person_piece", put).await
+        }
+
+        async fn put_evidence(&self, dataset: Uuid, evidence: &Evidence) -> Result<(), StoreError> {
+            let put = || async {
+                let mut tx = self.begin().await?;
+                share_dataset(&mut tx, dataset).await?;
+                let put = run_sql!(query.execute, &mut *tx, sql::PUT_EVIDENCE, dataset, Json(evidence))?;
+                if put.rows_affected() == 0 {
+                    return Err(StoreError::Conflict.into());
+                }
+                Ok(tx.commit().await?)
+            };
+            run_transaction("put_evidence", put).await
+        }
+
+        async fn evidence(&self, tenant: &str, dataset: Uuid) -> Result<Option<Evidence>, StoreError> {
+            let row: Option<EvidenceRow> =
+                run_sql!(query_as.fetch_optional, self.reader(), sql::EVIDENCE, tenant, dataset).map_err(failed)?;
+            Ok(row.map(|row| row.body))
+        }
+
+        async fn person_piece(
+            &self,
+            tenant: &str,
+            dataset: Uuid,
+            system: &str,
+            piece: u32,
+        ) -> Result<Option<Vec<KeyedHash>>, StoreError> {
+            let piece = i64::from(piece);
+            let bytes: Option<Vec<u8>> = run_sql!(
+                query_scalar.fetch_optional, self.reader(), sql::PERSON_PIECE, tenant, dataset, system, piece
+            ).map_err(failed)?;
+            bytes.as_deref().map(parted).transpose()
+        }
+
+        async fn announce_coverage(&self, new: &NewCoverage) -> Result<CoverageId, StoreError> {
+            let announce = || async {
+                let mut tx = self.begin().await?;
+                let (body, published, cuts) = (Json(&new.coverage), Json(&new.published), Json(&new.cuts));
+                let id: i64 = run_sql!(
+                    query_scalar.fetch_one, &mut *tx, sql::INSERT_COVERAGE, &new.tenant, new.job, body, published, cuts
+                )?;
+                tx.commit().await?;
+                Ok(CoverageId(id))
+            };
+            run_transaction("announce_coverage", announce).await
+        }
+
+        async fn cover_persons(
+            &self,
+            tenant: &str,
+            coverage: CoverageId,
+            system: &str,
+            persons: &[KeyedHash],
+        ) -> Result<(), StoreError> {
+            let cover = || async {
+                let mut tx = self.begin().await?;
+                let number = system_number(&mut tx, tenant, system).await?;
+                announced(&mut tx, tenant, coverage).await?;
+                insert_persons(&mut tx, number, coverage.0, persons).await?;
+                Ok(tx.commit().await?)
+            };
+            run_transaction("cover_persons", cover).await
+        }
+
+        async fn add_alike_marks(
+            &self,
+            tenant: &str,
+            coverage: CoverageId,
+            marks: &[AlikeMark],
+        ) -> Result<(), StoreError> {
+            let add = || async {
+                let mut tx = self.begin().await?;
+                announced(&mut tx, tenant, coverage).await?;
+                insert_marks(&mut tx, coverage.0, marks).await?;
+                Ok(tx.commit().await?)
+            };
+            run_transaction("add_alike_marks", add).await
+        }
+
+        async fn draw_ticket(&self, tenant: &str, coverage: CoverageId) -> Result<i64, StoreError> {
+            let draw = || async {
+                let mut tx = self.begin().await?;
+                let ticket = next_ticket(&mut tx, tenant).await?;
+                let record = locked(&mut tx, tenant, coverage).await?;
+                if record.state != CoverageState::Pending {
+                    return Err(StoreError::Conflict.into());
+                }
+                if let Some(earlier) = record.ticket {
+                    return Ok(earlier);
+                }
+                run_sql!(query.execute, &mut *tx, sql::SET_TICKET, tenant, coverage.0, ticket)?;
+                tx.commit().await?;
+                Ok(ticket)
+            };
+            run_transaction("draw_ticket", draw).await
+        }
+
+        async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            standing(&mut tx, tenant, ticket).await.map_err(failed)
+        }
+
+        async fn common_persons(
+            &self,
+            tenant: &str,
+            system: &str,
+            persons: &[KeyedHash],
+        ) -> Result<BTreeMap<CoverageId, u64>, StoreError> {
+            let found = self.find_common_persons(tenant, system, persons).await?;
+            found.into_iter().map(|(id, common)| Ok((CoverageId(id), number(common)?))).collect()
+        }
+
+        async fn published_persons(
+            &self,
+            tenant: &str,
+            system: &str,
+            persons: &[KeyedHash],
+        ) -> Result<BTreeSet<KeyedHash>, StoreError> {
+            let found = self.find_published_persons(tenant, system, persons).await?;
+            found.iter().map(|bytes| hash_of(bytes)).collect()
+        }
+
+        async fn common_marks(
+            &self,
+            tenant: &str,
+            hashes: &[KeyedHash],
+        ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError> {
+            let found: Vec<CommonMarkRow> = self.find_common_marks(tenant, hashes).await?;
+            found.into_iter().map(CommonMarkRow::mark).collect()
+        }
+
+        async fn signature_samples(
+            &self,
+            tenant: &str,
+            coverage: CoverageId,
+        ) -> Result<Vec<SignatureSample>, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let found: Option<CutsRow> = run_sql!(
+                query_as.fetch_optional, &mut *tx, sql::COVERAGE_CUTS, tenant, coverage.0
+            ).map_err(failed)?;
+            let CutsRow { cuts } = found.ok_or(StoreError::NotFound)?;
+            let rows: Vec<AlikeRow> =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::SIGNATURES, coverage.0).map_err(failed)?;
+            samples(&cuts, rows)
+        }
+
+        async fn end_announcement(
+            &self,
+            tenant: &str,
+            coverage: CoverageId,
+            end: &AnnouncementEnd,
+        ) -> Result<(), StoreError> {
+            let end = || async {
+                let mut tx = self.begin().await?;
+                let own = locked(&mut tx, tenant, coverage).await?;
+                let state = match end {
+                    AnnouncementEnd::Void if own.state == CoverageState::Void => return Ok(()),
+                    AnnouncementEnd::Live => CoverageState::Live,
+                    AnnouncementEnd::Void | AnnouncementEnd::Joined { .. } => CoverageState::Void,
+                };
+                if own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none() {
+                    return Err(StoreError::Conflict.into());
+                }
+                if let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end {
+                    if locked(&mut tx, tenant, *target).await?.state != CoverageState::Live {
+                        return Err(StoreError::Conflict.into());
+                    }
+                    for system in learned {
+                        let number = system_number(&mut tx, tenant, system).await?;
+                        run_sql!(query.execute, &mut *tx, sql::MOVE_PERSONS, coverage.0, target.0, number)?;
+                    }
+                    let (known, published) = (Json(known), Json(published));
+                    run_sql!(query.execute, &mut *tx, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
+                }
+                run_sql!(query.execute, &mut *tx, sql::SET_STATE, tenant, coverage.0, state.name())?;
+                Ok(tx.commit().await?)
+            };
+            run_transaction("end_announcement", end).await
+        }
+
+        async fn void_announcements(&self, tenant: &str, job: Uuid) -> Result<u64, StoreError> {
+            let end = || async {
+                let mut tx = self.begin().await?;
+                let ended = run_sql!(query.execute, &mut *tx, sql::VOID_ANNOUNCEMENTS, tenant, job)?.rows_affected();
+                tx.commit().await?;
+                Ok(ended)
+            };
+            run_transaction("void_announcements", end).await
+        }
+
+        async fn sweep_void_coverages(&self) -> Result<u64, StoreError> {
+            let sweep = || async {
+                let mut tx = self.begin().await?;
+                let ids: Vec<i64> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_COVERAGES)?;
+                let mut gone = 0;
+                for id in ids {
+                    gone += run_sql!(query.execute, &mut *tx, sql::DELETE_COVERED, id)?.rows_affected();
+                    gone += run_sql!(query.execute, &mut *tx, sql::DELETE_ALIKE, id)?.rows_affected();
+                }
+                tx.commit().await?;
+                Ok(gone)
+            };
+            run_transaction("sweep_void_coverages", sweep).await
+        }
+    }
+
+    /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.
+    async fn next_ticket(connection: &mut Connection, tenant: &str) -> Result<i64, sqlx::Error> {
+        run_sql!(query_scalar.fetch_one, connection, sql::NEXT_TICKET, tenant)
+    }
+
+    async fn registry_of(connection: &mut Connection, tenant: &str) -> Result<PopulationRegistry, sqlx::Error> {
+        let systems: Vec<KeySystemRow> = run_sql!(query_as.fetch_all, &mut *connection, sql::KEY_SYSTEMS, tenant)?;
+        let populations: Vec<PopulationRow> = run_sql!(query_as.fetch_all, connection, sql::POPULATIONS, tenant)?;
+        Ok(registry(systems, populations))
+    }
+
+    async fn standing(
+        connection: &mut Connection,
+        tenant: &str,
+        ticket: i64,
+    ) -> Result<Vec<CoverageRecord>, sqlx::Error> {
+        let rows: Vec<CoverageRow> =
+            run_sql!(query_as.fetch_all, connection, sql::STANDING_COVERAGES, tenant, ticket)?;
+        let mut records: Vec<CoverageRecord> = rows.into_iter().map(CoverageRow::into).collect();
+        records.sort_by_key(|record| (record.ticket, record.id));
+        Ok(records)
+    }
+
+    /// A coverage, which no other transaction changes until this one ends.
+    async fn locked(
+        connection: &mut Connection,
+        tenant: &str,
+        coverage: CoverageId,
+    ) -> Result<CoverageRecord, TransactionError> {
+        let row: Option<CoverageRow> =
+            run_sql!(query_as.fetch_optional, connection, LOCKED_COVERAGE, tenant, coverage.0)?;
+        Ok(row.map(CoverageRow::into).ok_or(StoreError::NotFound)?)
+    }
+
+    /// Holds a coverage that is announced and has no ticket.
+    async fn announced(
+        connection: &mut Connection,
+        tenant: &str,
+        coverage: CoverageId,
+    ) -> Result<(), TransactionError> {
+        let record = locked(connection, tenant, coverage).await?;
+        match (record.state, record.ticket) {
+            (CoverageState::Pending, None) => Ok(()),
+            _ => Err(StoreError::Conflict.into()),
+        }
+    }
+
+    async fn system_number(
+        connection: &mut Connection,
+        tenant: &str,
+        system: &str,
+    ) -> Result<i64, TransactionError> {
+        let number: Option<i64> =
+            run_sql!(query_scalar.fetch_optional, connection, sql::SYSTEM_NUMBER, tenant, system)?;
+        Ok(number.ok_or(StoreError::NotFound)?)
+    }
+
+    /// Whether live coverages have persons or tables in common that a statement denies.
+    async fn contradicts(
+        connection: &mut Connection,
+        statement: &SeparationStatement,
+        standing: &[CoverageRecord],
+    ) -> Result<bool, sqlx::Error> {
+        for (one, other) in denied_pairs(statement, standing) {
+            if are_one(one, other) {
+                return Ok(true);
+            }
+            if have_common_system(&one.coverage, &other.coverage) {
+                let share: bool =
+                    run_sql!(query_scalar.fetch_one, &mut *connection, sql::SHARE_PERSONS, one.id.0, other.id.0)?;
+                if share {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,128 @@
+//! Populations, statements about them, and coverages.
+
+pub(crate) const KEY_SYSTEMS: &str = "\
+-- key_systems
+SELECT name, body FROM key_systems WHERE tenant = $1";
+
+pub(crate) const POPULATIONS: &str = "\
+-- populations
+SELECT name, body FROM populations WHERE tenant = $1";
+
+pub(crate) const INSERT_KEY_SYSTEM: &str = "\
+-- insert_key_system
+INSERT INTO key_systems (tenant, name, body) VALUES ($1, $2, $3) ON CONFLICT (tenant, name) DO NOTHING";
+
+pub(crate) const PUT_POPULATION: &str = "\
+-- put_population
+INSERT INTO populations (tenant, name, body) VALUES ($1, $2, $3)
+ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body";
+
+pub(crate) const SEPARATIONS: &str = "\
+-- separations
+SELECT body FROM separations WHERE tenant = $1 ORDER BY id";
+
+pub(crate) const INSERT_SEPARATION: &str = "\
+-- insert_separation
+INSERT INTO separations (id, tenant, body, recorded_at) VALUES ($1, $2, $3, $4)";
+
+/// Holds the row: who draws next waits until this one is committed, so that commits and tickets have one order.
+pub(crate) const NEXT_TICKET: &str = "\
+-- next_ticket
+INSERT INTO ticket_counters (tenant, ticket) VALUES ($1, 1)
+ON CONFLICT (tenant) DO UPDATE SET ticket = ticket_counters.ticket + 1 RETURNING ticket";
+
+pub(crate) const PUT_PERSON_PIECE: &str = "\
+-- put_person_piece
+INSERT INTO dataset_persons (dataset_id, system, piece_no, hashes)
+SELECT $1, $2, $3, $4
+WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1) AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1)";
+
+pub(crate) const PUT_EVIDENCE: &str = "\
+-- put_evidence
+INSERT INTO dataset_evidence (dataset_id, body)
+SELECT $1, $2
+WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1) AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1)";
+
+pub(crate) const EVIDENCE: &str = "\
+-- evidence
+SELECT e.body FROM dataset_evidence AS e JOIN datasets AS d ON d.id = e.dataset_id
+WHERE d.tenant = $1 AND d.id = $2 AND d.purged_at IS NULL";
+
+pub(crate) const PERSON_PIECE: &str = "\
+-- person_piece
+SELECT p.hashes FROM dataset_persons AS p JOIN datasets AS d ON d.id = p.dataset_id
+WHERE d.tenant = $1 AND d.id = $2 AND d.purged_at IS NULL AND p.system = $3 AND p.piece_no = $4";
+
+/// Coverages keep what was published of it.
+pub(crate) const DELETE_EVIDENCE: &str = "\
+-- delete_evidence
+DELETE FROM dataset_evidence WHERE dataset_id = $1";
+
+pub(crate) const DELETE_PERSON_PIECES: &str = "\
+-- delete_person_pieces
+DELETE FROM dataset_persons WHERE dataset_id = $1";
+
+pub(crate) const INSERT_COVERAGE: &str = "\
+-- insert_coverage
+INSERT INTO coverages (tenant, job, state, body, published, cuts) VALUES ($1, $2, 'pending', $3, $4, $5) RETURNING id";
+
+pub(crate) const COVERAGE: &str = "\
+-- coverage
+SELECT id, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2";
+
+pub(crate) const COVERAGE_CUTS: &str = "\
+-- coverage_cuts
+SELECT cuts FROM coverages WHERE tenant = $1 AND id = $2";
+
+pub(crate) const SET_TICKET: &str = "\
+-- set_ticket
+UPDATE coverages SET ticket = $3 WHERE tenant = $1 AND id = $2 AND state = 'pending' AND ticket IS NULL";
+
+pub(crate) const STANDING_COVERAGES: &str = "\
+-- standing_coverages
+SELECT id, state, ticket, body, published FROM coverages
+WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDER BY ticket, id";
+
+pub(crate) const SYSTEM_NUMBER: &str = "\
+-- system_number
+SELECT id FROM key_systems WHERE tenant = $1 AND name = $2";
+
+/// Every person of the one set that stands in the other ends the search.
+pub(crate) const SHARE_PERSONS: &str = "\
+-- share_persons
+SELECT EXISTS (SELECT 1 FROM covered AS a JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
+WHERE a.coverage = $1 AND b.coverage = $2)";
+
+pub(crate) const MOVE_PERSONS: &str = "\
+-- move_persons
+INSERT INTO covered (system, hash, coverage) SELECT system, hash, $2 FROM covered WHERE coverage = $1 AND system = $3
+ON CONFLICT (system, hash, coverage) DO NOTHING";
+
+pub(crate) const SET_STATE: &str = "\
+-- set_state
+UPDATE coverages SET state = $3 WHERE tenant = $1 AND id = $2 AND state = 'pending'";
+
+pub(crate) const VOID_ANNOUNCEMENTS: &str = "\
+-- void_announcements
+UPDATE coverages SET state = 'void' WHERE tenant = $1 AND job = $2 AND state = 'pending'";
+
+pub(crate) const DESCRIBE_COVERAGE: &str = "\
+-- describe_coverage
+UPDATE coverages SET body = $3, published = $4 WHERE tenant = $1 AND id = $2 AND state = 'live'";
+
+pub(crate) const SIGNATURES: &str = "\
+-- signatures
+SELECT hash, kind, weight FROM alike WHERE coverage = $1 AND kind > 0 ORDER BY kind, hash";
+
+pub(crate) const VOID_COVERAGES: &str = "\
+-- void_coverages
+SELECT id FROM coverages WHERE state = 'void' AND (EXISTS (SELECT 1 FROM covered WHERE coverage = coverages.id)
+OR EXISTS (SELECT 1 FROM alike WHERE coverage = coverages.id)) ORDER BY id LIMIT 16";
+
+pub(crate) const DELETE_COVERED: &str = "\
+-- delete_covered
+DELETE FROM covered WHERE coverage = $1";
+
+pub(crate) const DELETE_ALIKE: &str = "\
+-- delete_alike
+DELETE FROM alike WHERE coverage = $1";
