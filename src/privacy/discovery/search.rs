@@ -16,8 +16,8 @@ use crate::with_codes;
 /// Maximal number of visited rows before the remaining pairs are left out.
 const MAX_VISITED_ROWS: u64 = 1 << 33;
 
-/// Numbers of rows on which a pair is tried before all rows.
-const TRIED_ROWS: [usize; 2] = [1 << 14, 1 << 17];
+/// Numbers of rows on which a pair is tried before all rows; the first refute nearly all pairs of independent columns.
+const TRIED_ROWS: [usize; 3] = [1 << 11, 1 << 14, 1 << 17];
 
 /// Number of pairs that are tried in parallel.
 ///
