@@ -5,12 +5,13 @@
 
 use uuid::Uuid;
 
+use super::exclusions::ExcludedBySpec;
 use super::linked::LinkedKnowledge;
 use super::union::{EarlierRule, LedgerUnion, NewRelease};
-use super::{EarlierDisclosures, RecordedDependency, TooManyAttributesError};
+use super::{AttributeIdentities, EarlierDisclosures, RecordedDependency, TooManyAttributesError};
 use crate::microdata::AttrSet;
 use crate::privacy::TableSchema;
-use crate::privacy::links::{KnownDependencies, KnownDependency};
+use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
 
 /// Nothing new: what earlier releases do by themselves.
 const NO_RELEASE: NewRelease<'static> = NewRelease { tables: &[], exclusive: &[], rules: &[] };
@@ -30,19 +31,39 @@ pub struct WeakenedRule {
     pub attributes: Vec<String>,
 }
 
+/// What names a rule in a series.
+type RuleName<'a> = (Uuid, Option<&'a str>);
+
 impl WeakenedRule {
-    fn is_same_rule(&self, other: &Self) -> bool {
-        (self.release, &self.pointer) == (other.release, &other.pointer)
+    fn rule(&self) -> RuleName<'_> {
+        (self.release, self.pointer.as_deref())
     }
 }
 
-/// The rules that the tables and the dependencies of a ledger break.
+fn name_of(rule: &EarlierRule) -> RuleName<'_> {
+    (rule.release, rule.pointer.as_deref())
+}
+
+/// The rules that the tables of a ledger break beside its dependencies and statements, and not without.
 ///
 /// # Errors
 /// [`TooManyAttributesError`]
 pub fn weakened_rules(earlier: &EarlierDisclosures) -> Result<Vec<WeakenedRule>, TooManyAttributesError> {
-    let union = LedgerUnion::new(&[], earlier)?;
-    Ok(union.weakened(&NO_RELEASE, &union.series.recorded))
+    let undeclared = EarlierDisclosures { identities: AttributeIdentities::default(), ..earlier.clone() };
+    let (union, undeclared) = (LedgerUnion::new(&[], earlier)?, LedgerUnion::new(&[], &undeclared)?);
+    let mut weakened = undeclared.weakened(&NO_RELEASE, &undeclared.series.recorded);
+    let broken_anyway = undeclared.broken(&[]);
+    for (rule, attributes) in union.broken(&union.series.recorded) {
+        let is_known = weakened.iter().any(|weakened| weakened.rule() == name_of(rule));
+        if is_known || broken_anyway.iter().any(|(broken, _)| name_of(broken) == name_of(rule)) {
+            continue;
+        }
+        // a statement ties the attributes
+        let ties = |known: &&KnownDependency| Link::from(known.dependency).attributes.meets(attributes);
+        let declared = union.series.recorded.iter().rev().find(ties);
+        weakened.extend(declared.map(|declared| union.weakened_rule(rule, declared, attributes)));
+    }
+    Ok(weakened)
 }
 
 impl LedgerUnion {
@@ -51,7 +72,7 @@ impl LedgerUnion {
     pub fn newly_weakened(&self, release: &NewRelease<'_>) -> Vec<WeakenedRule> {
         let weakened = self.weakened(release, &self.series.once_recorded());
         let before = self.weakened(&NO_RELEASE, &self.series.recorded);
-        weakened.into_iter().filter(|weakened| !before.iter().any(|before| before.is_same_rule(weakened))).collect()
+        weakened.into_iter().filter(|weakened| before.iter().all(|before| before.rule() != weakened.rule())).collect()
     }
 
     /// The submitted rules that earlier tables alone violate beside known dependencies, and not without.
@@ -61,23 +82,40 @@ impl LedgerUnion {
         if !knowledge.has_links() {
             return Vec::new();
         }
-        let rules = self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some());
         let weakened = |(rule, annotations): (&EarlierRule, _)| {
             let tables = self.exclusions.serving(&self.schemas, &rule.demand, annotations);
-            let check = RuleCheck { rule, tables: &tables, visible };
             knowledge.judge(&tables, &rule.demand)?;
-            let dependency = check.breaking(known)?;
-            let connected = knowledge.component(rule.demand.protects, &tables);
-            let mut attributes = self.places.named(connected);
-            attributes.sort_unstable();
-            Some(WeakenedRule {
-                release: rule.release,
-                pointer: rule.pointer.clone(),
-                dependency: self.recorded_form(&dependency),
-                attributes,
-            })
+            let dependency = RuleCheck { rule, tables: &tables, visible }.breaking(known)?;
+            Some(self.weakened_rule(rule, &dependency, knowledge.component(rule.demand.protects, &tables)))
         };
-        rules.filter_map(weakened).collect()
+        self.submitted().filter_map(weakened).collect()
+    }
+
+    /// The submitted rules that earlier tables violate, each with the attributes that are connected with its protected one.
+    fn broken(&self, known: &[KnownDependency]) -> Vec<(&EarlierRule, AttrSet)> {
+        let knowledge = LinkedKnowledge::new(KnownDependencies::new(known, &[]), self.visible(&NO_RELEASE));
+        let broken = |(rule, annotations): (&'_ EarlierRule, &ExcludedBySpec)| {
+            let tables = self.exclusions.serving(&self.schemas, &rule.demand, annotations);
+            let is_broken = knowledge.judge(&tables, &rule.demand).is_some();
+            is_broken.then(|| knowledge.component(rule.demand.protects, &tables))
+        };
+        self.submitted().filter_map(|(rule, annotations)| Some((rule, broken((rule, annotations))?))).collect()
+    }
+
+    /// The active rules with their annotations, without those that follow from a dependency.
+    fn submitted(&self) -> impl Iterator<Item = (&EarlierRule, &ExcludedBySpec)> {
+        self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some())
+    }
+
+    fn weakened_rule(&self, rule: &EarlierRule, dependency: &KnownDependency, connected: AttrSet) -> WeakenedRule {
+        let mut attributes = self.places.named(connected);
+        attributes.sort_unstable();
+        WeakenedRule {
+            release: rule.release,
+            pointer: rule.pointer.clone(),
+            dependency: self.recorded_form(dependency),
+            attributes,
+        }
     }
 }
 

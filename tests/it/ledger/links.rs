@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, kind, versatile};
+use crate::support::harness::{Server, kind, text, versatile};
 
 /// 600 people: a unit and its name, an age and its band; diagnosis and sex say nothing of the others.
 fn people() -> String {
@@ -152,6 +152,23 @@ async fn dependency_known_later_weakens_a_rule() {
         assert!(is_refused(&server, &dataset, plain(&attributes)).await, "{attributes:?}");
     }
     server.publish(&dataset, plain(&["sex", "dx"])).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statement_entered_later_weakens_a_rule() {
+    let server = Server::start().await;
+    let dataset = text(&server.upload("series=clinic", people()).await.ok(201)["id"]);
+    let first = server.publish(&dataset, withdrawn(open_rule())).await;
+    assert_eq!(series_of(&server, &dataset).await["weakened"], json!([]));
+    let statement = json!({"reason": "the names are printed", "functions": {"unit_name": ["unit"]}});
+    server.post("/v1/series/clinic/disclosures", &statement).await.ok(201);
+    let series = series_of(&server, &dataset).await;
+    let weakened = &series["weakened"][0];
+    assert_eq!(weakened["rule"], json!({"release": first["id"], "pointer": "/method/rules/0"}), "{series:#}");
+    let dependency = json!({"determinant": ["unit"], "dependent": ["unit_name"]});
+    assert_eq!(weakened["dependency"], dependency, "{series:#}");
+    assert_eq!(series["weakened"].as_array().map(Vec::len), Some(1), "{series:#}");
     server.stop().await;
 }
 
