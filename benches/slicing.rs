@@ -242,7 +242,11 @@ fn others(criterion: &mut Criterion) {
         split: MedianSplit::Strict,
         max_attempts: None,
     };
-    let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
+    let close = Guarantee::TCloseness {
+        t: Ratio::new(1, 5).unwrap(),
+        distance: ValueDistance::Equal,
+        reference: Default::default(),
+    };
     for (name, generalization) in [
         ("generalize/k=10", generalization(10, &[])),
         ("generalize/l=5", generalization(1, &[Guarantee::LDiversity { l: 5 }])),

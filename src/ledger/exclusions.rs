@@ -152,7 +152,7 @@ mod tests {
     fn serving_guards_require_the_same_taxonomy() {
         let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
         let t = Ratio::new(1, 5).unwrap();
-        let along = Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical };
+        let along = Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical, reference: Default::default() };
         let annotations = |taxonomy: Option<&str>| ExcludedBySpec {
             taxonomy: taxonomy.map(str::to_owned),
             ..ExcludedBySpec::default()

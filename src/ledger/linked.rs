@@ -16,7 +16,7 @@ use crate::privacy::links::{
     self, AttributeWeights, Element, KnownDependencies, KnownDependency, Link, LinkContext, LinkedSchema, RuleStatus,
     Violation,
 };
-use crate::privacy::{Dependency, GnfViolation, RuleDemand, TableSchema};
+use crate::privacy::{Dependency, GnfViolation, Guard, RuleDemand, TableSchema};
 
 /// What an adversary knows of all attributes.
 pub(super) struct LinkedKnowledge {
@@ -149,7 +149,10 @@ impl LedgerUnion {
         release: &NewRelease<'_>,
         knowledge: &LinkedKnowledge,
     ) -> Vec<CompositionViolation> {
-        if !knowledge.has_links() {
+        let compares_with_strata =
+            |guard: &Guard| !guard.constant.is_empty() && !guard.guarantee.reference().is_table();
+        let mut guards = release.tables.iter().chain(&self.schemas).flat_map(|table| &table.guards);
+        if !knowledge.has_links() && !guards.any(compares_with_strata) {
             return Vec::new();
         }
         let of_new = LinkedKnowledge::new(self.series.of_new_release(), self.visible(release));

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn expand_rule_with_distance_is_unsupported() {
         let t = Ratio::new(1, 5).unwrap();
-        let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
+        let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal, reference: Default::default() };
         let rule = RuleDemand { known: set(&[0]), protects: set(&[1]), guarantee: close };
         let dependency = Dependency { determinant: set(&[2]), dependent: Attr(1) };
         let expansion = expand(&[rule], &[dependency], 10).unwrap();

@@ -84,11 +84,15 @@ pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
             u128::from(alpha.numerator()) * u128::from(l) >= u128::from(alpha.denominator()) && k <= l
         }
         (G::AlphaK { alpha: strong, k: many }, G::AlphaK { alpha: weak, k: few }) => strong <= weak && many >= few,
-        (G::TCloseness { t: strong, distance: a }, G::TCloseness { t: weak, distance: b }) => a == b && strong <= weak,
-        (G::Rho { rho1: a, rho2: strong, mode }, G::Rho { rho1: b, rho2: weak, mode: other }) => {
+        // with other references, nothing follows
+        _ if stronger.reference() != weaker.reference() => false,
+        (G::TCloseness { t: strong, distance: a, .. }, G::TCloseness { t: weak, distance: b, .. }) => {
+            a == b && strong <= weak
+        }
+        (G::Rho { rho1: a, rho2: strong, mode, .. }, G::Rho { rho1: b, rho2: weak, mode: other, .. }) => {
             a == b && mode == other && strong <= weak
         }
-        (G::Delta { distance: a, b: strong, prior }, G::Delta { distance: b, b: weak, prior: other }) => {
+        (G::Delta { distance: a, b: strong, prior, .. }, G::Delta { distance: b, b: weak, prior: other, .. }) => {
             a == b && prior == other && strong <= weak
         }
         (G::Thresholds { digest, most, .. }, G::Thresholds { digest: other, least, .. }) => {
@@ -223,10 +227,10 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
             // unknown thresholds hold where even the smallest one is at least the largest share
             None => bucket.is_share(bucket.largest(), least),
         },
-        Guarantee::TCloseness { t, distance: ValueDistance::Equal } => bucket.total_variation(t),
-        Guarantee::TCloseness { t, distance: ValueDistance::Ordered } => bucket.ordered_distance(t),
-        Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical } => bucket.hierarchical_distance(t),
-        Guarantee::Rho { rho1, rho2, mode } => match mode {
+        Guarantee::TCloseness { t, distance: ValueDistance::Equal, .. } => bucket.total_variation(t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Ordered, .. } => bucket.ordered_distance(t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical, .. } => bucket.hierarchical_distance(t),
+        Guarantee::Rho { rho1, rho2, mode, .. } => match mode {
             RhoMode::Single => bucket.counts.iter().all(|&value| !bucket.breaches(&[value], rho1, rho2)),
             RhoMode::Exact => bucket.no_event_breaches(rho1, rho2),
             RhoMode::Amplification => bucket.is_amplified_within(rho1, rho2),

@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn reduce_combination_is_implied_except_for_distances() {
         assert_eq!(reduce(&[rule(&[1], &[3, 4], 2), rule(&[1], &[3], 2)]), [Some(1), None]);
-        let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
+        let close = Guarantee::TCloseness {
+            t: Ratio::new(1, 5).unwrap(),
+            distance: ValueDistance::Equal,
+            reference: Default::default(),
+        };
         let of = |protects: &[u8]| RuleDemand { guarantee: close, ..rule(&[1], protects, 2) };
         assert_eq!(reduce(&[of(&[3, 4]), of(&[3])]), [None, None]);
         assert_eq!(reduce(&[of(&[3]), of(&[3])]), [None, Some(0)]);

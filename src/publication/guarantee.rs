@@ -58,6 +58,9 @@ pub enum Guarantee {
         /// The distance between values.
         #[serde(default)]
         distance: ValueDistance,
+        /// The distribution to compare with.
+        #[serde(default, skip_serializing_if = "Reference::is_table")]
+        reference: Reference,
     },
     /// No event that is at most `rho1` likely in the table is more than `rho2` likely in a bucket.
     Rho {
@@ -68,6 +71,9 @@ pub enum Guarantee {
         /// The events that the bound covers.
         #[serde(default)]
         mode: RhoMode,
+        /// The distribution of priors.
+        #[serde(default, skip_serializing_if = "Reference::is_table")]
+        reference: Reference,
     },
     /// The distribution of a bucket is within b of that of the table [Jin et al. 2010, Definition 1].
     Delta {
@@ -78,6 +84,9 @@ pub enum Guarantee {
         /// The distribution to compare with.
         #[serde(default)]
         prior: PriorDistribution,
+        /// The rows whose distribution that is.
+        #[serde(default, skip_serializing_if = "Reference::is_table")]
+        reference: Reference,
     },
     /// The share of each value in a bucket is at most its threshold. The guarantee names the digest of the thresholds.
     Thresholds {
@@ -115,6 +124,28 @@ impl Guarantee {
         matches!(self, Self::TCloseness { .. } | Self::Rho { .. } | Self::Delta { .. })
     }
 
+    /// The distribution with which buckets are compared, where they are.
+    #[must_use]
+    pub const fn reference(self) -> Reference {
+        match self {
+            Self::TCloseness { reference, .. } | Self::Rho { reference, .. } | Self::Delta { reference, .. } => {
+                reference
+            }
+            _ => Reference::Table,
+        }
+    }
+
+    /// The guarantee with another reference; `None` where buckets are not compared.
+    #[must_use]
+    pub const fn against(self, reference: Reference) -> Option<Self> {
+        Some(match self {
+            Self::TCloseness { t, distance, .. } => Self::TCloseness { t, distance, reference },
+            Self::Rho { rho1, rho2, mode, .. } => Self::Rho { rho1, rho2, mode, reference },
+            Self::Delta { distance, b, prior, .. } => Self::Delta { distance, b, prior, reference },
+            _ => return None,
+        })
+    }
+
     /// Whether a guarantee on one attribute bounds every combination with it [Jin et al. 2010, Corollary 3.1.1].
     ///
     /// Distances do not: a joint distribution is at least as far as the distributions of its attributes.
@@ -133,6 +164,26 @@ impl Guarantee {
             | Self::Delta { .. }
             | Self::Thresholds { .. } => false,
         }
+    }
+}
+
+/// The rows whose distribution a guarantee compares buckets with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// The whole table.
+    #[default]
+    Table,
+    /// The rows that agree with the bucket on the attributes in which buckets are constant, as the known side determines them: what
+    /// the adversary has before the release.
+    Stratum,
+}
+
+impl Reference {
+    /// Whether it is the whole table.
+    #[must_use]
+    pub const fn is_table(&self) -> bool {
+        matches!(self, Self::Table)
     }
 }
 

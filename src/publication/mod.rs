@@ -16,7 +16,7 @@ mod vocabulary;
 mod witness;
 
 pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes};
-pub use guarantee::{Divergence, Guarantee, PriorDistribution, RhoMode, ValueDistance};
+pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
 pub use rule::{
     DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation,

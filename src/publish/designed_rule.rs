@@ -274,6 +274,9 @@ fn linked_fault(rule: &DesignedRule, reason: LinkedReason, names: &[String]) -> 
     if (known.is_empty() || reason.is_fixed) && !reason.strata.is_empty() {
         repairs.push(serde_json::json!({ "drop": named(reason.strata) }));
     }
+    if rule.rule.guarantee.compares() && rule.rule.guarantee.reference().is_table() {
+        repairs.push(serde_json::json!({ "reference": "stratum" }));
+    }
     if reason.ineligible.is_some() {
         repairs.push(serde_json::json!({ "ineligible_strata": "closed" }));
     }
@@ -306,8 +309,10 @@ fn repairs_of_unproved(dependency: Dependency, rule: &DesignedRule, names: &[Str
     let both = dependency.determinant.with(dependency.dependent).minus(rule.protects.attributes());
     let name = |attr: Attr| names.get(attr.index());
     let dropped = both.iter().filter_map(name).map(|name| serde_json::json!({ "drop": [name] }));
+    let is_relative = !rule.rule.guarantee.reference().is_table();
+    let table = is_relative.then(|| serde_json::json!({ "reference": "table" }));
     let chosen = [serde_json::json!({ "diversity": "bucket" }), serde_json::json!({ "sizes": "two" })];
-    dropped.chain(chosen).collect()
+    dropped.chain(table).chain(chosen).collect()
 }
 
 /// The repairs of a rule whose known attributes determine the sensitive one.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::assign::{
-    AttributeDiversity, AttributeGuarantees, BucketAssignment, SensitiveCodes, assign, assign_tied, several,
+    AttributeDiversity, AttributeGuarantees, BucketAssignment, ComparedRows, SensitiveCodes, assign, assign_tied,
+    several,
 };
 use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::{DecomposedTable, DecompositionRole};
@@ -202,7 +203,14 @@ impl Bucketized {
             return planned.draw(&rows.values, self.strata.as_deref(), &mut stream, control);
         }
         let Some(strata) = &self.strata else { return self.draw_from(rows, &mut stream, control) };
-        let compares = self.guards.iter().flat_map(|guard| &guard.guarantees).any(|guarantee| guarantee.compares());
+        let guarantees = || self.guards.iter().flat_map(|guard| &guard.guarantees);
+        let compares = guarantees().any(|guarantee| guarantee.compares());
+        // pools may be parts of the strata that distances compare with
+        let constant = self.guards.first().map(|guard| guard.constant).unwrap_or_default();
+        let references = guarantees()
+            .any(|guarantee| !guarantee.reference().is_table())
+            .then(|| Strata::new(table, constant))
+            .map(|strata| (strata.split(), strata));
         let mut all = BucketAssignment { bucket_of: vec![BucketAssignment::NOWHERE; table.rows()], buckets: 0 };
         for (at, stratum) in (0..).zip(strata.split().iter()) {
             control.check()?;
@@ -211,12 +219,19 @@ impl Bucketized {
                 all.buckets += 1;
                 continue;
             }
+            let compared = match (&references, stratum.first()) {
+                (Some((groups, strata)), Some(&row)) => {
+                    ComparedRows::Stratum(groups.group(strata.of_row()[row as usize] as usize))
+                }
+                _ if compares => ComparedRows::All,
+                _ => ComparedRows::None,
+            };
             let part = match self.guards.len() {
                 1 => None,
                 _ => Some(table.restricted(self.protects(), stratum)),
             };
             let of_stratum =
-                DrawnRows { table: part.as_ref().unwrap_or(table), values: rows.values.of_rows(stratum, compares) };
+                DrawnRows { table: part.as_ref().unwrap_or(table), values: rows.values.of_rows(stratum, compared) };
             let drawn = self.draw_from(of_stratum, &mut stream, control)?;
             for (&row, bucket) in stratum.iter().zip(drawn.bucket_of) {
                 if bucket != BucketAssignment::NOWHERE {

@@ -8,9 +8,7 @@ use super::stratify::{ActiveLinks, reason_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::AttrSet;
 use crate::privacy::Dependency;
-use crate::privacy::links::{
-    self, Link, LinkContext, Reference, StrataTests, StratificationError, StratumDemand, TableSides,
-};
+use crate::privacy::links::{self, Link, LinkContext, StrataTests, StratificationError, StratumDemand, TableSides};
 
 /// The sides of a release of one table.
 pub(super) struct LinkedSides {
@@ -52,7 +50,7 @@ impl LinkedSides {
         let context =
             LinkContext { dependencies: input.known, links: active.links.as_slice(), weights: &active.weights };
         let Self { protected, row_side, .. } = *self;
-        let sides = TableSides { row_side, protected, known, other_tables: &[] };
+        let sides = TableSides { row_side, protected, known, other_tables: &[], within: None };
         match links::stratify(&sides, &context, &mut StrataTests::new(rows.table, &self.demands, control)) {
             Ok(attributes) => {
                 let leads_out = |link: &&Link| link.attributes.meets(protected) && link.attributes.meets(known);
@@ -70,7 +68,7 @@ pub(super) fn demands<'a>(rules: impl IntoIterator<Item = &'a DesignedRule>) -> 
     let demand = |rule: &DesignedRule| StratumDemand {
         protects: AttrSet::one(rule.rule.sensitive),
         guarantee: rule.rule.guarantee,
-        reference: Reference::Table,
+        reference: rule.rule.guarantee.reference(),
     };
     rules.into_iter().map(demand).collect()
 }

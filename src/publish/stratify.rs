@@ -14,11 +14,16 @@ use super::input::{PlanInput, PlanRows};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::links::{
-    self, AttributeWeights, Element, Link, LinkContext, LinkedSchema, Placement, Reference, Strata, StrataTests,
+    self, AttributeWeights, Element, Link, LinkContext, LinkedSchema, Placement, Strata, StrataTests,
     StratificationError, StratumDemand, TableSides, TableToPlace, Violation,
 };
 use crate::privacy::{self, Dependency, GnfViolation, PathStep, RuleDemand, RuleStatus};
-use crate::publication::{Protected, TableGuard};
+use crate::publication::{Guarantee, Protected, TableGuard};
+
+const MIXED_REFERENCES_DETAIL: &str = "guarantees that compare with the whole table and with strata cannot share buckets; give all rules on \
+     the sensitive attribute the same reference";
+const OTHER_REFERENCE_DETAIL: &str = "the known side does not say with which stratum the guarantee compares; add what determines it to \
+     the known side, or compare with the whole table";
 
 /// Gives every guarded bucketized table of a design its strata, and judges the rules beside the links.
 ///
@@ -151,31 +156,71 @@ impl<'a> Stratifier<'a> {
         let guards = bucketized.guards.clone();
         let known = guarded(&design.rules, &guards).fold(AttrSet::EMPTY, |all, rule| all.union(rule.rule.known));
         let others = self.other_tables(design, at);
+        let within = self.reference_within(&design.rules, &guards);
         let mut tests = StrataTests::new(self.rows.table, &demands(&guards), self.control);
         let placed = match bucketized.leaves_out() {
             true => self.constant_for_each(&guards, &others, known, &mut tests),
             false => {
                 let protects = bucketized.protects();
                 let row_side = design.tables[at].attributes.minus(protects);
-                let table = TableToPlace { row_side, protects, known, other_tables: &others, closes: self.closes };
-                links::place(&table, &self.context(), &mut tests)
+                let table =
+                    TableToPlace { row_side, protects, known, other_tables: &others, closes: self.closes, within };
+                let placed = links::place(&table, &self.context(), &mut tests);
+                match placed {
+                    Err(error) if within.is_some() => {
+                        // strata of other attributes may hold, but are no reference
+                        let anywhere = TableToPlace { within: None, ..table };
+                        let because = links::place(&anywhere, &self.context(), &mut tests).ok().and(linked_by(&error));
+                        return self.reject_reference(design, &guards, because, &error);
+                    }
+                    placed => placed,
+                }
             }
         };
+        if let Some(detail) = placed.as_ref().ok().and_then(|placement| mixed_references(placement, &guards)) {
+            for rule in design.rules.iter_mut().filter(|rule| is_guarded_by(rule, &guards)) {
+                rule.reject(RuleRejection::Unsupported(detail));
+            }
+        }
         match placed {
             Ok(placement) => {
                 apply(&mut design.tables[at], placement, &self.links.links);
                 separate_parts_without_rows(&mut design.tables, at);
                 Ok(())
             }
-            Err(StratificationError::Cancelled) => Err(Cancelled),
-            Err(error) => {
-                let reason = reason_of(&error);
-                for rule in design.rules.iter_mut().filter(|rule| is_guarded_by(rule, &guards)) {
-                    reject(rule, reason);
-                }
-                Ok(())
+            Err(error) => self.reject_reference(design, &guards, None, &error),
+        }
+    }
+
+    /// Rejects the rules of a table without strata: those for which a dependency ties the reference, or all.
+    fn reject_reference(
+        &self,
+        design: &mut Design,
+        guards: &[TableGuard],
+        of_reference: Option<Dependency>,
+        error: &StratificationError,
+    ) -> Result<(), Cancelled> {
+        if *error == StratificationError::Cancelled {
+            return Err(Cancelled);
+        }
+        let reason = reason_of(error);
+        for rule in design.rules.iter_mut().filter(|rule| is_guarded_by(rule, guards)) {
+            match of_reference.filter(|_| !rule.rule.guarantee.reference().is_table()) {
+                Some(dependency) => rule.reject(RuleRejection::Unproved(dependency, OTHER_REFERENCE_DETAIL)),
+                None => reject(rule, reason),
             }
         }
+        Ok(())
+    }
+
+    /// What every rule determines that a table guards with a guarantee that compares with strata; `None` without one.
+    fn reference_within(&self, rules: &[DesignedRule], guards: &[TableGuard]) -> Option<AttrSet> {
+        let compares = |guarantee: &Guarantee| !guarantee.reference().is_table();
+        guards.iter().flat_map(|guard| &guard.guarantees).any(compares).then(|| {
+            let relative = guarded(rules, guards).filter(|rule| compares(&rule.rule.guarantee));
+            let all = AttrSet::first(self.input.counts.attributes());
+            relative.fold(all, |all, rule| all.intersection(self.input.known.closure(rule.rule.known)))
+        })
     }
 
     /// Strata for a table of which each guard takes the other sensitive attributes as known: nothing moves.
@@ -190,8 +235,13 @@ impl<'a> Stratifier<'a> {
         let mut kept = AttrSet::EMPTY;
         for guard in guards {
             let protected = guard.protects.attributes();
-            let sides =
-                TableSides { row_side: guard.known, protected, known: known.minus(protected), other_tables: others };
+            let sides = TableSides {
+                row_side: guard.known,
+                protected,
+                known: known.minus(protected),
+                other_tables: others,
+                within: None,
+            };
             constant = constant.union(links::stratify(&sides, &self.context(), tests)?);
             kept = kept.union(guard.known);
         }
@@ -304,8 +354,14 @@ impl<'a> Stratifier<'a> {
         let schema = LinkedSchema { tables: &tables, context: self.context() };
         let mut cancelled = None;
         let statuses = links::judge(&schema, demands, |strata, rule| {
-            let demand =
-                StratumDemand { protects: rule.protects, guarantee: rule.guarantee, reference: Reference::Table };
+            if !rule.guarantee.reference().is_table() && !strata.is_subset(self.input.known.closure(rule.known)) {
+                return false;
+            }
+            let demand = StratumDemand {
+                protects: rule.protects,
+                guarantee: rule.guarantee,
+                reference: rule.guarantee.reference(),
+            };
             let mut tests = StrataTests::new(self.rows.table, &[demand], self.control);
             tests.test(strata).map_or_else(
                 |error| {
@@ -363,9 +419,40 @@ impl<'a> Stratifier<'a> {
     }
 }
 
+/// Why the references of guarantees cannot be kept in the same buckets; `None` where they can.
+fn mixed_references(placement: &Placement, guards: &[TableGuard]) -> Option<&'static str> {
+    let compared: Vec<bool> = guards
+        .iter()
+        .flat_map(|guard| &guard.guarantees)
+        .filter(|guarantee| guarantee.compares())
+        .map(|guarantee| guarantee.reference().is_table())
+        .collect();
+    let is_mixed = compared.contains(&false) && (compared.contains(&true) || guards.len() > 1);
+    (is_mixed && !placement.constant.is_empty()).then_some(MIXED_REFERENCES_DETAIL)
+}
+
+/// The dependency by which the protected part of a table without strata is tied.
+fn linked_by(error: &StratificationError) -> Option<Dependency> {
+    match error {
+        StratificationError::Hidden { link, .. } | StratificationError::Ineligible { link, .. } => {
+            link.map(|link| link.because)
+        }
+        StratificationError::Determined { dependency } => Some(*dependency),
+        StratificationError::Cancelled => None,
+    }
+}
+
 /// Rejects a rule, unless a reason of dependencies is known already.
 fn reject(rule: &mut DesignedRule, reason: LinkedReason) {
-    let is_said = |said: &RuleRejection| matches!(said, RuleRejection::Linked(_) | RuleRejection::Determined(_));
+    let is_said = |said: &RuleRejection| {
+        matches!(
+            said,
+            RuleRejection::Linked(_)
+                | RuleRejection::Determined(_)
+                | RuleRejection::Unproved(..)
+                | RuleRejection::Unsupported(_)
+        )
+    };
     if !rule.rejections.iter().any(is_said) {
         rule.reject(RuleRejection::Linked(reason));
     }
@@ -382,7 +469,8 @@ fn constant_in(table: &DesignedTable) -> AttrSet {
 fn demands(guards: &[TableGuard]) -> Vec<StratumDemand> {
     let of_guard = |guard: &TableGuard| {
         let protects = guard.protects.attributes();
-        let demand = move |&guarantee: &_| StratumDemand { protects, guarantee, reference: Reference::Table };
+        let demand =
+            move |&guarantee: &Guarantee| StratumDemand { protects, guarantee, reference: guarantee.reference() };
         guard.guarantees.iter().map(demand).collect::<Vec<_>>()
     };
     guards.iter().flat_map(of_guard).collect()

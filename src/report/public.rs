@@ -7,7 +7,9 @@ use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonFor
 use super::exposures::ManifestExposures;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
-use crate::publication::{Divergence, Guarantee, NoticeKind, RowKind, SearchedDependencies, TableKind, ValueDistance};
+use crate::publication::{
+    Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies, TableKind, ValueDistance,
+};
 
 /// What a release promises and why, in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -125,13 +127,10 @@ fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> 
     let promise = match (rule.bounded, rule.closed.filter(|closed| closed.buckets > 0)) {
         (_, Some(_)) => {
             let strata = rule.strata.join(", ");
-            format!(
-                "{}, unless the rows with the same {strata} alone reveal more",
-                promised(rule.guarantee, &sensitive)
-            )
+            format!("{}, unless the rows with the same {strata} alone reveal more", promised(rule, &sensitive))
         }
         (Some(false), None) => format!("no bound on the probability of a value of {sensitive}"),
-        (Some(true) | None, None) => promised(rule.guarantee, &sensitive),
+        (Some(true) | None, None) => promised(rule, &sensitive),
     };
     let strata = if rule.strata.is_empty() {
         String::new()
@@ -242,7 +241,7 @@ fn sentence(rule: &ManifestRule) -> String {
                 "an adversary who knows {known} of a person sees at least {l} values of {sensitive}, with no bound on the probability of each"
             )
         }
-        _ => format!("an adversary who knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
+        _ => format!("an adversary who knows {known} of a person learns {}", promised(rule, &sensitive)),
     };
     let reason = match &rule.enforced_by {
         ManifestEnforcedBy::Unreachable { .. } => format!("no path of published tables leads to {sensitive}"),
@@ -276,8 +275,12 @@ fn without_bound(rule: &ManifestRule, closed: ManifestClosed) -> String {
 }
 
 /// The promise of a guarantee for a sensitive attribute, as the object of "learns".
-fn promised(guarantee: Guarantee, sensitive: &str) -> String {
-    match guarantee {
+fn promised(rule: &ManifestRule, sensitive: &str) -> String {
+    let reference = match rule.guarantee.reference() {
+        Reference::Stratum if !rule.strata.is_empty() => format!("the rows with the same {}", rule.strata.join(", ")),
+        Reference::Stratum | Reference::Table => "the whole table".to_owned(),
+    };
+    match rule.guarantee {
         Guarantee::KAnonymity { k } => format!("no more than that the person is one of at least {k}"),
         Guarantee::LDiversity { l } => format!("each value of {sensitive} with probability at most 1/{l}"),
         Guarantee::DistinctLDiversity { l } => format!("no more of {sensitive} than that it is one of {l} values"),
@@ -290,8 +293,8 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
         Guarantee::AlphaK { alpha, k } => {
             format!("each value of {sensitive} with probability at most {alpha}, among at least {k} rows")
         }
-        Guarantee::TCloseness { t, distance } => format!(
-            "a distribution of {sensitive} that is within {t} of that of the whole table (earth mover's distance, {})",
+        Guarantee::TCloseness { t, distance, .. } => format!(
+            "a distribution of {sensitive} that is within {t} of that of {reference} (earth mover's distance, {})",
             match distance {
                 ValueDistance::Equal => "all values equally far apart",
                 ValueDistance::Ordered => "values in their order",
@@ -300,7 +303,7 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
         ),
         Guarantee::Rho { rho1, rho2, .. } => {
             format!(
-                "no fact about {sensitive} with probability above {rho2} whose probability in the whole table is at most {rho1}"
+                "no fact about {sensitive} with probability above {rho2} whose probability in {reference} is at most {rho1}"
             )
         }
         Guarantee::Thresholds { least, most, .. } if least == most => {
@@ -310,7 +313,7 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
             format!("each value of {sensitive} with probability at most the declared threshold of the value")
         }
         Guarantee::Delta { b, distance, .. } => format!(
-            "a distribution of {sensitive} that is within {b} of that of the whole table ({})",
+            "a distribution of {sensitive} that is within {b} of that of {reference} ({})",
             match distance {
                 Divergence::TotalVariation => "total variation",
                 Divergence::Max => "largest difference",

@@ -2,7 +2,7 @@ use super::contract::checks::{CheckLog, CheckName, Linkage, VerifierReport};
 use super::contract::claim::SlicingClaim;
 use super::contract::evidence::{Evidence, VerifierError};
 use super::release::sequential::{check, details};
-use super::release::{claims, content, dependencies, rules, tables};
+use super::release::{claims, content, dependencies, reference, rules, tables};
 use crate::control::Control;
 
 /// Checks a publication.
@@ -15,6 +15,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
     control.check()?;
     let mut log = CheckLog::default();
     claims::check(evidence, &mut log);
+    reference::check(evidence, &mut log);
     let mut tables = tables::check(evidence, control, &mut log)?;
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut log)?;

@@ -5,7 +5,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::links::{KnownDependency, Link, connected};
 use crate::privacy::{Dependency, DiscoveredDependency};
 use crate::publication::{DependencyUse, NoticeKind, SearchedDependencies};
-use crate::publish::{Design, DesignedTable};
+use crate::publish::{Design, DesignedRule, DesignedTable};
 use crate::report::{
     AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, DependencyForm, ManifestDependencies, SpecificationNotice,
     UsedDependencyForm,
@@ -96,6 +96,9 @@ impl DescribedDependencies<'_> {
         let Design { tables, rules, used_dependencies, .. } = self.design;
         let link = Link::from(*dependency).attributes;
         let mut uses: Vec<DependencyUse> = tables.iter().flat_map(|table| self.uses_in(table, link)).collect();
+        if rules.iter().any(|rule| self.determines_reference(rule, dependency)) {
+            uses.push(DependencyUse::Path);
+        }
         if rules.iter().any(|rule| rule.follows_from == Some(*dependency)) {
             uses.push(DependencyUse::DerivedRule);
         }
@@ -106,6 +109,19 @@ impl DescribedDependencies<'_> {
         uses.sort_unstable();
         uses.dedup();
         uses
+    }
+
+    /// Whether by a dependency the known side of a rule determines the strata that its guarantee compares with.
+    fn determines_reference(&self, rule: &DesignedRule, dependency: &Dependency) -> bool {
+        let (reference, known) = (rule.rule.guarantee.reference(), rule.rule.known);
+        let guards = self.design.tables.iter().flat_map(DesignedTable::guards);
+        let constant = guards.fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant)).minus(known);
+        let closure = self.dependencies.known.closure(known);
+        !reference.is_table()
+            && constant.is_subset(closure)
+            && !constant.is_empty()
+            && dependency.determinant.is_subset(closure)
+            && closure.minus(known).contains(dependency.dependent)
     }
 
     /// What a table makes of a link: strata of its attributes, a place in the protected part, or a path to the strata.

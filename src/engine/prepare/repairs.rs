@@ -9,7 +9,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Dependency;
 use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, SlicedDiversity};
+use crate::publication::{Guarantee, Reference, SlicedDiversity};
 use crate::publish::{PlanError, PlanRefusal};
 use crate::spec::{BucketSizeChoice, MethodSpec, Specification};
 
@@ -114,7 +114,8 @@ impl RepairTrials<'_> {
     /// Whether a repair leaves no fault like this one.
     fn holds(&self, repair: &Repair, repaired: &Fault) -> Result<bool, Cancelled> {
         let is_same = |fault: &Fault| {
-            let is_rule = matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible);
+            let is_rule =
+                matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible | Kind::GuaranteeUnsupported);
             fault.pointer == repaired.pointer && (is_rule || fault.kind == repaired.kind)
         };
         let prepared = match (self.prepare)(&repair.specification, repair.dependencies.clone(), repair.dropped) {
@@ -135,6 +136,7 @@ impl RepairTrials<'_> {
             "leave_out_of_known" => self.leave_out(self.attributes(value)?, pointer),
             "lower_l" => self.lower_l(value.as_u64()?, pointer),
             "drop" => self.drop(self.attributes(value)?),
+            "reference" => self.other_reference(value.as_str()?, pointer),
             "diversity" => self.bucket_diversity(),
             "sizes" => self.searched_sizes(),
             "ineligible_strata" => self.close_strata(),
@@ -177,6 +179,22 @@ impl RepairTrials<'_> {
     fn changed(&self, name: &'static str, value: Value, patch: Value, specification: Specification) -> Repair {
         let (dependencies, reasons) = (self.dependencies.clone(), Vec::new());
         Repair { name, value, patch, reasons, specification, dependencies, dropped: AttrSet::EMPTY }
+    }
+
+    /// A guarantee that compares with other rows.
+    fn other_reference(&self, name: &str, pointer: &str) -> Option<Repair> {
+        let reference = if name == "stratum" { Reference::Stratum } else { Reference::Table };
+        let mut specification = self.specification.clone();
+        let mut changed = None;
+        for rule in specification.method.rules_mut().iter_mut().filter(|rule| rule.pointer == pointer) {
+            rule.guarantee = rule.guarantee.against(reference)?;
+            changed = Some(rule.guarantee);
+        }
+        let guarantee = json!(changed?);
+        let patch = self.patch(pointer, |members| {
+            members.insert("guarantee".to_owned(), guarantee.clone());
+        })?;
+        Some(self.changed("reference", name.into(), patch, specification))
     }
 
     /// Buckets that keep the guarantee each by itself, in place of all together.

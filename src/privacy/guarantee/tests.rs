@@ -32,15 +32,22 @@ fn holds_worked_example_matches_the_paper() {
         keeps(Guarantee::AlphaK { alpha: ratio("0.5"), k: 2 })
             && !keeps(Guarantee::AlphaK { alpha: ratio("0.5"), k: 3 })
     );
-    let close = |t, distance| keeps(Guarantee::TCloseness { t: ratio(t), distance });
+    let close = |t, distance| keeps(Guarantee::TCloseness { t: ratio(t), distance, reference: Default::default() });
     assert!(close("1/2", ValueDistance::Equal) && !close("0.499999999", ValueDistance::Equal));
     assert!(close("5/18", ValueDistance::Ordered) && !close("0.277777777", ValueDistance::Ordered));
     // the event {74000} rises from 1/6 to 1/2
     for mode in [RhoMode::Single, RhoMode::Exact] {
-        assert!(!keeps(Guarantee::Rho { rho1: ratio("0.2"), rho2: ratio("0.4"), mode }));
-        assert!(keeps(Guarantee::Rho { rho1: ratio("0.1"), rho2: ratio("0.4"), mode }));
+        assert!(!keeps(Guarantee::Rho { rho1: ratio("0.2"), rho2: ratio("0.4"), mode, reference: Default::default() }));
+        assert!(keeps(Guarantee::Rho { rho1: ratio("0.1"), rho2: ratio("0.4"), mode, reference: Default::default() }));
     }
-    let delta = |distance, b| keeps(Guarantee::Delta { distance, b: ratio(b), prior: PriorDistribution::Global });
+    let delta = |distance, b| {
+        keeps(Guarantee::Delta {
+            distance,
+            b: ratio(b),
+            prior: PriorDistribution::Global,
+            reference: Default::default(),
+        })
+    };
     assert!(delta(Divergence::TotalVariation, "0.5") && !delta(Divergence::TotalVariation, "0.4"));
     assert!(delta(Divergence::Max, "1/3") && !delta(Divergence::Max, "0.33"));
     assert!(!delta(Divergence::LogRatio, "1000"), "71000 is missing from the bucket");
@@ -67,12 +74,22 @@ fn guarantees() -> impl Strategy<Value = Guarantee> {
         small().prop_map(|l| Guarantee::EntropyLDiversity { l }),
         (small(), 1u64..6).prop_map(|(c, l)| Guarantee::RecursiveLDiversity { c, l }),
         (share(), 1u64..6).prop_map(|(alpha, k)| Guarantee::AlphaK { alpha, k }),
-        (share(), ground).prop_map(|(t, distance)| Guarantee::TCloseness { t, distance }),
-        (share(), share(), mode).prop_map(|(rho1, rho2, mode)| Guarantee::Rho { rho1, rho2, mode }),
+        (share(), ground).prop_map(|(t, distance)| Guarantee::TCloseness {
+            t,
+            distance,
+            reference: Default::default()
+        }),
+        (share(), share(), mode).prop_map(|(rho1, rho2, mode)| Guarantee::Rho {
+            rho1,
+            rho2,
+            mode,
+            reference: Default::default()
+        }),
         (divergence, share()).prop_map(|(distance, b)| Guarantee::Delta {
             distance,
             b,
-            prior: PriorDistribution::Global
+            prior: PriorDistribution::Global,
+            reference: Default::default()
         }),
     ]
 }
@@ -187,14 +204,14 @@ proptest! {
         let least = least_cost(&gaps, |a, b| height(a, b) as i128) as u64;
         let unit = size * rows * tree.height(0) as u64;
         let close = |t: Ratio| {
-            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &as_bucket(&bucket), &population)
+            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical, reference: Default::default() }, &as_bucket(&bucket), &population)
         };
         prop_assert!(close(Ratio::new(least, unit).unwrap()));
         prop_assert!(least == 0 || !close(Ratio::new(least - 1, unit).unwrap()));
  // without a taxonomy the distance is maximal
         let bare = Population::new(overall);
         let whole = bare.as_bucket();
-        let all = Guarantee::TCloseness { t: Ratio::ONE, distance: ValueDistance::Hierarchical };
+        let all = Guarantee::TCloseness { t: Ratio::ONE, distance: ValueDistance::Hierarchical, reference: Default::default() };
         prop_assert!(!holds(all, &whole, &bare));
     }
 
@@ -244,7 +261,7 @@ proptest! {
         let (rho1, rho2) = (of(rho1), of(rho2));
         let population = Population::new(total(&buckets));
         for bucket in buckets.iter().map(|bucket| as_bucket(bucket)).filter(|bucket| !bucket.is_empty()) {
-            let keeps = |mode| holds(Guarantee::Rho { rho1, rho2, mode }, &bucket, &population);
+            let keeps = |mode| holds(Guarantee::Rho { rho1, rho2, mode, reference: Default::default() }, &bucket, &population);
             prop_assert!(!keeps(RhoMode::Amplification) || keeps(RhoMode::Exact));
             prop_assert!(!keeps(RhoMode::Exact) || keeps(RhoMode::Single));
         }

@@ -5,17 +5,7 @@ use super::super::guarantee::{Population, holds};
 use super::strata::Strata;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, ColumnAnnotations, Table};
-use crate::publication::Guarantee;
-
-/// The distribution with which a guarantee compares a bucket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reference {
-    /// The distribution of the whole table.
-    #[default]
-    Table,
-    /// The distribution of the stratum, which the adversary has before the release.
-    Stratum,
-}
+use crate::publication::{Guarantee, Reference};
 
 /// What every stratum has to satisfy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

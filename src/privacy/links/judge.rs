@@ -113,11 +113,20 @@ impl LinkedSchema<'_> {
         let guard = bounding.find(|guard| {
             let (row_side, protected) = sides_of(table, guard);
             !rule.known.meets(protected)
+                && self.determines_reference(guard, rule)
                 && self.is_visible(guard.constant, row_side, protected)
                 && separates(guard.constant, protected, rule.known.union(row_side), &others)
         })?;
         let known = sides_of(table, guard).0.intersection(connected(rule.known, &others));
         Some(RuleStatus::Guardian { table: at, known, constant: guard.constant })
+    }
+
+    /// Whether the known side of a rule says with which stratum a guard compares its buckets.
+    ///
+    /// Otherwise rows of several references would mix.
+    fn determines_reference(&self, guard: &Guard, rule: &RuleDemand) -> bool {
+        guard.guarantee.reference().is_table()
+            || guard.constant.is_subset(self.context.dependencies.closure(rule.known))
     }
 
     /// Whether readers see that every bucket of a table is constant in `constant`.

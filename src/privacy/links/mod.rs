@@ -17,7 +17,7 @@ mod strata;
 mod stratify;
 mod weights;
 
-pub use eligibility::{Reference, StrataEligibility, StrataTests, StratumCount, StratumDemand};
+pub use eligibility::{StrataEligibility, StrataTests, StratumCount, StratumDemand};
 pub use judge::{LinkedSchema, RuleStatus, Violation, judge};
 pub use known::{KnownDependencies, KnownDependency};
 pub use link::{Link, design_side};

@@ -19,6 +19,8 @@ pub struct TableToPlace<'a> {
     pub other_tables: &'a [AttrSet],
     /// Whether strata that break a demand may be published, each as one bucket, where no strata satisfy all demands.
     pub closes: bool,
+    /// Attributes of which alone strata may be made, see [`TableSides::within`].
+    pub within: Option<AttrSet>,
 }
 
 /// Where the attributes of a table stand.
@@ -59,6 +61,7 @@ pub fn place(
         protected: table.protects,
         known: table.known,
         other_tables: table.other_tables,
+        within: table.within,
     };
     let closed_in = match stratify(&sides, context, tests) {
         Err(StratificationError::Ineligible { .. }) if table.closes => Some(closable(&sides, context, tests)?),

@@ -32,6 +32,9 @@ pub struct TableSides<'a> {
     pub known: AttrSet,
     /// The attributes that other tables of the release publish, one set a table.
     pub other_tables: &'a [AttrSet],
+    /// Attributes of which alone strata may be made: those that every guarded rule determines, where distances compare
+    /// with the stratum; `None` for any.
+    pub within: Option<AttrSet>,
 }
 
 /// No strata keep the guarantees of a rule or of a table.
@@ -79,8 +82,11 @@ impl TableSides<'_> {
         self.row_side.union(separator.intersection(elsewhere))
     }
 
-    /// Whether readers see that buckets are constant in `separator`.
+    /// Whether readers see that buckets are constant in `separator`, and its attributes may make strata.
     fn shows(&self, separator: AttrSet, dependencies: &KnownDependencies) -> bool {
+        if self.within.is_some_and(|within| !separator.is_subset(within)) {
+            return false;
+        }
         let seen = separator.intersection(self.row_side_with(separator)).union(self.protected);
         separator.is_subset(dependencies.exact_closure(seen))
     }

@@ -125,7 +125,7 @@ mod tests {
             codes.extend(0..6);
             let column = column(&codes);
             let guarantees =
-                [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: ValueDistance::Equal }];
+                [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: ValueDistance::Equal, reference: Default::default() }];
             let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([seed; 32]));
             let dealt = deal(&SensitiveCodes::from(&column), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
             let population = Population::new(column.counts());

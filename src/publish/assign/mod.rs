@@ -13,7 +13,7 @@ pub use labels::Labels;
 pub use largest_l::{BucketAssignment, largest_l};
 pub use multi::{AttributeDiversity, SensitiveGrid, several};
 pub use tied::{AttributeGuarantees, assign_tied};
-pub use values::SensitiveCodes;
+pub use values::{ComparedRows, SensitiveCodes};
 
 use crate::control::{Cancelled, Control};
 use crate::privacy;

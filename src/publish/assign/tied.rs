@@ -311,7 +311,11 @@ mod tests {
     #[test]
     fn distances_and_values_that_are_ruled_out_are_reckoned_with() {
         let rows: Vec<Vec<u32>> = (0..240).map(|i| vec![i % 8, if i % 3 == 0 { 0 } else { i % 8 }]).collect();
-        let close = [Guarantee::TCloseness { t: Ratio::new(3, 10).unwrap(), distance: ValueDistance::Equal }];
+        let close = [Guarantee::TCloseness {
+            t: Ratio::new(3, 10).unwrap(),
+            distance: ValueDistance::Equal,
+            reference: Default::default(),
+        }];
         let diverse = [Guarantee::LDiversity { l: 2 }];
         let table = table(8, &rows).on(Attr(1), ColumnAnnotations::without(vec![0]));
         let buckets = assigned(&table, &[asked(0, &close), asked(1, &diverse)], 1);

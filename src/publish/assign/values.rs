@@ -14,8 +14,19 @@ pub struct SensitiveCodes<'a> {
     pub(super) counts: Vec<u64>,
     /// Annotations of the attribute; empty for a combination.
     pub(super) annotations: ColumnAnnotations,
-    /// Frequencies in the whole table, for codes of some of its rows; distances compare buckets with them.
+    /// Frequencies in the whole table or in a stratum, for codes of some rows; distances compare buckets with them.
     pub(super) reference: Option<Vec<u64>>,
+}
+
+/// The rows with which distances compare buckets.
+#[derive(Clone, Copy, Debug)]
+pub enum ComparedRows<'r> {
+    /// No guarantee compares.
+    None,
+    /// The whole table.
+    All,
+    /// The rows of a stratum.
+    Stratum(&'r [u32]),
 }
 
 impl<'a> From<&'a Column> for SensitiveCodes<'a> {
@@ -54,14 +65,14 @@ impl<'a> SensitiveCodes<'a> {
         Self { annotations: annotations.clone(), ..self }
     }
 
-    /// The codes of some rows, in their order. Distances still compare with all rows.
+    /// The codes of some rows, in their order, with the rows with which distances compare them.
     ///
     /// Without annotations and distances, only occurring values have codes: a stratum then costs what its rows cost.
     #[must_use]
-    pub fn of_rows(&self, rows: &[u32], compares: bool) -> SensitiveCodes<'static> {
+    pub fn of_rows(&self, rows: &[u32], compared: ComparedRows<'_>) -> SensitiveCodes<'static> {
         let mut codes: Vec<u32> = rows.iter().map(|&row| self.codes.get(row as usize)).collect();
         let mut values = self.counts.len();
-        if !compares && self.annotations == ColumnAnnotations::default() {
+        if matches!(compared, ComparedRows::None) && self.annotations == ColumnAnnotations::default() {
             let mut occurring = codes.clone();
             occurring.sort_unstable();
             occurring.dedup();
@@ -72,11 +83,20 @@ impl<'a> SensitiveCodes<'a> {
         }
         let mut counts = vec![0; values];
         codes.iter().for_each(|&code| counts[code as usize] += 1);
+        let reference = match compared {
+            ComparedRows::None => None,
+            ComparedRows::All => Some(self.counts.clone()),
+            ComparedRows::Stratum(stratum) => {
+                let mut counts = vec![0; values];
+                stratum.iter().for_each(|&row| counts[self.codes.get(row as usize) as usize] += 1);
+                Some(counts)
+            }
+        };
         SensitiveCodes {
             codes: Cow::Owned(Codes::collect(values, codes.into_iter())),
             counts,
             annotations: self.annotations.clone(),
-            reference: compares.then(|| self.counts.clone()),
+            reference,
         }
     }
 

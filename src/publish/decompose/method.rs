@@ -17,7 +17,7 @@ use crate::privacy::links::Strata;
 use crate::privacy::{self, Dependency, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
 use crate::publication::{BreachKind, MethodDetails, SubmittedRule, TableName};
-use crate::publish::assign::{Labels, SensitiveCodes, largest_l};
+use crate::publish::assign::{ComparedRows, Labels, SensitiveCodes, largest_l};
 use crate::publish::design::{Decision, Design};
 use crate::publish::designed_rule::{DesignedRule, RuleRejection};
 use crate::publish::designed_table::{DesignedTable, TableDesign};
@@ -207,7 +207,7 @@ fn groups_by_primary(
     let column = SensitiveCodes::from(table.column(buckets.primary));
     let mut found = Vec::new();
     for rows in strata.split().iter() {
-        let values = if strata.len() == 1 { column.clone() } else { column.of_rows(rows, false) };
+        let values = if strata.len() == 1 { column.clone() } else { column.of_rows(rows, ComparedRows::None) };
         let assigned = largest_l(values, l, &mut assign, control)?;
         let mut groups = groups_of(&assigned.bucket_of, assigned.buckets);
         groups.iter_mut().flatten().for_each(|row| *row = rows[*row as usize]);

@@ -21,6 +21,8 @@ const MAX_DERIVED_RULES: usize = 10_000;
 const TOO_MANY_DERIVED: &str =
     "more rules follow from the dependencies of the data than can be checked: generalize fewer attributes";
 
+const OTHER_REFERENCE: &str = "classes are compared with the whole table alone; leave reference out";
+
 /// Plans one generalized table.
 ///
 /// # Errors
@@ -108,6 +110,9 @@ fn designed_rules(spec: &GeneralizeSpec, input: &PlanInput<'_>) -> Vec<DesignedR
     let demands: Vec<RuleDemand> = rules.iter().map(DesignedRule::demand).collect();
     for rule in &mut rules {
         rule.status = RuleStatus::Guardian { table: 0, known: rule.rule.known };
+        if !rule.rule.guarantee.reference().is_table() {
+            rule.reject(RuleRejection::Unsupported(OTHER_REFERENCE));
+        }
         let Ok(expansion) = privacy::expand(&[rule.demand()], input.known.all(), MAX_DERIVED_RULES) else {
             rule.reject(RuleRejection::Unsupported(TOO_MANY_DERIVED));
             continue;

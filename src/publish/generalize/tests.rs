@@ -44,7 +44,11 @@ fn guarantees() -> impl Strategy<Value = Vec<(Attr, Guarantee)>> {
         (1u64..4).prop_map(move |l| Guarantee::EntropyLDiversity { l: ratio(l, 1) }),
         (1u64..4).prop_map(move |l| Guarantee::RecursiveLDiversity { c: ratio(2, 1), l }),
         (1u64..4).prop_map(move |k| Guarantee::AlphaK { alpha: ratio(2, 3), k }),
-        (2u64..9).prop_map(move |t| Guarantee::TCloseness { t: ratio(t, 10), distance: ValueDistance::Ordered }),
+        (2u64..9).prop_map(move |t| Guarantee::TCloseness {
+            t: ratio(t, 10),
+            distance: ValueDistance::Ordered,
+            reference: Default::default()
+        }),
     ];
     prop::collection::vec((2u8..4, guarantee).prop_map(|(attr, guarantee)| (Attr(attr), guarantee)), 0..3)
 }

@@ -26,7 +26,7 @@ pub use uad::{SelectedTable, decompose};
 use self::correlated::CorrelatedAttributes;
 use self::joint::CombinationContraction;
 use super::design::{Decision, Design, Enforcement};
-use super::designed_rule::{DesignedRule, RuleRejection, demand, dependency_fault};
+use super::designed_rule::{DesignedRule, RuleRejection, demand};
 use super::designed_table::{Bucketized, DesignedTable, TableDesign};
 use super::error::{PlanError, PlanRefusal};
 use super::input::PlanInput;
@@ -106,18 +106,7 @@ pub(super) fn designed_rules(
         let detail = format!("more than {MAX_DERIVED_RULES} rules follow from the dependencies");
         return Err(PlanRefusal(vec![Fault::new("/method/rules", Kind::DependencyExpansionLimit, detail)]));
     };
-    if !expansion.unsupported.is_empty() {
-        let fault = |(index, dependency): &(usize, Dependency)| {
-            let rule = &spec.rules[*index];
-            let detail = format!(
-                "{} says nothing of combinations, and so cannot be kept with a dependency; ask for l_diversity, or list the \
-                 dependency in assume_unknown",
-                rule.guarantee.as_str()
-            );
-            dependency_fault(&rule.pointer, Kind::GuaranteeUnsupported, *dependency, &detail, input.published_names)
-        };
-        return Err(PlanRefusal(expansion.unsupported.iter().map(fault).collect()));
-    }
+    // what follows for guarantees that say nothing of combinations is decided by the judgement beside the links
     // a rule that protects an attribute that is not published holds by itself
     let published = AttrSet::first(input.counts.attributes());
     let derived: Vec<DerivedRule> =

@@ -10,7 +10,8 @@ use super::reader::{FaultList, ObjectReader, ratio};
 use super::thresholds::ThresholdsGuarantee;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    DigestedThresholds, Divergence, Guarantee, PriorDistribution, Ratio, RhoMode, ThresholdsDigest, ValueDistance,
+    DigestedThresholds, Divergence, Guarantee, PriorDistribution, Ratio, Reference, RhoMode, ThresholdsDigest,
+    ValueDistance,
 };
 
 /// Guarantees of rules over quasi-identifiers and a sensitive attribute.
@@ -249,12 +250,23 @@ impl GuaranteeReader<'_, '_> {
             (None, None) => ValueDistance::Equal,
             (None, Some(_)) => return None,
         };
+        let reference = self.reference()?;
         let t = t?;
         if t >= Ratio::ONE {
             self.vacuous("t", "no bucket is farther than 1 from the table: ask for less");
             return None;
         }
-        Some(Guarantee::TCloseness { t, distance })
+        Some(Guarantee::TCloseness { t, distance, reference })
+    }
+
+    /// The rows that buckets are compared with; the whole table when not given. `None` after a fault.
+    fn reference(&mut self) -> Option<Reference> {
+        let chosen = self.members.choice("reference", &["table", "stratum"], self.faults);
+        match (chosen, self.members.take("reference")) {
+            (Some("stratum"), _) => Some(Reference::Stratum),
+            (Some(_), _) | (None, None) => Some(Reference::Table),
+            (None, Some(_)) => None,
+        }
     }
 
     fn rho(&mut self) -> Option<Guarantee> {
@@ -268,6 +280,7 @@ impl GuaranteeReader<'_, '_> {
             (Some(_), _) | (None, None) => RhoMode::Amplification,
             (None, Some(_)) => return None,
         };
+        let reference = self.reference()?;
         let (rho1, rho2) = (rho1?, rho2?);
         if rho2 == Ratio::ONE {
             self.vacuous("rho2", "nothing is more than certain: ask for less than 1");
@@ -278,7 +291,7 @@ impl GuaranteeReader<'_, '_> {
             self.faults.range(pointer, "a number above rho1 and at most 1");
             return None;
         }
-        Some(Guarantee::Rho { rho1, rho2, mode })
+        Some(Guarantee::Rho { rho1, rho2, mode, reference })
     }
 
     fn delta(&mut self) -> Option<Guarantee> {
@@ -289,6 +302,7 @@ impl GuaranteeReader<'_, '_> {
         if prior.is_none() && self.members.take("prior").is_some() {
             return None;
         }
+        let reference = self.reference()?;
         let distance = match distance {
             Some("total_variation") => Divergence::TotalVariation,
             Some("max") => Divergence::Max,
@@ -308,6 +322,6 @@ impl GuaranteeReader<'_, '_> {
             self.vacuous("b", "no two distributions are farther apart than 1: ask for less");
             return None;
         }
-        Some(Guarantee::Delta { distance, b, prior: PriorDistribution::Global })
+        Some(Guarantee::Delta { distance, b, prior: PriorDistribution::Global, reference })
     }
 }

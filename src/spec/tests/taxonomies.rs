@@ -158,7 +158,14 @@ fn the_hierarchical_distance_needs_a_tree() {
     let document = with(document, "/attributes/icd9/taxonomy", json!({"Any": ["x"]}));
     let guarantee = accepted(&document, &hospital()).method.rules()[0].guarantee;
     let t = "0.2".parse().unwrap();
-    assert_eq!(guarantee, Guarantee::TCloseness { t, distance: crate::publication::ValueDistance::Hierarchical });
+    assert_eq!(
+        guarantee,
+        Guarantee::TCloseness {
+            t,
+            distance: crate::publication::ValueDistance::Hierarchical,
+            reference: Default::default()
+        }
+    );
 }
 
 #[test]

@@ -227,7 +227,7 @@ impl BucketShares {
                 let (most, size) = (u128::from(self.most()), u128::from(self.size));
                 most * u128::from(alpha.denominator()) <= size * u128::from(alpha.numerator()) && self.size >= k
             }
-            Guarantee::TCloseness { t, distance } => {
+            Guarantee::TCloseness { t, distance, .. } => {
                 self.distance(distance).is_some_and(|distance| distance.is_at_most(t))
             }
             Guarantee::Delta { distance, b, .. } => match distance {
@@ -238,7 +238,7 @@ impl BucketShares {
                     self.divergence(distance) <= b.to_f64() * (1.0 + LOG_TOLERANCE) + LOG_TOLERANCE
                 }
             },
-            Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
+            Guarantee::Rho { rho1, rho2, mode, .. } => self.bounded(rho1, rho2, mode),
             // a class by itself has no codes
             Guarantee::Thresholds { digest, .. } => {
                 self.codes.len() == self.values.len() && self.above_thresholds(digest).is_empty()
@@ -324,14 +324,16 @@ pub(in crate::verifier) fn at_least(held: Guarantee, wanted: Guarantee) -> bool 
             AlphaK { alpha: share, k: rows } => share <= alpha && rows >= k,
             _ => false,
         },
-        TCloseness { t, distance } => {
-            matches!(held, TCloseness { t: at, distance: same } if same == distance && at <= t)
+        // compared with other rows, buckets say nothing of these
+        _ if held.reference() != wanted.reference() => false,
+        TCloseness { t, distance, .. } => {
+            matches!(held, TCloseness { t: at, distance: same, .. } if same == distance && at <= t)
         }
-        Rho { rho1, rho2, mode } => {
-            matches!(held, Rho { rho1: from, rho2: to, mode: same } if from == rho1 && to <= rho2 && same == mode)
+        Rho { rho1, rho2, mode, .. } => {
+            matches!(held, Rho { rho1: from, rho2: to, mode: same, .. } if from == rho1 && to <= rho2 && same == mode)
         }
-        Delta { distance, b, prior } => {
-            matches!(held, Delta { distance: same, b: at, prior: of } if same == distance && of == prior && at <= b)
+        Delta { distance, b, prior, .. } => {
+            matches!(held, Delta { distance: same, b: at, prior: of, .. } if same == distance && of == prior && at <= b)
         }
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 
+use super::reference::is_relative;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Protected, PublishedTable, TableGuard};
@@ -21,11 +22,21 @@ use crate::verifier::read::bucket_classes::BucketClasses;
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::BucketOffsets;
 
-/// What the parts of a table show of strata that may be closed.
+/// The value of each bucket in the attributes in which buckets are constant, as the parts show them.
+#[derive(Default)]
+pub(in crate::verifier) struct StrataOfBuckets(BTreeMap<Attr, AHashMap<u32, u32>>);
+
+impl StrataOfBuckets {
+    /// The values of a bucket in `constant`; `None` where no part shows some of them.
+    pub(in crate::verifier) fn of_bucket(&self, constant: AttrSet, label: u32) -> Option<Vec<u32>> {
+        constant.iter().map(|attr| self.0.get(&attr)?.get(&label).copied()).collect()
+    }
+}
+
+/// What the parts of a table show of its strata, and of those that may be closed.
 #[derive(Default)]
 pub(in crate::verifier) struct ClosedStrata {
-    /// The value of each bucket in an attribute in which buckets are constant.
-    values: BTreeMap<Attr, AHashMap<u32, u32>>,
+    pub(in crate::verifier) values: StrataOfBuckets,
     /// The buckets that break a guarantee of a guard, by protected attributes.
     broken: BTreeMap<AttrSet, Vec<BrokenBucket>>,
 }
@@ -39,13 +50,18 @@ struct BrokenBucket {
 }
 
 impl ClosedStrata {
-    /// Reads the values of each bucket that guards of the table claim to be constant.
+    /// Reads the values of each bucket in which guards that need strata claim it to be constant.
     pub(in crate::verifier) fn read_constants(&mut self, table: &PublishedTable, part: &ParsedPart) {
-        let closing = table.protection.guards().iter().filter(|guard| guard.closes);
-        let constant = closing.fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant));
+        let compares = |guard: &&TableGuard| guard.closes || guard.guarantees.iter().any(is_relative);
+        let constant = table
+            .protection
+            .guards()
+            .iter()
+            .filter(compares)
+            .fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant));
         let Some(labels) = part.labels.as_ref().filter(|_| !constant.is_empty()) else { return };
         for column in part.columns.iter().filter(|column| constant.contains(column.attribute)) {
-            let of_bucket = self.values.entry(column.attribute).or_default();
+            let of_bucket = self.values.0.entry(column.attribute).or_default();
             for (&label, code) in labels.iter().zip(column.codes.iter()) {
                 of_bucket.entry(label).or_insert(code);
             }
@@ -71,7 +87,9 @@ impl ClosedStrata {
             let shares = BucketShares::new(&counts, &overall, declared);
             // a class of some rows of a bucket has no label here, and is no stratum
             let label = labels.next().unwrap_or(u32::MAX);
-            if !guard.guarantees.iter().all(|guarantee| shares.satisfies(*guarantee)) {
+            // a stratum is at no distance from itself
+            let mut absolute = guard.guarantees.iter().filter(|guarantee| !is_relative(guarantee));
+            if !absolute.all(|guarantee| shares.satisfies(*guarantee)) {
                 let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
                 broken.push(BrokenBucket { label, rows: class.len() as u64, most });
             }
@@ -117,7 +135,7 @@ impl ClosedStrata {
         }
         let mut values = Vec::new();
         for attr in guard.constant.iter() {
-            let of_bucket = self.values.get(&attr);
+            let of_bucket = self.values.0.get(&attr);
             values.push(of_bucket.ok_or_else(|| format!("closes strata of {}, not shown", evidence.name(attr)))?);
         }
         let mut buckets: AHashMap<Vec<Option<u32>>, u64> = AHashMap::new();

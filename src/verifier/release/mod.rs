@@ -9,6 +9,7 @@ pub(super) mod generalized;
 pub(super) mod overlapping;
 pub(super) mod placement;
 pub(super) mod posteriors;
+pub(super) mod reference;
 pub(super) mod rules;
 pub(super) mod sequential;
 pub(super) mod slicing;

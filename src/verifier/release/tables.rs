@@ -9,6 +9,7 @@ use super::content::PartPlace;
 use super::decomposed::BothTables;
 use super::placement::{PlacedPart, TupleCount};
 use super::posteriors::{PosteriorTally, count, posterior, posteriors};
+use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
 use super::{content, decomposed, dependencies, generalized, overlapping, placement, slicing};
 use crate::control::Control;
@@ -344,11 +345,19 @@ impl<'a> TableCheck<'a> {
             let default = DeclaredValues::default();
             let declared = column.map_or(&default, |column| &column.declared);
             let requirements = BucketRequirements { declared, counterfeits: thresholds::counterfeits(claimed.rows) };
-            let observed = ObservedBuckets::read(&classes, &requirements, &guard.guarantees, &measured, self.control)?;
+            let (relative, absolute): (Vec<Guarantee>, Vec<Guarantee>) =
+                guard.guarantees.iter().partition(|of| is_relative(of));
+            let (of_strata, measured): (Vec<_>, Vec<_>) = measured.into_iter().partition(|(_, of)| is_relative(of));
+            let mut observed = ObservedBuckets::read(&classes, &requirements, &absolute, &measured, self.control)?;
+            if !relative.is_empty() {
+                let measured = &of_strata;
+                let compared = RelativeBuckets { guard, classes: &classes, buckets, declared, measured };
+                observed.measures.extend(self.compare_with_strata(&compared, log)?);
+            }
             if guard.closes {
                 self.closed.read_buckets(guard, &classes, buckets, declared, self.control)?;
             }
-            let broken = guard.guarantees.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0);
+            let broken = absolute.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0);
             for (guarantee, broken) in broken.filter(|_| !guard.closes) {
                 let (names, word) = (self.evidence.list(sensitive), guarantee.as_str());
                 let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", self.table.name);
@@ -365,6 +374,27 @@ impl<'a> TableCheck<'a> {
             };
         }
         Ok(())
+    }
+
+    /// Checks the guarantees that compare buckets with their strata, and gives their measures.
+    fn compare_with_strata(
+        &self,
+        compared: &RelativeBuckets<'_>,
+        log: &mut CheckLog,
+    ) -> Result<Vec<(usize, BucketMeasure)>, VerifierError> {
+        let name = &self.table.name;
+        let Some(figures) = compared.compare(&self.closed.values, self.control)? else {
+            let detail = format!("table {name}: no part shows the strata that a guarantee compares with");
+            log.fail(CheckName::Guarantee, detail);
+            return Ok(Vec::new());
+        };
+        let names = self.evidence.list(compared.guard.protects.attributes());
+        for (guarantee, broken) in figures.broken.into_iter().filter(|(_, broken)| *broken > 0) {
+            let word = guarantee.as_str();
+            let detail = format!("table {name}: {broken} buckets do not keep {word} of {names} in their strata");
+            log.fail(CheckName::Guarantee, detail);
+        }
+        Ok(figures.measures)
     }
 
     /// The rules that this table enforces on a protected side and whose guarantees have measures.

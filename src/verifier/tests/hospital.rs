@@ -396,7 +396,7 @@ fn guarantee_excluded_values_strengthen_the_adversary() {
             assert!(fails(crowded, &[Some("none")]).contains(&CheckName::Guarantee), "{guarantee:?}");
         }
     }
-    let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
+    let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal, reference: Default::default() };
     assert_eq!(failed(&fixture(["none", "a", "b", "none", "a", "c"], close, &[]).verify()), []);
     let failed = failed(&fixture(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).verify());
     assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
@@ -408,8 +408,11 @@ fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> VerifierFixture {
     let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
     let mut fixture = VerifierFixture::new(&["p", "s"], rows);
     fixture.guarding(&[0], 1, 2, labels);
-    let guarantee =
-        Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: ValueDistance::Hierarchical };
+    let guarantee = Guarantee::TCloseness {
+        t: Ratio::new(1, 4).expect("a distance"),
+        distance: ValueDistance::Hierarchical,
+        reference: Default::default(),
+    };
     guards(&mut fixture)[0].guarantees = vec![guarantee];
     fixture.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
     fixture.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
@@ -451,7 +454,8 @@ fn guarantee_hierarchical_distance_uses_declared_taxonomy() {
     // a guard with another distance does not imply this one
     let mut fixture = workers(across(), tree());
     let t = Ratio::new(1, 4).expect("a distance");
-    guards(&mut fixture)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
+    guards(&mut fixture)[0].guarantees =
+        vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered, reference: Default::default() }];
     assert!(failed(&fixture.verify()).contains(&CheckName::Guards));
 }
 
@@ -484,7 +488,7 @@ proptest::proptest! {
         let population = Population::new(overall).on(annotations);
         let close = |work: u128| {
             let t = Ratio::new(work as u64, unit as u64).expect("a distance");
-            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &bucket, &population)
+            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical, reference: Default::default() }, &bucket, &population)
         };
         proptest::prop_assert!(close(work));
         proptest::prop_assert!(work == 0 || !close(work - 1));

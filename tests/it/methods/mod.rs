@@ -19,6 +19,7 @@ mod planted_worlds;
 pub(crate) mod proposed_tables;
 pub(crate) mod randomness;
 pub(crate) mod real_data;
+mod reference_strata;
 mod repairs;
 pub(crate) mod slicing;
 pub(crate) mod slicing_generalized;

@@ -9,14 +9,18 @@ use super::data::{bits, set, table};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, ColumnAnnotations};
 use crate::privacy::guarantee::{Population, holds};
-use crate::publication::{Guarantee, Ratio, ValueDistance};
+use crate::publication::{Guarantee, Ratio, Reference, ValueDistance};
 
 fn guarantees() -> [Guarantee; 5] {
     [
         Guarantee::LDiversity { l: 2 },
         Guarantee::DistinctLDiversity { l: 3 },
         Guarantee::EntropyLDiversity { l: Ratio::new(9, 5).unwrap() },
-        Guarantee::TCloseness { t: Ratio::new(1, 2).unwrap(), distance: ValueDistance::Ordered },
+        Guarantee::TCloseness {
+            t: Ratio::new(1, 2).unwrap(),
+            distance: ValueDistance::Ordered,
+            reference: Default::default(),
+        },
         Guarantee::KAnonymity { k: 100 },
     ]
 }
@@ -112,7 +116,11 @@ fn strata_of_wide_domains_keep_the_order_of_values() {
 fn a_stratum_is_at_no_distance_from_itself() {
     // the protected value determines the stratum, so both are far from the table
     let table = table(&(0..20).map(|row| vec![row / 10, row / 2]).collect::<Vec<_>>());
-    let guarantee = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
+    let guarantee = Guarantee::TCloseness {
+        t: Ratio::new(1, 5).unwrap(),
+        distance: ValueDistance::Equal,
+        reference: Default::default(),
+    };
     let control = Control::default();
     let eligible = |reference| {
         let demand = StratumDemand { protects: set(&[1]), guarantee, reference };

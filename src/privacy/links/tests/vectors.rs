@@ -14,7 +14,7 @@ use crate::privacy::gnf::{Guard, TableSchema};
 use crate::privacy::rule::RuleDemand;
 use crate::privacy::{Dependency, PrivacyRule};
 use crate::publication::{
-    Divergence, Guarantee, PriorDistribution, Protected, Ratio, RhoMode, Thresholds, ValueDistance,
+    Divergence, Guarantee, PriorDistribution, Protected, Ratio, Reference, RhoMode, Thresholds, ValueDistance,
 };
 
 #[derive(Deserialize)]
@@ -80,13 +80,21 @@ fn guarantee(given: &[Value], table: Table, sensitive: Attr) -> (Guarantee, Tabl
         "entropy" => Guarantee::EntropyLDiversity { l: ratio(&given[1]) },
         "recursive" => Guarantee::RecursiveLDiversity { c: ratio(&given[1]), l: given[2].as_u64().unwrap() },
         "alpha_k" => Guarantee::AlphaK { alpha: ratio(&given[1]), k: given[2].as_u64().unwrap() },
-        "t_equal" => Guarantee::TCloseness { t: ratio(&given[1]), distance: ValueDistance::Equal },
-        "rho_amplification" => {
-            Guarantee::Rho { rho1: ratio(&given[1]), rho2: ratio(&given[2]), mode: RhoMode::Amplification }
+        "t_equal" => {
+            Guarantee::TCloseness { t: ratio(&given[1]), distance: ValueDistance::Equal, reference: Default::default() }
         }
-        "delta_max" => {
-            Guarantee::Delta { distance: Divergence::Max, b: ratio(&given[1]), prior: PriorDistribution::Global }
-        }
+        "rho_amplification" => Guarantee::Rho {
+            rho1: ratio(&given[1]),
+            rho2: ratio(&given[2]),
+            mode: RhoMode::Amplification,
+            reference: Default::default(),
+        },
+        "delta_max" => Guarantee::Delta {
+            distance: Divergence::Max,
+            b: ratio(&given[1]),
+            prior: PriorDistribution::Global,
+            reference: Default::default(),
+        },
         "thresholds" => {
             let values: BTreeMap<String, Ratio> =
                 given[1].as_object().unwrap().iter().map(|(value, share)| (value.clone(), ratio(share))).collect();
@@ -271,7 +279,7 @@ fn placements_match_reference_vectors() {
         let demand = StratumDemand { protects, guarantee, reference: Reference::Table };
         let mut tests = StrataTests::new(&table, &[demand], &control);
         let (row_side, side) = (set(&vector.row_side), set(&vector.known));
-        let to_place = TableToPlace { row_side, protects, known: side, other_tables: &[], closes: false };
+        let to_place = TableToPlace { row_side, protects, known: side, other_tables: &[], closes: false, within: None };
         let found = place(&to_place, &context, &mut tests);
         let Some(placed) = vector.placed else {
             let Err(StratificationError::Ineligible { strata, .. }) = found else { panic!("{at}: {found:?}") };
