@@ -105,6 +105,18 @@ impl LedgerUnion {
         self.series.recorded.iter().filter(is_own).copied().collect()
     }
 
+    /// The dependencies against which the rules of the new release must hold, those of earlier releases included.
+    #[must_use]
+    pub fn assumed_dependencies(&self) -> Vec<Dependency> {
+        self.series.of_new_release().all().to_vec()
+    }
+
+    /// The names of all attributes: those of the job first.
+    #[must_use]
+    pub fn attribute_names(&self) -> &[String] {
+        &self.places.names
+    }
+
     /// What is known of the attributes of all releases, whatever the new one withdraws.
     pub(super) fn knowledge(&self, release: &NewRelease<'_>) -> LinkedKnowledge {
         LinkedKnowledge::new(self.series.all(), self.visible(release))

@@ -19,8 +19,8 @@ use crate::{engine, spec};
 ///
 /// `exact_posteriors` enumerates the possible worlds of a release of at most 16 rows. A possible world gives each person one row of
 /// every table, no row twice, so that tables agree on shared attributes; all worlds are equally probable. A finding is a person whose
-/// sensitive value has a larger share of the worlds than the rule allows. More rows or too many worlds are `work-limit`. The attack
-/// ignores functional dependencies.
+/// sensitive value has a larger share of the worlds than the rule allows. More rows or too many worlds are `work-limit`. Every
+/// world keeps the functional dependencies of the manifest between published attributes, unless no world keeps them.
 ///
 /// `join` joins a release by `sequential` with the releases that it was checked against. For each requirement, or the one with the
 /// pointer `rule`, `joins` contains the measure of every join and its worst group. A finding is a measure that breaks the

@@ -33,7 +33,8 @@ pub(super) fn guarded_rules(target: AttackTarget<'_>) -> Result<Vec<(usize, usiz
     Ok(asked)
 }
 
-const fn bounds_values(guarantee: Guarantee) -> bool {
+/// Whether an attack on buckets can exceed a guarantee.
+pub(super) const fn bounds_values(guarantee: Guarantee) -> bool {
     matches!(guarantee, Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } | Guarantee::Thresholds { .. })
 }
 

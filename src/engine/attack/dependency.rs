@@ -5,16 +5,57 @@
 //! # Citations
 //! docs/spec/dependencies.md; [Wang and Liu 2011]
 
-use super::bucket::{bucket_report, guarded_rules};
+use super::bucket::{bounds_values, bucket_report, guarded_rules};
 use super::report::AttackReport;
-use super::target::{AttackTarget, release_problem, unsupported};
+use super::target::{AttackTarget, release_problem, unsupported, work_limit};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::manifest::all_thresholds_in;
 use crate::microdata::{Attr, AttrSet};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::Protected;
 use crate::spec::Attack;
 use crate::verifier;
-use crate::verifier::Submission;
+use crate::verifier::{AttackError, ExternalTable, Submission};
+
+const NO_BUCKETS_DETAIL: &str = "dependency is played on bucketized tables of exact values, against rules that bound the \
+                                 share of each sensitive value";
+
+/// Runs the attack on the buckets of submitted tables, against the rules on what one of their parts holds.
+///
+/// # Errors
+/// [`EngineError`]: cancelled, or refused: without an original, where no table has buckets that a rule speaks of, where
+/// the rows of a table are not those of the original, or where there are too many to look at.
+pub(super) fn attack_submission(submission: &Submission<'_>, control: &Control) -> Result<AttackReport, EngineError> {
+    if submission.original.is_none() {
+        let detail = "dependency crosses out values that the original never has together: send the original too";
+        return Err(EngineError::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
+    }
+    let is_bucketized = |table: &ExternalTable, attr: Attr| {
+        let holding = table.parts.iter().filter(|part| part.attributes().contains(attr)).count();
+        let is_exact = table.parts.iter().all(|part| part.bucket.is_some() && part.cells.is_empty());
+        table.parts.len() > 1 && holding == 1 && is_exact
+    };
+    let mut asked = Vec::new();
+    for (index, rule) in submission.rules.iter().enumerate().filter(|(_, rule)| bounds_values(rule.guarantee)) {
+        let Protected::Attribute(attr) = rule.protects else { continue };
+        let tables = submission.tables.iter().enumerate().filter(|(_, table)| is_bucketized(table, attr));
+        asked.extend(tables.map(|(number, _)| (number, index)));
+    }
+    if asked.is_empty() {
+        return Err(unsupported("/attacks", NO_BUCKETS_DETAIL));
+    }
+    let found = verifier::find_by_dependencies(submission, &asked, control).map_err(|error| match error {
+        AttackError::Cancelled => EngineError::Cancelled,
+        AttackError::TooMany { what, limit, found } => {
+            work_limit(format!("the attack would look at too many {what}"), limit, found)
+        }
+        AttackError::NotExact | AttackError::Circle => {
+            unsupported("/attacks", "dependency needs tables whose rows are those of the original")
+        }
+    })?;
+    Ok(bucket_report(Attack::Dependency, submission, &found))
+}
 
 /// Runs the attack on every bucketized table, against the rules that it enforces, by the dependencies of the manifest.
 ///
@@ -28,9 +69,7 @@ pub fn dependency_attack(target: AttackTarget<'_>, control: &Control) -> Result<
     control.begin(Phase::Verify, 1)?;
     let asked = guarded_rules(target)?;
     if asked.is_empty() {
-        let detail = "dependency is played on bucketized tables of exact values, against rules that bound the share of \
-                      each sensitive value";
-        return Err(unsupported("/attack", detail));
+        return Err(unsupported("/attack", NO_BUCKETS_DETAIL));
     }
     let side = |names: &[String]| -> AttrSet {
         let at = |name: &String| material.names().iter().position(|known| known == name);

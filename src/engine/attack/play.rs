@@ -1,3 +1,4 @@
+use super::dependency::attack_submission;
 use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS};
 use super::target::{AttackTarget, unsupported, work_limit};
 use crate::control::{Control, Phase};
@@ -26,6 +27,7 @@ pub(in crate::engine) fn play(
     match attack {
         Attack::ExactPosteriors => possible_worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
+        Attack::Dependency => Ok((attack_submission(submission, control)?, true)),
         Attack::Membership
         | Attack::Chain
         | Attack::Exclusion
@@ -33,7 +35,6 @@ pub(in crate::engine) fn play(
         | Attack::Forced
         | Attack::Corruption
         | Attack::NegativeAssociation
-        | Attack::Dependency
         | Attack::Join => Err(unsupported("/attacks", format!("{} is played on releases", attack.as_str()))),
     }
 }
@@ -126,7 +127,7 @@ pub fn attack_tables(
         tables: &material.tables,
         names: &material.names,
         rules,
-        dependencies: &[],
+        dependencies: &target.dependencies(),
         original: material.original.as_ref(),
         taxonomies: &taxonomies_of(manifest, &material.names).map_err(EngineError::bug)?,
         thresholds: &all_thresholds_in(manifest, &material.names),

@@ -3,6 +3,7 @@ use serde_json::{Map, Value};
 use super::report::{AttackFinding, AttackFindings, AttackReport};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::VerificationMaterial;
+use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{AttackInput, Protected, PublishedTable, SubmittedRule, TableKind};
 use crate::report::{Manifest, ManifestRatio};
@@ -18,6 +19,21 @@ pub struct AttackTarget<'a> {
     pub material: &'a VerificationMaterial,
     /// The rules that it is attacked against.
     pub rules: &'a [SubmittedRule],
+}
+
+impl AttackTarget<'_> {
+    /// The dependencies of the manifest between attributes of the material, as determinants and dependents.
+    pub(super) fn dependencies(self) -> Vec<(AttrSet, AttrSet)> {
+        let side = |names: &[String]| -> Option<AttrSet> {
+            let at = |name: &String| self.material.names().iter().position(|known| known == name).map(Attr::from);
+            names.iter().map(at).collect()
+        };
+        let of_manifest = &self.manifest.dependencies;
+        let declared = of_manifest.declared.iter().map(|form| (&form.determinant, &form.dependent));
+        let discovered = of_manifest.discovered.iter().map(|form| (&form.determinant, &form.dependent));
+        let all = declared.chain(discovered);
+        all.filter_map(|(determinant, dependent)| Some((side(determinant)?, side(dependent)?))).collect()
+    }
 }
 
 /// The refusal of an attack that does not apply.

@@ -131,7 +131,16 @@ impl<'a> DescribedRelease<'a> {
         let ReleaseInput { specification, table, .. } = order;
         control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
         let sides = |of: &Dependency| (of.determinant, AttrSet::one(of.dependent));
-        let known: Vec<(AttrSet, AttrSet)> = prepared.dependencies.all.iter().map(sides).collect();
+        let own = prepared.dependencies.all.iter();
+        // a release without proof is verified as the first of its series
+        let of_series = match specification.unproven {
+            Some(_) => Vec::new(),
+            None => prepared.union.assumed_dependencies(),
+        };
+        let others = of_series.iter().filter(|of| !prepared.dependencies.all.contains(of));
+        let known: Vec<(AttrSet, AttrSet)> = own.chain(others).map(sides).collect();
+        let mut names = attribute_names(specification);
+        names.extend_from_slice(prepared.union.attribute_names().get(names.len()..).unwrap_or_default());
         let found: Vec<(AttrSet, AttrSet)> = prepared.dependencies.found().iter().map(sides).collect();
         let withdrawn = specification.assumed_unknown().iter().map(|unknown| unknown.dependency);
         let withdrawn: Vec<(AttrSet, AttrSet)> = withdrawn.map(|of| (of.determinant, of.dependent)).collect();
@@ -150,7 +159,7 @@ impl<'a> DescribedRelease<'a> {
             parts,
             original: Some(table),
             witness: Some(witness),
-            names: &specification.published_names,
+            names: &names,
             kinds: &[],
             accounted: AttrSet::first(specification.names.len()),
             excludable: &specification.excludable,

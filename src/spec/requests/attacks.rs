@@ -56,7 +56,7 @@ impl Default for AttackOptions {
 
 impl Attack {
     /// The attacks on tables of any publisher.
-    pub const ALL: [Self; 2] = [Self::ExactPosteriors, Self::Proxy];
+    pub const ALL: [Self; 3] = [Self::ExactPosteriors, Self::Proxy, Self::Dependency];
 
     /// The name used in the contract.
     #[must_use]
@@ -173,7 +173,7 @@ const RELEASE_ATTACKS: [Attack; 11] = [
     Attack::Membership,
 ];
 
-pub(in crate::spec) const TABLE_ATTACKS: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
+pub(in crate::spec) const TABLE_ATTACKS: [Attack; 3] = Attack::ALL;
 
 /// Reads the name of an attack that is one of `known`.
 pub(in crate::spec) fn attack(

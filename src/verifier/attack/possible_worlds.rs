@@ -3,7 +3,8 @@
 //! A world assigns to each person one row of every table; in a table of several parts, one row of each part, all from
 //! one bucket. No row is assigned twice, and tables that share an attribute agree on it. All worlds are equally
 //! probable: the adversary takes all orders of rows as equally likely, and the tables as made at random. Equal rows
-//! are handled once, with their multiplicity.
+//! are handled once, with their multiplicity. Dependencies that the adversary knows hold in every world; those that no
+//! world keeps are a wrong belief, and worlds count without them.
 //!
 //! # Citations
 //! docs/spec/guardian-normal-form.md#what-is-proved-and-what-is-not
@@ -14,7 +15,7 @@ use ahash::AHashMap;
 
 use super::error::AttackError;
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, RowMeaning};
 use crate::verifier::definition::fraction::{exceeds, is_above, lowest, scaled};
 use crate::verifier::definition::guarantee::BucketShares;
@@ -85,12 +86,48 @@ type WorldCounts = Vec<BTreeMap<Vec<u32>, ValueMultiplicities>>;
 /// Number of worlds and rows with each sensitive value.
 type ValueMultiplicities = BTreeMap<Vec<u32>, u128>;
 
+/// A dependency between published attributes, and what determines what in the people of a world so far.
+struct KnownFunction {
+    from: Vec<usize>,
+    to: usize,
+    /// For each determining tuple: the determined value, and the number of people with both.
+    known: AHashMap<Vec<u32>, (u32, usize)>,
+}
+
+impl KnownFunction {
+    fn determinant(&self, person: &[u32]) -> Vec<u32> {
+        self.from.iter().map(|&attr| person[attr]).collect()
+    }
+
+    fn admits(&self, person: &[u32]) -> bool {
+        self.known.get(&self.determinant(person)).is_none_or(|(value, _)| *value == person[self.to])
+    }
+
+    fn add(&mut self, person: &[u32]) {
+        let from = self.determinant(person);
+        self.known.entry(from).or_insert((person[self.to], 0)).1 += 1;
+    }
+
+    fn remove(&mut self, person: &[u32]) {
+        let from = self.determinant(person);
+        let left = self.known.get_mut(&from).map(|(_, people)| {
+            *people -= 1;
+            *people
+        });
+        if left == Some(0) {
+            self.known.remove(&from);
+        }
+    }
+}
+
 struct WorldSearch<'a> {
     slots: Vec<PartSlot>,
     people: Vec<PersonValues>,
     rows: usize,
     /// For each rule, its published known and sensitive attributes.
     rules: Vec<Option<(Vec<usize>, Vec<usize>)>>,
+    /// The dependencies that every world keeps.
+    functions: Vec<KnownFunction>,
     posteriors: WorldCounts,
     steps: u64,
     overflowed: bool,
@@ -128,14 +165,47 @@ pub fn count_worlds(submission: &Submission<'_>, control: &Control) -> Result<Po
         sensitive.is_subset(published).then(|| (list(rule.known), list(sensitive)))
     });
     let rules: Vec<_> = rules.collect();
+    let functions = functions(submission, published);
+    let is_linked = !functions.is_empty();
     let posteriors = vec![BTreeMap::new(); rules.len()];
     let people = Vec::with_capacity(rows);
-    let mut search = WorldSearch { slots, people, rows, rules, posteriors, steps: 0, overflowed: false, control };
-    search.place(0, &vec![UNASSIGNED; submission.names.len()], 0, 1)?;
+    let mut search =
+        WorldSearch { slots, people, rows, rules, functions, posteriors, steps: 0, overflowed: false, control };
+    let open = vec![UNASSIGNED; submission.names.len()];
+    search.place(0, &open, 0, 1)?;
+    if is_linked && search.posteriors.iter().all(BTreeMap::is_empty) {
+        search.functions.clear();
+        search.place(0, &open, 0, 1)?;
+    }
     if search.overflowed {
         return Err(AttackError::TooMany { what: "worlds", limit: u64::MAX, found: u64::MAX });
     }
     Ok(check_worlds(submission, &search, &values))
+}
+
+/// The dependencies between published attributes; with an original, those that hold in it.
+fn functions(submission: &Submission<'_>, published: AttrSet) -> Vec<KnownFunction> {
+    let mut functions: Vec<KnownFunction> = Vec::new();
+    for (determinant, dependent) in submission.dependencies.iter().filter(|(from, _)| from.is_subset(published)) {
+        for to in dependent.intersection(published).minus(*determinant).iter() {
+            if submission.original.is_none_or(|original| holds(original, *determinant, to)) {
+                let from = determinant.iter().map(Attr::index).collect();
+                functions.push(KnownFunction { from, to: to.index(), known: AHashMap::new() });
+            }
+        }
+    }
+    functions
+}
+
+/// Whether a dependency holds in every row of an original; one of attributes that it lacks is not refuted.
+fn holds(original: &ExternalPart, determinant: AttrSet, dependent: Attr) -> bool {
+    let from: Option<Vec<&Column>> = determinant.iter().map(|attr| original.column(attr)).collect();
+    let (Some(from), Some(to)) = (from, original.column(dependent)) else { return true };
+    let mut known: AHashMap<Vec<u32>, u32> = AHashMap::new();
+    (0..original.rows).all(|row| {
+        let value = to.codes.get(row);
+        *known.entry(from.iter().map(|column| column.codes.get(row)).collect()).or_insert(value) == value
+    })
 }
 
 /// Values of an attribute, over all parts.
@@ -198,14 +268,7 @@ impl WorldSearch<'_> {
             self.control.check()?;
         }
         if slot == self.slots.len() {
-            self.people.push(person.clone());
-            if self.people.len() == self.rows {
-                self.count(multiplicity);
-            } else {
-                self.place(0, &vec![UNASSIGNED; person.len()], 0, multiplicity)?;
-            }
-            self.people.pop();
-            return Ok(());
+            return self.complete(person, multiplicity);
         }
         for at in 0..self.slots[slot].kinds.len() {
             let first = self.slots[slot].first;
@@ -239,6 +302,24 @@ impl WorldSearch<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Adds a person of whom all parts have a row, unless a known dependency forbids it, and goes on to the next.
+    fn complete(&mut self, person: &PersonValues, multiplicity: u128) -> Result<(), AttackError> {
+        if !self.functions.iter().all(|function| function.admits(person)) {
+            return Ok(());
+        }
+        self.functions.iter_mut().for_each(|function| function.add(person));
+        self.people.push(person.clone());
+        let placed = if self.people.len() == self.rows {
+            self.count(multiplicity);
+            Ok(())
+        } else {
+            self.place(0, &vec![UNASSIGNED; person.len()], 0, multiplicity)
+        };
+        self.people.pop();
+        self.functions.iter_mut().for_each(|function| function.remove(person));
+        placed
     }
 
     fn count(&mut self, multiplicity: u128) {

@@ -117,6 +117,12 @@ pub(in crate::verifier) fn link_across(sets: &[AttrSet], links: &[AttrSet]) -> O
     tied.into_iter().find(|tied| !sets.iter().any(|set| tied.is_subset(*set)))
 }
 
+/// The attributes that links connect to some attributes, with these.
+pub(in crate::verifier) fn tied(from: AttrSet, links: &[AttrSet]) -> AttrSet {
+    let wider = links.iter().filter(|link| link.meets(from)).fold(from, |all, link| all.union(*link));
+    if wider == from { from } else { tied(wider, links) }
+}
+
 /// Whether a path over the elements leads from one set of attributes to another.
 fn is_path(from: AttrSet, to: AttrSet, elements: &[AttrSet]) -> bool {
     from.iter().any(|from| to.iter().any(|to| connected(from, to, elements)))

@@ -7,11 +7,13 @@
 
 use ahash::AHashMap;
 
+use super::sequential;
+use super::sequential::details::sequential_details;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{
-    CellContent, MethodDetails, Part, Protected, PublishedColumn, PublishedTable, RuleOrigin, SubmittedRule,
-    TableGuard, TableProtection, TableWitness,
+    CellContent, Part, Protected, PublishedColumn, PublishedTable, RuleOrigin, SubmittedRule, TableGuard,
+    TableProtection, TableWitness,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, parts, promised, protections, shared};
@@ -235,7 +237,7 @@ pub(in crate::verifier) fn linked_tables(
 }
 
 /// The links that constrain what the release shows and its rules know.
-fn links(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
+pub(in crate::verifier) fn links(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
     let tables = &evidence.publication.tables;
     let shown = tables.iter().flat_map(parts).fold(AttrSet::EMPTY, AttrSet::union);
     links_of(known, evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known)))
@@ -243,8 +245,7 @@ fn links(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> 
 
 /// Whether the claims of the release are about mixtures over buckets, columns that share attributes, or joins.
 fn is_without_buckets(evidence: &Evidence<'_>) -> bool {
-    SlicingClaim::from_evidence(evidence).is_some()
-        || matches!(evidence.publication.method_details, MethodDetails::Sequential(_))
+    SlicingClaim::from_evidence(evidence).is_some() || sequential_details(evidence).is_some()
 }
 
 /// A table with its protections; those that the publication does not state follow from its shape.
@@ -284,6 +285,9 @@ fn paths(evidence: &Evidence<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrS
             log.fail(CheckName::Dependencies, detail);
         }
         return;
+    }
+    if let Some(sequence) = sequential_details(evidence) {
+        return sequential::links::check(evidence, sequence, known, log);
     }
     let Some(linked) = linked_tables(evidence, constant, known) else { return };
     let listed = evidence.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);

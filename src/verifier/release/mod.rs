@@ -6,6 +6,7 @@ pub(super) mod content;
 pub(super) mod decomposed;
 pub(super) mod dependencies;
 pub(super) mod generalized;
+pub(super) mod noise;
 pub(super) mod overlapping;
 pub(super) mod placement;
 pub(super) mod posteriors;

@@ -11,7 +11,7 @@ use super::placement::{PlacedPart, TupleCount};
 use super::posteriors::{PosteriorTally, count, posterior, posteriors};
 use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
-use super::{content, decomposed, dependencies, generalized, overlapping, placement, slicing};
+use super::{content, decomposed, dependencies, generalized, noise, overlapping, placement, slicing};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{
@@ -71,6 +71,7 @@ pub(in crate::verifier) fn check(
     }
     if let Some(claim) = DecompositionClaim::from_evidence(evidence) {
         decomposed::check(evidence, &claim, &report.decomposition, control, log)?;
+        noise::check(evidence, &claim, &report.decomposition.0, log);
     }
     lengths(evidence, &report, log);
     Ok(report)

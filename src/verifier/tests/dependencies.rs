@@ -10,6 +10,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, Protected, RowMeaning, TableGuard, TableProtection};
 use crate::verifier::attack::bucket::BucketAttackReport;
 use crate::verifier::attack::dependency::find_by_dependencies;
+use crate::verifier::attack::possible_worlds::count_worlds;
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::{DependencySearch, Evidence};
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable, status};
@@ -18,16 +19,16 @@ use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{ExternalPart, ExternalTable};
 use crate::verifier::verify::verify;
 
-const AGE: u8 = 0;
-const CHAPTER: u8 = 1;
-const DX: u8 = 2;
+pub(super) const AGE: u8 = 0;
+pub(super) const CHAPTER: u8 = 1;
+pub(super) const DX: u8 = 2;
 
-fn one(attr: u8) -> AttrSet {
+pub(super) fn one(attr: u8) -> AttrSet {
     AttrSet::one(Attr(attr))
 }
 
 /// Twelve diagnoses in three chapters, each with twenty ages. The first `exceptions` rows stand in another chapter.
-fn people(exceptions: usize) -> Vec<Vec<Cell>> {
+pub(super) fn people(exceptions: usize) -> Vec<Vec<Cell>> {
     let row = |i: usize| {
         let (age, dx) = (i / 12, i % 12);
         let chapter = if dx == 0 && age < exceptions { 1 } else { dx / 4 };
@@ -37,7 +38,7 @@ fn people(exceptions: usize) -> Vec<Vec<Cell>> {
 }
 
 /// Labels of pairs of rows with different diagnoses, inside the groups of a column or over the whole table.
-fn pairs(rows: &[Vec<Cell>], inside: Option<u8>) -> Vec<u32> {
+pub(super) fn pairs(rows: &[Vec<Cell>], inside: Option<u8>) -> Vec<u32> {
     let mut groups: BTreeMap<Option<&Cell>, Vec<usize>> = BTreeMap::new();
     for (row, cells) in rows.iter().enumerate() {
         groups.entry(inside.map(|attr| &cells[attr as usize])).or_default().push(row);
@@ -219,8 +220,13 @@ fn dependency_that_does_not_hold_is_found() {
     assert_eq!(failed(&fixture.verify()), [CheckName::Dependencies]);
 }
 
-/// The parts as an adversary with the original reads them, and what the attack finds.
+/// What the attack finds in the parts, which an adversary with the original reads.
 fn attacked(fixture: &VerifierFixture) -> BucketAttackReport {
+    let find = |submission: &Submission<'_>| find_by_dependencies(submission, &[(0, 0)], &Control::default());
+    with_submission(fixture, find).expect("an answer")
+}
+
+fn with_submission<T>(fixture: &VerifierFixture, found: impl FnOnce(&Submission<'_>) -> T) -> T {
     let external = |part: &str, attributes: &[u8]| {
         let rows = &fixture.files[&format!("t1.{part}.csv")].rows;
         let cells = |at: usize| column(&rows.iter().map(|row| row.1[at].clone()).collect::<Vec<_>>());
@@ -259,7 +265,32 @@ fn attacked(fixture: &VerifierFixture) -> BucketAttackReport {
         thresholds: &[],
         exact: AttrSet::EMPTY,
     };
-    find_by_dependencies(&submission, &[(0, 0)], &Control::default()).expect("an answer")
+    found(&submission)
+}
+
+#[test]
+fn worlds_keep_known_dependencies() {
+    let worst = |fixture: &VerifierFixture| {
+        let worlds = with_submission(fixture, |submission| count_worlds(submission, &Control::default()));
+        let worlds = worlds.expect("an answer");
+        assert!(worlds.possible);
+        (worlds.worst, worlds.total > 0)
+    };
+    let of = |rows: [[&str; 3]; 4], dependencies: &[(AttrSet, AttrSet)]| {
+        let rows = rows.map(|row| row.map(|cell| Some(cell.to_owned())).to_vec()).to_vec();
+        let mut fixture = published(rows, vec![1, 1, 2, 2], AttrSet::EMPTY);
+        fixture.dependencies = dependencies.to_vec();
+        fixture
+    };
+    let inside = [["20", "c0", "d0"], ["21", "c0", "d1"], ["22", "c1", "d4"], ["23", "c1", "d5"]];
+    // the second bucket shows the chapter of d0
+    let across = [["20", "c0", "d0"], ["21", "c1", "d4"], ["22", "c0", "d0"], ["23", "c0", "d1"]];
+    let known = [(one(DX), one(CHAPTER))];
+    assert_eq!(worst(&of(inside, &known)), (Some((1, 2)), false));
+    assert_eq!(worst(&of(across, &[])), (Some((1, 2)), false));
+    assert_eq!(worst(&of(across, &known)), (Some((1, 1)), true));
+    // a belief that no world keeps says nothing
+    assert_eq!(worst(&of(across, &[(one(CHAPTER), one(DX))])), (Some((1, 2)), false));
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub(super) mod external_overlapping;
 pub(super) mod fixture;
 pub(super) mod generalized;
 pub(super) mod hospital;
+pub(super) mod linked_methods;
 pub(super) mod membership;
 pub(super) mod multiple_sensitive;
 pub(super) mod mutation;

@@ -16,6 +16,7 @@ pub(crate) mod manifest_figures;
 pub(crate) mod multiple_sensitive;
 pub(crate) mod planted;
 mod planted_worlds;
+mod practitioner;
 pub(crate) mod proposed_tables;
 pub(crate) mod randomness;
 pub(crate) mod real_data;

@@ -11,6 +11,7 @@ use guardian::problem::Kind;
 use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::Manifest;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::support::library::{Memory, Original, Random, release, seeds, table};
 use crate::support::planted::{Dependency, Planted};
@@ -234,7 +235,7 @@ impl Seen {
         self.together.push(Together { attributes, tuples, is_complete: false });
     }
 
-    /// People whose rows are left out: nobody knows who they are, but for a register of all known values.
+    /// People whose rows are left out. A register of all known values has them.
     fn add_suppressed(&mut self, data: &Planted, known: &[&str]) {
         let lacks = |part: &Part| data.rows.len() - part.rows.len();
         let lost = lacks(&self.tables[0][0]);
@@ -451,7 +452,7 @@ fn attack(case: u64, is_declared: bool, tallies: &mut BTreeMap<String, Tally>) {
 }
 
 #[test]
-fn no_method_exceeds_a_bound_beside_dependencies() {
+fn no_method_exceeds_a_bound_with_dependencies() {
     let mut tallies = BTreeMap::new();
     (0..600 * seeds()).for_each(|case| attack(case, true, &mut tallies));
     println!("{tallies:#?}");
@@ -471,5 +472,31 @@ fn attackers_break_releases_of_unknown_dependencies() {
     let broken = |method: &str| tallies.iter().any(|(name, tally)| name.starts_with(method) && tally.exceeding > 0);
     for method in ["anatomy", "bucketize", "decompose", "generalize", "sequential", "slicing", "versatile"] {
         assert!(broken(method), "{method}: {tallies:#?}");
+    }
+}
+
+/// A dependency that an earlier release of the same people recorded is known, though the new release does not declare it.
+#[test]
+fn recorded_dependency_binds_tables_that_stand_alone() {
+    let rows = (0..8).map(|at| format!("x{},a{},s{}\n", at % 3, at % 2, at % 2));
+    let original = Original::new(table(("x,a,s\n".to_owned() + &rows.collect::<String>()).as_bytes()));
+    let streams = || RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]));
+    let links = json!([{"determinant": ["s"], "dependent": ["a"]}]);
+    let method = json!({"type": "versatile", "rules": [], "functional_dependencies": links});
+    let first = json!({"attributes": {"x": {"publish": true}}, "unlisted": "drop", "no_rules_reason": "public", "method": method});
+    let (first, _) = release(&original.job(&first).unwrap(), &EarlierDisclosures::default(), &streams()).unwrap();
+    let mut earlier = EarlierDisclosures::default();
+    earlier.disclosures.extend(first.disclosures.into_iter().map(|disclosure| (Uuid::from_u128(1), disclosure)));
+    let guarantee = json!({"type": "l_diversity", "l": 2});
+    let attributes = json!({"a": {"publish": true}, "s": {"publish": true}});
+    for method in [
+        json!({"type": "decompose", "quasi_identifiers": ["a"], "sensitive": ["s"], "l": {"s": 2}, "breaches": "report"}),
+        json!({"type": "generalize", "quasi_identifiers": ["a"], "sensitive": ["s"], "guarantees": [guarantee]}),
+        json!({"type": "anatomy", "quasi_identifiers": ["a"], "sensitive": "s", "guarantee": guarantee}),
+    ] {
+        let document = json!({"attributes": attributes, "unlisted": "drop", "method": method});
+        let job = original.job(&document).unwrap();
+        assert!(release(&job, &EarlierDisclosures::default(), &streams()).is_ok(), "{method}");
+        assert!(release(&job, &earlier, &streams()).is_err(), "{method}");
     }
 }

@@ -123,8 +123,8 @@ impl Asked<'_> {
             }
             Shape::Multi => {
                 method["algorithm"] = "multi_sa".into();
-                let beside = |other: &'static str| names.iter().copied().chain([other]).collect::<Vec<_>>();
-                vec![rule(&beside(t), &[s]), rule(&beside(s), &[t])]
+                let with_others = |other: &'static str| names.iter().copied().chain([other]).collect::<Vec<_>>();
+                vec![rule(&with_others(t), &[s]), rule(&with_others(s), &[t])]
             }
             _ => {
                 method["algorithm"] = "gd".into();
@@ -300,7 +300,7 @@ fn distance(data: &Planted, worlds: &Worlds, name: &str, shares: &BTreeMap<Perso
 #[test]
 fn no_posterior_exceeds_its_bound() {
     for (shape, seeded, enough) in
-        [(Shape::Single, 1_000, [200, 50, 5]), (Shape::Linked, 1_000, [100, 25, 2]), (Shape::Close, 300, [10, 10, 1])]
+        [(Shape::Single, 700, [140, 30, 3]), (Shape::Linked, 700, [100, 12, 1]), (Shape::Close, 200, [8, 8, 1])]
     {
         // cases by number of releases
         let (mut checked, mut refused, mut skipped, mut at_the_bound) = ([0; 3], 0, 0, 0);

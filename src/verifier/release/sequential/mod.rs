@@ -6,6 +6,7 @@ pub(in crate::verifier) mod details;
 pub(in crate::verifier) mod groups;
 pub(in crate::verifier) mod join;
 pub(in crate::verifier) mod label;
+pub(in crate::verifier) mod links;
 pub(in crate::verifier) mod observed;
 pub(in crate::verifier) mod premise;
 mod rows;
