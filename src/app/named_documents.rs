@@ -21,7 +21,7 @@ impl AppService {
     ) -> Result<(NamedDocument, bool), Problem> {
         check_name(DocumentKind::Policy, &name)?;
         let specification = spec::read_policy(document).map_err(Problem::of_faults)?;
-        self.put_document(caller, DocumentKind::Policy, name, specification.clone()).await
+        self.put_document(caller, DocumentKind::Policy, name, specification).await
     }
 
     /// Writes the next version of a document whose content is in normal form.

@@ -1,18 +1,16 @@
 //! The document as a whole.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::check::resolve::{DraftDocument, resolve};
 use super::check::specification::ParsedDocument;
 use super::grammar::attributes::{AttributeMap, DatasetColumns};
-use super::grammar::document::{Document, Member, Reason, document};
+use super::grammar::document::{Document, Reason, document};
 use super::grammar::general::GeneralMembers;
 use super::grammar::proposed_tables::ProposedTables;
 use super::grammar::reader::{FaultList, ObjectReader};
 use super::grammar::schema::{DatasetSchema, DocumentSource};
-use super::grammar::taxonomy::TaxonomyMembers;
 use super::methods::draft::{self, MethodMembers};
-use super::requests::attacks::AttackRequestMembers;
 
 document! {
     /// What to publish and what must stay protected. A member that is null counts as absent; unknown members are refused.
@@ -55,15 +53,4 @@ pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource
         resolved.filter(|_| !tables.is_faulty || origin != DocumentSource::Plan)
     });
     ParsedDocument { specification, faults: faults.into_sorted() }
-}
-
-/// The JSON schemas of documents and of their parts, by the names that `components/schemas` of OpenAPI has for them.
-#[must_use]
-pub fn schemas() -> Map<String, Value> {
-    let mut schemas = Map::new();
-    PlanMembers::define(&mut schemas);
-    JobMembers::define(&mut schemas);
-    TaxonomyMembers::define(&mut schemas);
-    AttackRequestMembers::define(&mut schemas);
-    schemas
 }

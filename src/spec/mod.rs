@@ -11,13 +11,14 @@ mod document;
 mod grammar;
 mod methods;
 mod requests;
+mod schemas;
 
 #[cfg(test)]
 mod tests;
 
 pub use check::specification::{ParsedDocument, ProposedTable, SpecWarning, Specification};
 pub use check::values::{path_segment, values_missing, values_pointer};
-pub use document::{read, schemas};
+pub use document::read;
 pub use grammar::duration::parse as duration;
 pub use grammar::general::dataset_of;
 pub use grammar::guarantee::guarantee;
@@ -41,7 +42,6 @@ pub use requests::analysis::{DifferentialInference, read_differential_inference}
 pub use requests::attacks::{Attack, AttackOptions, read_audit};
 pub use requests::policy::{expand_policy, policy_of, read_policy};
 pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
-pub use requests::verification::{
-    REQUEST, SubmittedFile, SubmittedPart, SubmittedTable, VerificationRules, VerificationSubject, read_asked_of,
-    read_verification,
-};
+pub use requests::submitted::{REQUEST, SubmittedFile, SubmittedPart, SubmittedTable};
+pub use requests::verification::{VerificationRules, VerificationSubject, read_verification, read_verification_rules};
+pub use schemas::schemas;

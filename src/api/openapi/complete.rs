@@ -39,7 +39,6 @@ pub(super) fn complete(mut document: Value) -> Value {
     }
     components["schemas"].as_object_mut().into_iter().for_each(|schemas| schemas.extend(crate::spec::schemas()));
     merge(&mut components["schemas"], &parsed(SCHEMAS));
-    components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
     components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULT_KINDS).into();
     components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(JOB_PROBLEMS).into();
     components["schemas"]["Job"]["properties"]["problem"]["description"] =
@@ -56,22 +55,6 @@ pub(super) fn complete(mut document: Value) -> Value {
         }
     }
     document
-}
-
-/// The schema of what a policy states: a job document without what only a job can say.
-fn without_dataset(job: &Value) -> Value {
-    let mut schema = job.clone();
-    let nothing = Value::Null;
-    let change = json!({
-        "title": "PolicySpecification",
-        "description": "A job document for any dataset. A job that names the policy can replace its members.",
-        "required": ["method"],
-        "properties": {"dataset": nothing, "policy": nothing, "method": {"oneOf": nothing, "$ref": "#/components/schemas/Method"}},
-        "if": nothing,
-        "else": nothing,
-    });
-    merge(&mut schema, &change);
-    schema
 }
 
 fn complete_operation(operation: &Route, described: &mut Value, parameters: &Value) {

@@ -20,9 +20,12 @@ macro_rules! declared {
 }
 
 declared! {
+    DifferentialInferenceDocument,
     JobDocument,
     PartPage,
+    PolicyDocument,
     PolicySpecification,
+    QueryDocument,
     Taxonomy,
     VerificationForm,
     VerificationRequest,

@@ -6,34 +6,13 @@ use utoipa::ToSchema;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::extract::JsonDocument;
+use crate::api::openapi::declared::DifferentialInferenceDocument;
 use crate::model::NoisyRatio;
 use crate::problem::Problem;
 use crate::spec::{DifferentialInference, read_differential_inference};
 
 /// The probability from which an inference counts as certain.
 const CERTAINTY_THRESHOLD: f64 = 0.9;
-
-/// Two counts answered with Laplace noise.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
-#[serde(deny_unknown_fields)]
-pub(in crate::api) struct DifferentialInferenceDocument {
-    /// The number of rows with the known attributes; above 0.
-    #[schema(example = "1000")]
-    x: String,
-    /// The number of these rows with the sensitive value; at most `x`.
-    #[schema(example = "800")]
-    y: String,
-    /// The scale of the noise of each answer: sensitivity divided by budget.
-    #[schema(example = "10")]
-    scale: String,
-    /// The largest share that an adversary may infer; above 0 and at most 1.
-    #[schema(example = "0.6")]
-    threshold: String,
-    /// The relative error of an inference; above 0 and at most 1, by default 0.1.
-    #[schema(example = "0.1")]
-    within: Option<String>,
-}
 
 /// The inference from the ratio of two noisy answers.
 #[derive(Serialize, ToSchema)]

@@ -12,18 +12,9 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
-use crate::api::openapi::declared::PolicySpecification;
+use crate::api::openapi::declared::{PolicyDocument, PolicySpecification};
 use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
-
-/// The document of a new policy version.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
-pub(in crate::api) struct PolicyDocument {
-    /// A job document without `dataset`.
-    #[schema(value_type = Object)]
-    specification: Value,
-}
 
 /// A version of a policy, without its specification.
 #[derive(Serialize, ToSchema)]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use serde_json::Value;
 use tokio::runtime::Handle;
 use utoipa::ToSchema;
 
@@ -13,43 +12,11 @@ use super::served;
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
+use crate::api::openapi::declared::QueryDocument;
 use crate::app::{engine_problem, run_blocking};
 use crate::engine::{EngineError, QueryAnswer, QuerySet};
 use crate::inputs::PartStorage;
 use crate::problem::Problem;
-
-/// The COUNT queries of a request.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema only: a hand-written reader reports all faults in one answer")]
-pub(in crate::api) struct QueryDocument {
-    /// At most 1,000 queries.
-    queries: Vec<CountQuery>,
-}
-
-/// Counts the rows that satisfy all conditions.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "as above")]
-pub(in crate::api) struct CountQuery {
-    /// The conditions; none counts all rows.
-    r#where: Vec<Condition>,
-}
-
-/// A condition on an attribute; all given members must hold.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "as above")]
-pub(in crate::api) struct Condition {
-    /// The published name of the attribute.
-    attribute: String,
-    /// The accepted values; null is a missing value. A value that does not occur matches no row.
-    #[schema(value_type = Option<Vec<Object>>)]
-    r#in: Option<Vec<Value>>,
-    /// The lower bound in the order of the attribute, inclusive; excludes missing values.
-    #[schema(value_type = Option<Object>)]
-    from: Option<Value>,
-    /// The upper bound in the order of the attribute, inclusive; excludes missing values.
-    #[schema(value_type = Option<Object>)]
-    to: Option<Value>,
-}
 
 /// The answers to the queries of a request.
 #[derive(Serialize, ToSchema)]

@@ -264,7 +264,7 @@ async fn from_form(
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
     run_engine("the computation", move |control| {
         let material = VerificationMaterial::new(&tables, files, original).map_err(engine_problem)?;
-        let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
+        let rules = spec::read_verification_rules(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &rules, control)
     })
     .await
@@ -281,7 +281,7 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
     let found = run_engine("the computation", move |control| {
         let (material, _memory) = storage.read(control)?;
         let material = material.with_claims_of(&manifest);
-        let rules = spec::read_asked_of(&document, material.names()).map_err(engine_problem)?;
+        let rules = spec::read_verification_rules(&document, material.names()).map_err(engine_problem)?;
         engine::verify_tables(&material, &rules, control)
     });
     found.await.map(Json)

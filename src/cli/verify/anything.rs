@@ -83,7 +83,7 @@ fn verify(
         })?);
     }
     let material = VerificationMaterial::new(tables, files, original.is_some()).map_err(refused)?;
-    let asked = spec::read_asked_of(document, material.names()).map_err(refused)?;
+    let asked = spec::read_verification_rules(document, material.names()).map_err(refused)?;
     let found = engine::verify_tables(&material, &asked, &control)?;
     drop(shown);
     let text = if json {

@@ -1,4 +1,4 @@
-//! The columns of the dataset that a document speaks of.
+//! The columns that a document speaks of.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,10 +6,22 @@ use super::reader::FaultList;
 use super::schema::{ColumnFacts, DatasetSchema, DocumentSource};
 use crate::problem::{Fault, Kind};
 
-/// The columns of the dataset, by name; the default has none, for documents without a dataset.
+/// What has the columns.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(in crate::spec) enum ColumnOwner {
+    #[default]
+    Dataset,
+    /// A release, in published names.
+    Release,
+    /// Tables that are verified.
+    Tables,
+}
+
+/// The columns that a document can name; the default has none, for documents that name none.
 #[derive(Default)]
 pub(in crate::spec) struct DatasetColumns<'a> {
     pub(in crate::spec) facts: &'a [ColumnFacts],
+    pub(in crate::spec) owner: ColumnOwner,
     pub(in crate::spec) by_name: HashMap<&'a str, usize>,
     /// The most rows of one unit of protection.
     pub(in crate::spec) per_unit: u64,
@@ -19,8 +31,13 @@ pub(in crate::spec) struct DatasetColumns<'a> {
 
 impl<'a> DatasetColumns<'a> {
     pub(in crate::spec) fn from_schema(schema: &DatasetSchema<'a>) -> Self {
-        let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
-        Self { facts: schema.columns, by_name, per_unit: schema.unit.rows(), origin: DocumentSource::Http }
+        Self { per_unit: schema.unit.rows(), ..Self::new(schema.columns, ColumnOwner::Dataset) }
+    }
+
+    /// Columns of which each row is a unit of protection.
+    pub(in crate::spec) fn new(facts: &'a [ColumnFacts], owner: ColumnOwner) -> Self {
+        let by_name = facts.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
+        Self { facts, owner, by_name, per_unit: 1, origin: DocumentSource::Http }
     }
 
     pub(in crate::spec) fn find(&self, name: &str) -> Option<usize> {
@@ -40,7 +57,11 @@ impl<'a> DatasetColumns<'a> {
     pub(in crate::spec) fn resolve(&self, name: &str, pointer: &str, faults: &mut FaultList) -> Option<usize> {
         let found = self.find(name);
         if found.is_none() {
-            let detail = format!("the dataset has no attribute {name}");
+            let detail = match self.owner {
+                ColumnOwner::Dataset => format!("the dataset has no attribute {name}"),
+                ColumnOwner::Release => "the release publishes no attribute of this name".to_owned(),
+                ColumnOwner::Tables => format!("no table that is verified has an attribute {name}"),
+            };
             faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
         }
         found

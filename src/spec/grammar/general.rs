@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::attributes::DatasetColumns;
 use super::document::{
-    Document, Given, List, Member, MemberContext, Presence, Reason, choice, document, read_member, scalar,
+    Document, Given, Id, List, Member, MemberContext, Presence, Reason, choice, document, read_member, scalar,
 };
 use super::duration;
 use super::reader::{FaultList, ObjectReader, integer};
@@ -81,9 +81,7 @@ impl Member for DatasetId {
             context.faults.unsupported(context.pointer.as_str(), "a policy is for any dataset; name it in the job");
             return None;
         }
-        // other spellings of an id, such as braces, are not ids of this service
-        let id = value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok());
-        id.map(Self).or_else(|| context.refuse())
+        Id::parse(value).map(|id| Self(id.0)).or_else(|| context.refuse())
     }
 
     fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
@@ -191,6 +189,6 @@ impl GeneralMembers {
 
     /// Whether the manifest states the entropy of the model; `None` for the default.
     pub(in crate::spec) fn entropy(&self) -> Option<bool> {
-        self.utility.value.as_ref().map(|measures| measures.length > 0)
+        self.utility.value.as_ref().map(|measures| !measures.is_empty())
     }
 }

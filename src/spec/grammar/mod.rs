@@ -1,7 +1,7 @@
 //! Readers of the values inside documents: names, rules, guarantees, taxonomies, thresholds.
 
 pub(super) mod attributes;
-mod columns;
+pub(super) mod columns;
 pub(super) mod dependencies;
 pub(super) mod document;
 pub(crate) mod duration;

@@ -66,7 +66,7 @@ pub(in crate::spec) struct ProposedTables {
 
 impl Member for ProposedTables {
     fn allowed() -> String {
-        "an array of tables".to_owned()
+        format!("an array of 1 to {MAX_TABLES} tables")
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
@@ -76,8 +76,7 @@ impl Member for ProposedTables {
             return None;
         }
         let tables = List::<ProposedTableMembers, 1, MAX_TABLES>::read(value, context)?;
-        if !(1..=MAX_TABLES).contains(&tables.length) {
-            context.allowed = format!("an array of 1 to {MAX_TABLES} tables");
+        if tables.is_empty() {
             return context.refuse();
         }
         let drafts = tables.values().map(|table| table.checked(context)).collect();

@@ -136,11 +136,6 @@ impl<'a> ObjectReader<'a> {
         child(&self.pointer, name)
     }
 
-    /// Every member with its pointer, for objects whose names are data.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, String, &'a Value)> {
-        self.map.iter().map(|(name, value)| (name.as_str(), self.at(name), value))
-    }
-
     /// Takes a member of any type; null is absent.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
         self.known.push(name);
@@ -159,22 +154,6 @@ impl<'a> ObjectReader<'a> {
             faults.range(self.at(name), allowed);
         }
         read
-    }
-
-    /// Takes a boolean.
-    pub(crate) fn flag(&mut self, name: &'static str, faults: &mut FaultList) -> Option<bool> {
-        self.typed(name, "true or false", faults, Value::as_bool)
-    }
-
-    /// Takes a string for which `accept` holds.
-    pub(crate) fn text(
-        &mut self,
-        name: &'static str,
-        allowed: &str,
-        faults: &mut FaultList,
-        accept: impl FnOnce(&str) -> bool,
-    ) -> Option<&'a str> {
-        self.typed(name, allowed, faults, |value| value.as_str().filter(|text| accept(text)))
     }
 
     /// Takes an integer in `range`.
@@ -197,17 +176,6 @@ impl<'a> ObjectReader<'a> {
     ) -> Option<&'static str> {
         let find = |value: &Value| words.iter().find(|word| value.as_str() == Some(**word)).copied();
         self.typed(name, &one_of(words), faults, find)
-    }
-
-    /// Takes an array.
-    pub(crate) fn list(&mut self, name: &'static str, allowed: &str, faults: &mut FaultList) -> Option<&'a [Value]> {
-        self.typed(name, allowed, faults, |value| value.as_array().map(Vec::as_slice))
-    }
-
-    /// Takes an object.
-    pub(crate) fn object(&mut self, name: &'static str, faults: &mut FaultList) -> Option<Self> {
-        let value = self.take(name)?;
-        Self::open(value, self.at(name), faults)
     }
 
     /// Reports every member that was not taken.
@@ -255,14 +223,14 @@ mod tests {
 
     #[test]
     fn members_not_taken_are_unknown() {
-        let value = json!({"a": true, "b": 3, "c": null, "d": [], "e/f": 1});
+        let value = json!({"a": "x", "b": 3, "c": null, "d": [], "e/f": 1});
         let mut faults = FaultList::new();
         let mut members = ObjectReader::open(&value, "/x", &mut faults).expect("an object");
-        assert_eq!(members.flag("a", &mut faults), Some(true));
-        assert_eq!(members.flag("b", &mut faults), None);
-        assert_eq!(members.flag("c", &mut faults), None);
+        assert_eq!(members.choice("a", &["x", "y"], &mut faults), Some("x"));
+        assert_eq!(members.choice("b", &["x", "y"], &mut faults), None);
+        assert_eq!(members.choice("c", &["x", "y"], &mut faults), None);
         // taken twice, reported once
-        assert_eq!(members.flag("a", &mut faults), Some(true));
+        assert_eq!(members.choice("a", &["x", "y"], &mut faults), Some("x"));
         members.finish(&mut faults);
         let detail = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
         assert_eq!(detail(&faults), "no member e/f is known here; known are a, b, c");

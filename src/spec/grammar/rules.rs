@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{ColumnName, List, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference};
+use super::document::{
+    ColumnName, Document, Given, List, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference,
+};
 use super::guarantee::{RuleGuarantee, ThresholdsByDigest, guarantee_to_json};
 use super::reader::{FaultList, child};
 use super::shorthand;
@@ -70,24 +72,46 @@ impl Member for RuleList {
 
     fn define(schemas: &mut SchemaMap) {
         RuleMembers::define(schemas);
-        let schema = json!({
-            "oneOf": [{"type": "string", "minLength": 1}, RuleMembers::schema()],
-            "description": "`\"a, b -> c\"`: an adversary who knows a and b of a person must not learn c; or the same as an object.",
-        });
-        schemas.insert("Rule".to_owned(), schema);
+        schemas.insert("Rule".to_owned(), rule_schema::<RuleMembers>());
     }
+}
+
+/// The schema of a rule, in shorthand or as an object.
+pub(in crate::spec) fn rule_schema<D: RuleDocument>() -> Value {
+    json!({
+        "oneOf": [{"type": "string", "minLength": 1}, D::schema()],
+        "description": "`\"a, b -> c\"`: an adversary who knows a and b of a person must not learn c; or the same as an object.",
+    })
 }
 
 document! {
     /// A rule with its sides apart. State either `sensitive` or `sensitive_combination`.
     RuleMembers as "RuleObject" {
+        include sides: RuleSideMembers,
+        optional guarantee: RuleGuarantee,
+    }
+}
+
+document! {
+    /// The sides of a rule.
+    RuleSideMembers as "RuleSides" {
         /// What may be known.
         required quasi_identifiers: MentionedNames,
         /// What stays protected, each by itself.
         optional sensitive: MentionedNames<1>,
-        /// Attributes of which only the joint value is protected, by protecting one of them that the data allows.
+        /// Attributes of which only the joint value is protected.
         optional sensitive_combination: MentionedNames<1>,
-        optional guarantee: RuleGuarantee,
+    }
+}
+
+/// A rule as an object.
+pub(in crate::spec) trait RuleDocument: Document {
+    fn into_parts(self) -> (RuleSideMembers, Given<RuleGuarantee>);
+}
+
+impl RuleDocument for RuleMembers {
+    fn into_parts(self) -> (RuleSideMembers, Given<RuleGuarantee>) {
+        (self.sides, self.guarantee)
     }
 }
 
@@ -121,7 +145,7 @@ impl<const MIN: usize> Member for MentionedNames<MIN> {
 
 /// The guarantee of rules that state none.
 #[derive(Clone, Copy)]
-pub(in crate::spec) enum DefaultGuarantee {
+enum DefaultGuarantee {
     Absent,
     /// Given with a fault, which is reported once and not again by every rule.
     Faulty,
@@ -130,9 +154,9 @@ pub(in crate::spec) enum DefaultGuarantee {
 
 /// Reads rules and collects the columns that they name.
 pub(in crate::spec) struct RuleReader<'r, 'a> {
-    pub(in crate::spec) columns: &'r DatasetColumns<'a>,
-    pub(in crate::spec) default: DefaultGuarantee,
-    pub(in crate::spec) faults: &'r mut FaultList,
+    columns: &'r DatasetColumns<'a>,
+    default: DefaultGuarantee,
+    faults: &'r mut FaultList,
     /// Columns that some rule names, also a faulty one: they count as accounted for, so that one fault is not reported twice.
     pub(in crate::spec) mentioned: BTreeSet<usize>,
     /// Columns that a rule which cannot be read seems to name.
@@ -149,9 +173,23 @@ struct NameMention {
     position: Option<usize>,
 }
 
-impl RuleReader<'_, '_> {
+impl<'r, 'a> RuleReader<'r, 'a> {
+    /// A reader of rules, of which those without a guarantee have the default one.
+    pub(in crate::spec) fn new(
+        columns: &'r DatasetColumns<'a>,
+        default: &Given<RuleGuarantee>,
+        faults: &'r mut FaultList,
+    ) -> Self {
+        let (default, thresholds) = match &default.value {
+            Some(RuleGuarantee { guarantee, thresholds }) => (DefaultGuarantee::Given(*guarantee), thresholds.clone()),
+            None if default.is_faulty => (DefaultGuarantee::Faulty, ThresholdsByDigest::new()),
+            None => (DefaultGuarantee::Absent, ThresholdsByDigest::new()),
+        };
+        Self { columns, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new(), thresholds }
+    }
+
     /// Reads `rules`.
-    pub(in crate::spec) fn read_all(&mut self, rules: &[Value], pointer: &str) -> Vec<DraftRule> {
+    pub(in crate::spec) fn read_all<D: RuleDocument>(&mut self, rules: &[Value], pointer: &str) -> Vec<DraftRule> {
         if rules.len() > MAX_RULES {
             self.faults.range(pointer, "an array of at most 10000 rules");
             self.guessed.extend(0..self.columns.facts.len());
@@ -159,7 +197,7 @@ impl RuleReader<'_, '_> {
         }
         let read = |(index, rule): (usize, &Value)| match rule {
             Value::String(text) => self.read_shorthand(text, child(pointer, &index.to_string())),
-            _ => self.read_object(rule, child(pointer, &index.to_string())),
+            _ => self.read_object::<D>(rule, child(pointer, &index.to_string())),
         };
         let read = rules.iter().enumerate().filter_map(read).collect();
         self.within_volume(read)
@@ -212,7 +250,7 @@ impl RuleReader<'_, '_> {
         Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
     }
 
-    fn read_object(&mut self, rule: &Value, pointer: String) -> Option<DraftRule> {
+    fn read_object<D: RuleDocument>(&mut self, rule: &Value, pointer: String) -> Option<DraftRule> {
         let mut context = MemberContext {
             pointer: pointer.clone(),
             allowed: "a rule such as \"a, b -> c\", or an object".to_owned(),
@@ -222,9 +260,9 @@ impl RuleReader<'_, '_> {
         if !rule.is_object() {
             return context.refuse();
         }
-        let members = RuleMembers::read(rule, &mut context)?;
-        let (each, joint) = (members.sensitive, members.sensitive_combination);
-        let unreadable = members.quasi_identifiers.is_faulty || each.is_faulty || joint.is_faulty;
+        let (sides, given) = D::read(rule, &mut context)?.into_parts();
+        let (each, joint) = (sides.sensitive, sides.sensitive_combination);
+        let unreadable = sides.quasi_identifiers.is_faulty || each.is_faulty || joint.is_faulty;
         let combined = joint.value.as_ref().is_some_and(|names| names.0.len() > 1);
         let mut sound = !unreadable;
         if each.value.is_some() && joint.value.is_some() {
@@ -239,14 +277,14 @@ impl RuleReader<'_, '_> {
             let detail = "the sensitive side is empty: name what must stay protected";
             self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
         }
-        let known = members.quasi_identifiers.value.unwrap_or_default().0;
+        let known = sides.quasi_identifiers.value.unwrap_or_default().0;
         let sides = self.resolve(&known, &sensitive, &pointer);
-        let guarantee = match members.guarantee.value {
+        let guarantee = match given.value {
             Some(RuleGuarantee { guarantee, thresholds }) => {
                 self.thresholds.extend(thresholds);
                 Some(guarantee)
             }
-            None if members.guarantee.is_faulty => None,
+            None if given.is_faulty => None,
             None => self.default_guarantee(&pointer),
         };
         let guarantee = self.combines(guarantee, combined, &pointer);

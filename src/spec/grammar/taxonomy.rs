@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::attributes::DatasetColumns;
 use super::document::{Document, Member, MemberContext, SchemaMap, define_as, document, reference};
-use super::reader::{FaultList, ObjectReader, child, column_value};
+use super::reader::{FaultList, child, column_value};
 use super::versioned_name::{VersionedName, is_policy_name};
 use crate::microdata::Taxonomy;
 use crate::microdata::formats::IngestLimits;
@@ -209,12 +209,7 @@ document! {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read_taxonomy(document: &Value) -> Result<Arc<Taxonomy>, Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let members = ObjectReader::open(document, "", &mut faults);
-    let tree = members.and_then(|members| {
-        TaxonomyMembers::read_members(members, &DatasetColumns::default(), &mut faults).taxonomy.value
-    });
-    tree.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+    TaxonomyMembers::read_document(document, &DatasetColumns::default(), |members, _| members.taxonomy.value)
 }
 
 /// The tree in a CSV file with a header and one row for each value: the value, then the nodes above it, the nearest first. A node

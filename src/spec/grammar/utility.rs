@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Document, Int, List, Member, MemberContext, SchemaMap, choice, document, scalar};
+use super::document::{Document, Int, List, Member, MemberContext, SchemaMap, Share, choice, document};
 use super::reader::FaultList;
 use crate::publication::Ratio;
 
@@ -98,24 +98,10 @@ document! {
         /// How many attributes a query has, at most as many as are published. 1 when not given.
         optional dimensions: Int<1, 128> = Int(1) => "an integer from 1 to the number of attributes",
         /// The share of an attribute's values that a query has: above 0, at most 1, such as `0.4`.
-        optional value_fraction: ShareText,
+        optional value_fraction: Share,
         /// The share of rows that a query would have if attributes were independent and values equally frequent: above 0, at most 1.
-        optional selectivity: ShareText,
+        optional selectivity: Share,
     }
-}
-
-/// A share above 0, as a text.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::spec) struct ShareText(Ratio);
-
-scalar! {
-    ShareText: "a number above 0 and at most 1, as a text such as \"0.4\"",
-    |value| {
-        let share: Ratio = value.as_str()?.parse().ok()?;
-        (share.numerator() > 0 && share <= Ratio::ONE).then_some(Self(share))
-    },
-    |share| json!(share.0),
-    {"type": "string"}
 }
 
 impl Member for InternalMeasure {

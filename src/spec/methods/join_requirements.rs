@@ -52,12 +52,16 @@ document! {
     }
 }
 
+fn values_on_y() -> String {
+    format!("an array of 1 to {MAX_VALUES} values, where y has attributes, or null")
+}
+
 document! {
     /// No value on `y` takes more than a share of the tuples of any group.
     LinkabilityMembers as "XyLinkability" tagged "xy_linkability" {
         required h: PositiveFraction => "a fraction above 0 and below 1, such as \"0.9\"",
         /// The values that are held to it, or nodes of taxonomies; all values when nothing is said.
-        optional sensitive_values: List<ValueOnY, 1, MAX_VALUES> => "an array of values on the attributes of y, or null",
+        optional sensitive_values: List<ValueOnY, 1, MAX_VALUES> => &values_on_y(),
     }
 }
 
@@ -294,9 +298,8 @@ impl LinkabilityMembers {
     ) -> Vec<SensitiveValue> {
         let pointer = self.at("sensitive_values");
         let mut read = Vec::new();
-        if !(1..=MAX_VALUES).contains(&list.length) || attributes == 0 {
-            let allowed = format!("an array of 1 to {MAX_VALUES} values, where y has attributes, or null");
-            faults.range(pointer, &allowed);
+        if list.is_empty() || attributes == 0 {
+            faults.range(pointer, &values_on_y());
             return read;
         }
         for (at, ValueOnY(value)) in list.values().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::common::CommonMembers;
@@ -12,7 +12,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Exclusion, JoinSelection, XyRequirement};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, List, Member, MemberContext, Names, SchemaMap, choice, document,
+    ColumnName, Document, Id, List, Member, MemberContext, Names, SchemaMap, choice, document,
 };
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::reader::{FaultList, child};
@@ -75,9 +75,9 @@ document! {
         optional score: StepScore = StepScore::PlusOne,
         optional subsets: JoinSelection = JoinSelection::Default,
         /// What must hold on the join.
-        needed requirements: GivenList<RequirementMembers, 1> => "an array of requirements",
+        needed requirements: GivenList<RequirementMembers, 1> => &format!("an array of at most {MAX_STATED} requirements"),
         /// Combinations of two releases that no person has, as everybody knows. Each must be true of no row.
-        optional exclusions: GivenList<ExclusionMembers, 0> => "an array of exclusions",
+        optional exclusions: GivenList<ExclusionMembers, 0> => &format!("an array of at most {MAX_STATED} exclusions"),
         include common: CommonMembers,
     }
 }
@@ -99,10 +99,8 @@ impl Member for ReleaseIds {
         }
         let mut read: Vec<Uuid> = Vec::new();
         for (index, value) in list.iter().enumerate() {
-            // other spellings of an id, such as braces, are not ids of this service
-            let id = value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok());
-            match id.filter(|id| !read.contains(id)) {
-                Some(id) => read.push(id),
+            match Id::parse(value).filter(|id| !read.contains(&id.0)) {
+                Some(id) => read.push(id.0),
                 None => context.faults.range(child(&context.pointer, &index.to_string()), RELEASE),
             }
         }
@@ -114,7 +112,7 @@ impl Member for ReleaseIds {
     }
 
     fn schema() -> Value {
-        json!({"type": "array", "maxItems": MAX_AGAINST, "items": {"type": "string", "format": "uuid"}})
+        List::<Id, 0, MAX_AGAINST>::schema()
     }
 }
 
@@ -238,13 +236,11 @@ fn requirements(
     references: &AttributeNames<'_>,
     faults: &mut FaultList,
 ) -> Vec<XyRequirement> {
-    let length = members.requirements.value.as_ref().map_or(0, |list| list.documents.length);
-    if length == 0 && !members.requirements.is_faulty {
+    if members.requirements.value.as_ref().is_none_or(|list| list.documents.is_empty())
+        && !members.requirements.is_faulty
+    {
         let detail = "a release that keeps nothing protects nobody: ask for a requirement, such as xy_anonymity";
         faults.push(Fault::new(members.at("requirements"), Kind::VacuousGuarantee, detail));
-    }
-    if length > MAX_STATED {
-        faults.range(members.at("requirements"), &format!("at most {MAX_STATED} requirements"));
     }
     let mut read = Vec::new();
     for item in members.requirements.value.iter().flat_map(|list| &list.documents.items) {
@@ -256,9 +252,6 @@ fn requirements(
 }
 
 fn exclusions(members: &SequentialMembers, references: &AttributeNames<'_>, faults: &mut FaultList) -> Vec<Exclusion> {
-    if members.exclusions.value.as_ref().is_some_and(|list| list.documents.length > MAX_STATED) {
-        faults.range(members.at("exclusions"), &format!("at most {MAX_STATED} exclusions"));
-    }
     let mut read = Vec::new();
     for document in members.exclusions.value.iter().flat_map(|list| list.documents.values()) {
         let left = references.conditions(document.left.value.as_ref(), &document.at("left"), faults);

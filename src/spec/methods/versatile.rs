@@ -12,7 +12,7 @@ use crate::spec::grammar::document::{Document, Member, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
 use crate::spec::grammar::ineligible_strata::IneligibleStrata;
 use crate::spec::grammar::reader::FaultList;
-use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleList, RuleReader};
+use crate::spec::grammar::rules::{DraftRule, RuleList, RuleMembers, RuleReader};
 use crate::spec::grammar::schema::DocumentSource;
 
 document! {
@@ -79,14 +79,11 @@ pub(in crate::spec) fn read(
         let detail = "without a rule nothing is protected: state one, or why there is none in no_rules_reason";
         faults.push(Fault::new(members.at("rules"), Kind::VacuousGuarantee, detail));
     }
-    let (default, thresholds) = match &members.default_guarantee.value {
-        Some(RuleGuarantee { guarantee, thresholds }) => (DefaultGuarantee::Given(*guarantee), thresholds.clone()),
-        None if members.default_guarantee.is_faulty => (DefaultGuarantee::Faulty, ThresholdsByDigest::new()),
-        None => (DefaultGuarantee::Absent, ThresholdsByDigest::new()),
-    };
-    let guessed = if members.rules.is_faulty { columns.all() } else { BTreeSet::new() };
-    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed, thresholds };
-    list.rules = reader.read_all(&list.documents, &members.at("rules"));
+    let mut reader = RuleReader::new(columns, &members.default_guarantee, faults);
+    if members.rules.is_faulty {
+        reader.guessed = columns.all();
+    }
+    list.rules = reader.read_all::<RuleMembers>(&list.documents, &members.at("rules"));
     list.thresholds = reader.thresholds;
     let (mentioned, guessed) = (reader.mentioned, reader.guessed);
     members.rules = list.into();

@@ -4,13 +4,25 @@ use serde_json::Value;
 
 use crate::problem::Fault;
 use crate::publication::Ratio;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, integer};
+use crate::spec::grammar::document::{DatasetColumns, Document, Fraction, PositiveFraction, Share, document};
 
 const POSITIVE: &str = "a number above 0, as a text such as \"1000\" or \"0.5\"";
 
-const AT_LEAST_0: &str = "a number of at least 0, as a text such as \"800\"";
-
-const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.6\"";
+document! {
+    /// Two counts answered with Laplace noise.
+    DifferentialInferenceMembers as "DifferentialInferenceDocument" {
+        /// The number of rows with the known attributes; above 0.
+        required x: PositiveFraction => POSITIVE,
+        /// The number of these rows with the sensitive value; at most `x`.
+        required y: Fraction => "a number of at least 0, as a text such as \"800\"",
+        /// The scale of the noise of each answer: sensitivity divided by budget.
+        required scale: PositiveFraction => POSITIVE,
+        /// The largest share that an adversary may infer; above 0 and at most 1.
+        required threshold: Share,
+        /// The relative error of an inference; above 0 and at most 1, by default 0.1.
+        optional within: Share,
+    }
+}
 
 /// Two counts with noisy answers, and the share that must not be inferred from their ratio [Wang et al. 2012].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,39 +55,13 @@ impl DifferentialInference {
 /// # Errors
 /// Every fault of the document, with its pointer.
 pub fn read_differential_inference(document: &Value) -> Result<DifferentialInference, Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let mut number = |name: &'static str, allowed: &str, default: Option<Ratio>, accept: fn(Ratio) -> bool| {
-            let Some(value) = members.take(name) else {
-                if default.is_none() {
-                    faults.range(members.at(name), allowed);
-                }
-                return default;
-            };
-            let read = match value {
-                Value::String(text) => text.parse().ok(),
-                other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
-            };
-            let read = read.filter(|ratio| accept(*ratio));
-            if read.is_none() {
-                faults.range(members.at(name), allowed);
-            }
-            read
-        };
-        let x = number("x", POSITIVE, None, |x| x.numerator() > 0);
-        let y = number("y", AT_LEAST_0, None, |_| true);
-        let scale = number("scale", POSITIVE, None, |scale| scale.numerator() > 0);
-        let share = |share: Ratio| share.numerator() > 0 && share <= Ratio::ONE;
-        let threshold = number("threshold", SHARE, None, share);
-        let within = number("within", SHARE, Ratio::new(1, 10).ok(), share);
-        members.finish(&mut faults);
+    DifferentialInferenceMembers::read_document(document, &DatasetColumns::default(), |members, faults| {
+        let (x, y) = (members.x.value.map(|x| x.0), members.y.value.map(|y| y.0));
         if x.zip(y).is_some_and(|(x, y)| y > x) {
-            faults.range("/y", "at most x: rows that have both have the first");
+            faults.range(members.at("y"), "at most x: rows that have both have the first");
         }
-        Some(DifferentialInference { x: x?, y: y?, scale: scale?, threshold: threshold?, within: within? })
-    });
-    match read {
-        Some(read) if faults.is_empty() => Ok(read),
-        _ => Err(faults.into_sorted()),
-    }
+        let within = members.within.value.map_or_else(|| Ratio::new(1, 10).ok(), |within| Some(within.0));
+        let (scale, threshold) = (members.scale.value?.0, members.threshold.value?.0);
+        Some(DifferentialInference { x: x?, y: y?, scale, threshold, within: within? })
+    })
 }

@@ -1,13 +1,13 @@
 //! Attacks, and requests to simulate one on a release.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::problem::Fault;
-use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::document::{Document, Int, Member, MemberContext, document, reference};
-use crate::spec::grammar::reader::{FaultList, ObjectReader, one_of};
+use crate::spec::grammar::document::{
+    DatasetColumns, Document, Int, Member, MemberContext, SchemaMap, define_as, document, one_of, reference,
+};
 
 /// An attack that can be simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, ToSchema)]
@@ -111,17 +111,57 @@ document! {
     }
 }
 
-/// The member `attack` of a request for a release.
+/// An attack that a request names: one on tables of any publisher, or one on a release.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::spec) struct ReleaseAttack(Attack);
+pub(in crate::spec) struct NamedAttack<const ON_TABLES: bool>(pub(in crate::spec) Attack);
 
-impl Member for ReleaseAttack {
+/// An attack on tables of any publisher.
+pub(in crate::spec) type TableAttack = NamedAttack<true>;
+
+/// An attack on a release.
+type ReleaseAttack = NamedAttack<false>;
+
+impl<const ON_TABLES: bool> NamedAttack<ON_TABLES> {
+    /// The attacks that can be asked for.
+    const KNOWN: &'static [Attack] = if ON_TABLES { &Attack::ALL } else { &RELEASE_ATTACKS };
+
+    const NAME: &'static str = if ON_TABLES { "TableAttack" } else { "ReleaseAttack" };
+
+    const ABOUT: &'static str = if ON_TABLES {
+        "`exact_posteriors` needs the tables alone. It counts every world that they allow, one by one, for tables of at most 16 rows: \
+         it learns more than a rule allows when the share of worlds in which a person has a sensitive value exceeds the bound. `proxy` \
+         needs the original: how often the values of a published attribute go with the sensitive ones is counted in half of it, and \
+         held, for people of the other half, against what the tables leave possible of both. It learns more than a rule allows when \
+         the true value is given, on average, a higher probability than the bound, beyond what chance explains. `dependency` needs \
+         the original and tables with buckets: of the sensitive values of a bucket it crosses out those that the original never has \
+         together with the linked values of a row."
+    } else {
+        "An attack on a release. `exact_posteriors` as of any tables; `chain`, `exclusion`, `excludable` and `forced` on decomposed \
+         ones; `corruption`, `negative_association` and `dependency` on bucketized ones; `join` on sequential ones; \
+         `negative_association`, `dependency`, `proxy` and `membership` need the original, and the scope `releases:internal`; so does \
+         `join` against a table that was published elsewhere, for its rows."
+    };
+
+    fn words() -> Vec<&'static str> {
+        Self::KNOWN.iter().map(|attack| attack.as_str()).collect()
+    }
+}
+
+impl<const ON_TABLES: bool> Member for NamedAttack<ON_TABLES> {
     fn allowed() -> String {
-        one_of(&RELEASE_ATTACKS.map(Attack::as_str))
+        one_of(&Self::words())
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        attack(value, &context.pointer, &RELEASE_ATTACKS, context.faults).map(Self)
+        let attack = RELEASE_ATTACKS.into_iter().find(|attack| value == attack.as_str());
+        match attack.filter(|attack| !Self::KNOWN.contains(attack)) {
+            None => attack.map(Self).or_else(|| context.refuse()),
+            Some(other) => {
+                let detail = format!("{} is not played here; ask for {}", other.as_str(), Self::words().join(" or "));
+                context.faults.unsupported(context.pointer.as_str(), detail);
+                None
+            }
+        }
     }
 
     fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
@@ -129,7 +169,12 @@ impl Member for ReleaseAttack {
     }
 
     fn schema() -> Value {
-        reference("ReleaseAttack")
+        reference(Self::NAME)
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let schema = json!({"type": "string", "enum": Self::words(), "description": Self::ABOUT});
+        define_as(Self::NAME, schema, schemas);
     }
 }
 
@@ -138,12 +183,9 @@ impl Member for ReleaseAttack {
 /// # Errors
 /// Every fault.
 pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let read = ObjectReader::open(document, "", &mut faults).and_then(|members| {
-        let request = AttackRequestMembers::read_members(members, &DatasetColumns::default(), &mut faults);
+    AttackRequestMembers::read_document(document, &DatasetColumns::default(), |request, _| {
         Some((request.attack.value?.0, request.options.into(), request.rule.value))
-    });
-    read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+    })
 }
 
 impl From<AttackOptionsMembers> for AttackOptions {
@@ -172,24 +214,3 @@ const RELEASE_ATTACKS: [Attack; 11] = [
     Attack::Proxy,
     Attack::Membership,
 ];
-
-pub(in crate::spec) const TABLE_ATTACKS: [Attack; 3] = Attack::ALL;
-
-/// Reads the name of an attack that is one of `known`.
-pub(in crate::spec) fn attack(
-    value: &Value,
-    pointer: &str,
-    known: &[Attack],
-    faults: &mut FaultList,
-) -> Option<Attack> {
-    let words: Vec<&str> = known.iter().map(|attack| attack.as_str()).collect();
-    let found = |attack: &&Attack| value == attack.as_str();
-    match (known.iter().find(found), value.as_str()) {
-        (Some(attack), _) => return Some(*attack),
-        (None, Some(name)) if RELEASE_ATTACKS.iter().any(|attack| attack.as_str() == name) => {
-            faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
-        }
-        (None, _) => faults.range(pointer, &one_of(&words)),
-    }
-    None
-}

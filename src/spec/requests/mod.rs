@@ -4,4 +4,5 @@ pub(super) mod analysis;
 pub(super) mod attacks;
 pub(super) mod policy;
 pub(super) mod queries;
+pub(super) mod submitted;
 pub(super) mod verification;

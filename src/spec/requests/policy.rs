@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::problem::{Fault, Kind};
-use crate::spec::document::read;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::document::{JobMembers, read};
+use crate::spec::grammar::document::{
+    DatasetColumns, Document, Member, MemberContext, SchemaMap, define_as, document, reference,
+};
+use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};
 use crate::spec::grammar::versioned_name::{PINNED, VersionedName};
+use crate::spec::methods::draft::MethodMembers;
 
 /// The policy that a document stands on, if it names one.
 ///
@@ -35,26 +39,60 @@ pub fn expand_policy(policy: &Value, document: &Value) -> Value {
     merged.into()
 }
 
+document! {
+    /// The document of a new policy version.
+    PolicyMembers as "PolicyDocument" {
+        /// What is kept.
+        required specification: PolicySpecification => "an object: a job without dataset",
+    }
+}
+
+/// A job document for any dataset, as it was submitted.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct PolicySpecification(Value);
+
+impl Member for PolicySpecification {
+    fn allowed() -> String {
+        JobMembers::allowed()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        for mut fault in faults_of(value) {
+            fault.pointer.insert_str(0, &context.pointer);
+            context.faults.push(fault);
+        }
+        Some(Self(value.clone()))
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone()
+    }
+
+    fn schema() -> Value {
+        reference("PolicySpecification")
+    }
+
+    /// A job document without what only a job can say.
+    fn define(schemas: &mut SchemaMap) {
+        let mut schema = JobMembers::definition();
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            properties.retain(|name, _| !["dataset", "policy"].contains(&name.as_str()));
+            properties.insert("method".to_owned(), MethodMembers::schema());
+        }
+        schema["required"] = json!(["method"]);
+        schema["description"] =
+            "A job document for any dataset. A job that names the policy can replace its members.".into();
+        define_as("PolicySpecification", schema, schemas);
+    }
+}
+
 /// The specification in a document that is to become a version of a policy.
 ///
 /// # Errors
 /// Everything that is wrong with it whatever table it will meet.
-pub fn read_policy(document: &Value) -> Result<&Value, Vec<Fault>> {
-    const SPECIFICATION: &str = "specification";
-    let mut faults = FaultList::new();
-    let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let specification = members.take(SPECIFICATION);
-        if specification.is_none() {
-            faults.range(members.at(SPECIFICATION), "an object: a job without dataset");
-        }
-        members.finish(&mut faults);
-        specification
-    });
-    for mut fault in specification.map(faults_of).unwrap_or_default() {
-        fault.pointer.insert_str(0, &child("", SPECIFICATION));
-        faults.push(fault);
-    }
-    specification.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+pub fn read_policy(document: &Value) -> Result<Value, Vec<Fault>> {
+    let specification = |members: PolicyMembers, _: &mut FaultList| Some(members.specification.value?.0);
+    PolicyMembers::read_document(document, &DatasetColumns::default(), specification)
 }
 
 /// What is wrong with a job on a table that has every column which the job names.

@@ -1,19 +1,69 @@
 //! COUNT queries over the attributes of a release.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::microdata::{Attr, AttributeType, ValueSelection};
-use crate::problem::{Fault, Kind};
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::problem::Fault;
+use crate::spec::grammar::columns::{ColumnOwner, DatasetColumns};
+use crate::spec::grammar::document::{ColumnName, Document, List, document, scalar};
+use crate::spec::grammar::reader::FaultList;
+use crate::spec::grammar::schema::ColumnFacts;
 
 /// The most COUNT queries of one document.
 pub const MAX_QUERIES: usize = 1000;
 
-const QUERIES: &str = "an array of at most 1000 queries";
+document! {
+    /// The COUNT queries of a request.
+    QueryMembers as "QueryDocument" {
+        /// At most 1,000 queries.
+        required queries: List<CountQueryMembers, 0, MAX_QUERIES> => &format!("an array of at most {MAX_QUERIES} queries"),
+    }
+}
 
-const WHERE: &str = "an array of conditions";
+document! {
+    /// Counts the rows that satisfy all conditions.
+    CountQueryMembers as "CountQuery" {
+        /// The conditions; without any, all rows are counted.
+        required r#where: List<ConditionMembers> => "an array of conditions",
+    }
+}
 
-const VALUES: &str = "an array of texts, numbers, booleans and nulls";
+document! {
+    /// A condition on an attribute; all given members must hold.
+    ConditionMembers as "Condition" {
+        /// The published name of the attribute.
+        required attribute: ColumnName,
+        /// One of these; null is a missing value. A value that does not occur counts nothing. Decimals are the same whatever their
+        /// spelling.
+        optional r#in: List<CellValue> => "an array of texts, numbers, booleans and nulls",
+        /// This or more, in the order of the attribute; never a missing value.
+        optional from: RangeEnd,
+        /// This or less, in the order of the attribute; never a missing value.
+        optional to: RangeEnd,
+    }
+}
+
+/// A value as a part would have it; `None` is the missing one.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct CellValue(Option<String>);
+
+scalar! {
+    CellValue: "a text, a number, a boolean or null",
+    |value| if value.is_null() { Some(Self(None)) } else { text_of(value).map(|text| Self(Some(text))) },
+    |value| json!(value.0),
+    {"type": ["string", "number", "boolean", "null"]}
+}
+
+/// An end of a range.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct RangeEnd(Value);
+
+scalar! {
+    RangeEnd: "a text, a number or a boolean",
+    |value| text_of(value).map(|_| Self(value.clone())),
+    |end| end.0.clone(),
+    {"type": ["string", "number", "boolean"]}
+}
 
 /// A conjunction: a row counts when every selection has its value.
 pub type ResolvedCountQuery = Vec<ValueSelection>;
@@ -26,118 +76,58 @@ pub fn read_queries(
     document: &Value,
     attributes: &[(String, AttributeType)],
 ) -> Result<Vec<ResolvedCountQuery>, Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let mut queries = Vec::new();
-    if let Some(mut members) = ObjectReader::open(document, "", &mut faults) {
-        let pointer = members.at("queries");
-        match members.list("queries", QUERIES, &mut faults) {
-            Some(list) if list.len() <= MAX_QUERIES => {
-                let read = |(at, query): (usize, &Value)| {
-                    read_query(query, child(&pointer, &at.to_string()), attributes, &mut faults)
-                };
-                queries = list.iter().enumerate().map(read).collect();
-            }
-            Some(_) => faults.range(pointer, QUERIES),
-            None if document.get("queries").is_none_or(Value::is_null) => faults.range(pointer, QUERIES),
-            None => {}
-        }
-        members.finish(&mut faults);
-    }
-    if faults.is_empty() { Ok(queries) } else { Err(faults.into_sorted()) }
+    let facts: Vec<ColumnFacts> =
+        attributes.iter().map(|(name, kind)| ColumnFacts { kind: *kind, ..ColumnFacts::unseen(name) }).collect();
+    let columns = DatasetColumns::new(&facts, ColumnOwner::Release);
+    QueryMembers::read_document(document, &columns, |members, faults| {
+        let queries = members.queries.value.iter().flat_map(List::values);
+        let resolved = queries.map(|query| {
+            let conditions = query.r#where.value.iter().flat_map(List::values);
+            conditions.filter_map(|condition| condition.resolve(&columns, faults)).collect()
+        });
+        Some(resolved.collect())
+    })
 }
 
-fn read_query(
-    query: &Value,
-    pointer: String,
-    attributes: &[(String, AttributeType)],
-    faults: &mut FaultList,
-) -> ResolvedCountQuery {
-    let mut selections = Vec::new();
-    let Some(mut members) = ObjectReader::open(query, pointer, faults) else { return selections };
-    let before = faults.len();
-    let pointer = members.at("where");
-    match members.list("where", WHERE, faults) {
-        Some(conditions) => {
-            for (at, condition) in conditions.iter().enumerate() {
-                selections.extend(read_condition(condition, child(&pointer, &at.to_string()), attributes, faults));
-            }
+impl ConditionMembers {
+    /// The values that satisfy the condition; the ends of a range must have a place in the order of the attribute.
+    fn resolve(&self, columns: &DatasetColumns<'_>, faults: &mut FaultList) -> Option<ValueSelection> {
+        let (among, from, to) = (&self.r#in, &self.from, &self.to);
+        let is_absent = among.value.is_none() && from.value.is_none() && to.value.is_none();
+        if is_absent && !(among.is_faulty || from.is_faulty || to.is_faulty) {
+            faults.range(self.at("in"), "in, from or to");
         }
-        None if faults.len() == before => faults.range(pointer, WHERE),
-        None => {}
+        let column = self.attribute.column()?;
+        let kind = columns.facts[column].kind;
+        let bytes = |value: &CellValue| value.0.clone().map(String::into_bytes);
+        Some(ValueSelection {
+            attribute: Attr::from(column),
+            among: among.value.as_ref().map(|values| values.values().map(bytes).collect()),
+            from: from.value.as_ref().and_then(|end| end.place(kind, self.at("from"), faults)),
+            to: to.value.as_ref().and_then(|end| end.place(kind, self.at("to"), faults)),
+        })
     }
-    members.finish(faults);
-    selections
 }
 
-fn read_condition(
-    condition: &Value,
-    pointer: String,
-    attributes: &[(String, AttributeType)],
-    faults: &mut FaultList,
-) -> Option<ValueSelection> {
-    let mut members = ObjectReader::open(condition, pointer, faults)?;
-    let before = faults.len();
-    let named = members.text("attribute", "the name of an attribute", faults, |_| true);
-    if named.is_none() && faults.len() == before {
-        faults.range(members.at("attribute"), "the name of an attribute");
-    }
-    let found = named.and_then(|name| attributes.iter().position(|(known, _)| known == name));
-    if let (Some(name), None) = (named, found) {
-        let detail = "the release publishes no attribute of this name";
-        let fault = Fault::new(members.at("attribute"), Kind::UnknownAttribute, detail);
-        faults.push(fault.with("attribute", name));
-    }
-    let before = faults.len();
-    let pointer = members.at("in");
-    let among = members.list("in", VALUES, faults).map(|values| {
-        let mut among = Vec::with_capacity(values.len());
-        for (at, value) in values.iter().enumerate() {
-            match text_of(value) {
-                _ if value.is_null() => among.push(None),
-                Some(text) => among.push(Some(text.into_bytes())),
-                None => faults.range(child(&pointer, &at.to_string()), "a text, a number, a boolean or null"),
-            }
+impl RangeEnd {
+    /// The end as a part would have it; a fault when it has no place in the order of these values.
+    fn place(&self, kind: AttributeType, pointer: String, faults: &mut FaultList) -> Option<Vec<u8>> {
+        let (order, allowed) = match kind {
+            AttributeType::Integer | AttributeType::Decimal => (AttributeType::Decimal, "a decimal number"),
+            AttributeType::Text => (kind, "a text"),
+            AttributeType::Boolean => (kind, "true or false"),
+            AttributeType::Date => (kind, "a date, YYYY-MM-DD"),
+            AttributeType::Timestamp => (kind, "a time in UTC, RFC 3339"),
+        };
+        let placed = text_of(&self.0).filter(|text| match order {
+            AttributeType::Text => self.0.is_string(),
+            order => order.admits(text.as_bytes()),
+        });
+        if placed.is_none() {
+            faults.range(pointer, allowed);
         }
-        among
-    });
-    let kind = found.map(|at| attributes[at].1);
-    let from = read_bound(&mut members, "from", kind, faults);
-    let to = read_bound(&mut members, "to", kind, faults);
-    if among.is_none() && from.is_none() && to.is_none() && faults.len() == before {
-        faults.range(members.at("in"), "in, from or to");
+        placed.map(String::into_bytes)
     }
-    members.finish(faults);
-    Some(ValueSelection { attribute: Attr::from(found?), among, from, to })
-}
-
-/// An end of a range: it must have a place in the order of the attribute.
-fn read_bound(
-    members: &mut ObjectReader<'_>,
-    name: &'static str,
-    kind: Option<AttributeType>,
-    faults: &mut FaultList,
-) -> Option<Vec<u8>> {
-    let bound = members.take(name)?;
-    let text = text_of(bound);
-    let allowed = match kind {
-        // the type of an unknown attribute is unknown
-        None => return text.map(String::into_bytes),
-        Some(AttributeType::Integer | AttributeType::Decimal) => "a decimal number",
-        Some(AttributeType::Text) => "a text",
-        Some(AttributeType::Boolean) => "true or false",
-        Some(AttributeType::Date) => "a date, YYYY-MM-DD",
-        Some(AttributeType::Timestamp) => "a time in UTC, RFC 3339",
-    };
-    let placed = text.filter(|text| match kind {
-        Some(AttributeType::Integer | AttributeType::Decimal) => AttributeType::Decimal.admits(text.as_bytes()),
-        Some(AttributeType::Text) => bound.is_string(),
-        Some(kind) => kind.admits(text.as_bytes()),
-        None => true,
-    });
-    if placed.is_none() {
-        faults.range(members.at(name), allowed);
-    }
-    placed.map(String::into_bytes)
 }
 
 /// The text of a value, as a part would have it.
@@ -151,9 +141,8 @@ fn text_of(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::problem::Kind;
 
     fn attributes() -> Vec<(String, AttributeType)> {
         let kinds = [("age", AttributeType::Integer), ("race", AttributeType::Text), ("born", AttributeType::Date)];

@@ -1,70 +1,149 @@
 //! Requests for verifications: submitted tables, or a release, and the rules that they must satisfy.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::attacks::{Attack, TABLE_ATTACKS, attack};
-use crate::microdata::formats::InputFormat;
-use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
+use super::attacks::{Attack, TableAttack};
+use super::submitted::{MAX_TABLES, OriginalMembers, SubmittedFile, SubmittedTable, TableMembers, check_names};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, Taxonomy};
 use crate::problem::{Fault, Kind};
-use crate::publication::{
-    DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, RowMeaning, SubmittedRule, Unit, ValueDistance,
-};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, SubmittedRule, ValueDistance};
 use crate::spec::check::resolve::declared_thresholds;
-use crate::spec::grammar::attributes::DatasetColumns;
+use crate::spec::grammar::columns::ColumnOwner;
 use crate::spec::grammar::dependencies::Dependencies;
-use crate::spec::grammar::document::{Given, Presence, read_member};
-use crate::spec::grammar::guarantee::{ThresholdsByDigest, guarantee_of_rule};
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child, integer, one_of};
-use crate::spec::grammar::rules::{DefaultGuarantee, DraftRule, RuleReader};
-use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema};
+use crate::spec::grammar::document::{
+    DatasetColumns, Document, Entries, Given, Id, List, Member, MemberContext, SchemaMap, define_as, document,
+    reference,
+};
+use crate::spec::grammar::guarantee::RuleGuarantee;
+use crate::spec::grammar::reader::{FaultList, child, integer};
+use crate::spec::grammar::rules::{DraftRule, RuleDocument, RuleReader, RuleSideMembers, rule_schema};
+use crate::spec::grammar::schema::ColumnFacts;
 use crate::spec::grammar::shorthand;
-use crate::spec::grammar::taxonomy::taxonomy;
-
-/// The most tables of a request, and the most parts of a table.
-const MAX_TABLES: usize = 100;
 
 const MAX_RULES: usize = 1_000;
 
-const NAME: &str = "a name of 1 to 200 characters";
+const TABLES: &str = "an array of 1 to 100 tables";
 
-/// A file that a request names.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SubmittedFile {
-    /// Its name, which is that of a part of the form.
-    pub file: String,
-    /// The format, where the request names it.
-    pub format: Option<InputFormat>,
-    /// Where the request names it.
-    pub pointer: String,
+document! {
+    /// What is to be verified: `tables`, whose files come with the request as a form, or a `release` of this service.
+    VerificationMembers as "VerificationRequest" {
+        optional tables: List<TableMembers, 1, MAX_TABLES> => TABLES,
+        /// Needs the scope `releases:read` too.
+        optional release: Id => "the id of a release",
+        optional original: OriginalMembers,
+        /// What must hold.
+        needed rules: VerificationRuleList,
+        /// The guarantee of rules that state none.
+        optional default_guarantee: VerificationGuarantee,
+        /// What the adversary knows to determine what; also attributes that no table has.
+        optional functional_dependencies: Dependencies<false>,
+        /// Trees over the values of attributes, by their names; the hierarchical distance goes by them.
+        optional taxonomies: Entries<Arc<Taxonomy>>,
+        /// Attacks to be played on the tables.
+        optional attacks: List<TableAttack> => "an array of attacks",
+    }
 }
 
-/// A part of a submitted table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SubmittedPart {
-    /// Its name in the table.
-    pub name: String,
-    /// Where its rows are.
-    pub file: SubmittedFile,
-    /// Whether a column `bucket` ties its rows to those of other parts.
-    pub bucketed: bool,
-    /// What a row stands for.
-    pub meaning: RowMeaning,
-    /// Columns whose cells are not exact, each with where that is said, and what they hold.
-    pub cells: BTreeMap<String, (String, CellShape)>,
-    /// Where the request states it.
-    pub pointer: String,
+document! {
+    /// A rule with its sides apart. State either `sensitive` or `sensitive_combination`.
+    VerificationRuleMembers as "VerificationRuleObject" {
+        include sides: RuleSideMembers,
+        optional guarantee: VerificationGuarantee,
+    }
 }
 
-/// A submitted table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SubmittedTable {
-    /// Its name, unique in the request.
-    pub name: String,
-    /// At least one.
-    pub parts: Vec<SubmittedPart>,
+impl RuleDocument for VerificationRuleMembers {
+    fn into_parts(self) -> (RuleSideMembers, Given<RuleGuarantee>) {
+        (self.sides, self.guarantee.map(|guarantee| guarantee.0))
+    }
+}
+
+/// The rules as the document has them.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct VerificationRuleList(Vec<Value>);
+
+impl Member for VerificationRuleList {
+    fn allowed() -> String {
+        format!("an array of 1 to {MAX_RULES} rules")
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let rules = value.as_array().filter(|rules| rules.len() <= MAX_RULES);
+        rules.cloned().map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": reference("VerificationRule"), "minItems": 1, "maxItems": MAX_RULES})
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        VerificationRuleMembers::define(schemas);
+        schemas.insert("VerificationRule".to_owned(), rule_schema::<VerificationRuleMembers>());
+    }
+}
+
+/// The guarantee of a rule, or k-anonymity, which is read as (alpha,k)-anonymity with alpha 1: k rows, and any share of values
+/// [Wong et al. 2006].
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct VerificationGuarantee(RuleGuarantee);
+
+impl Member for VerificationGuarantee {
+    fn allowed() -> String {
+        RuleGuarantee::allowed()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
+            return RuleGuarantee::read(value, context).map(Self);
+        }
+        let mut rewritten = value.clone();
+        rewritten["type"] = "alpha_k".into();
+        rewritten["alpha"] = 1.into();
+        if integer(&value["k"]) == Some(1) {
+            let detail = "every class has a row: ask for k of at least 2";
+            context.faults.push(Fault::new(child(&context.pointer, "k"), Kind::VacuousGuarantee, detail));
+            // the fault is reported once
+            rewritten["k"] = json!(2);
+        }
+        RuleGuarantee::read(&rewritten, context).map(Self)
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        self.0.write(columns)
+    }
+
+    fn schema() -> Value {
+        reference("VerificationGuarantee")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        RuleGuarantee::define(schemas);
+        let schema = json!({
+            "anyOf": [RuleGuarantee::schema(), reference("KAnonymityGuarantee")],
+            "description": "How much may be learned of a sensitive value, or how few rows a class may have.",
+        });
+        schemas.insert("VerificationGuarantee".to_owned(), schema);
+    }
+}
+
+/// Adds the schema of the form that has the request as its first part.
+pub(in crate::spec) fn define_form(schemas: &mut SchemaMap) {
+    let schema = json!({
+        "type": "object",
+        "description": "First the request, then each file that it names, under that name.",
+        "required": ["request"],
+        "properties": {"request": VerificationMembers::schema()},
+        "additionalProperties": {"type": "string", "description": "The bytes of a file that the request names."},
+    });
+    define_as("VerificationForm", schema, schemas);
 }
 
 /// The tables or the release of a verification.
@@ -109,280 +188,137 @@ pub struct VerificationRules {
 /// # Errors
 /// Every fault that shows without knowing which attributes the files have.
 pub fn read_verification(document: &Value) -> Result<VerificationSubject, Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let subject = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let subject = read_subject(&mut members, &mut faults);
-        let named = named(document);
-        let open: Vec<&str> = named.iter().map(String::as_str).collect();
+    read_over(document, &named(document), |members, tables, faults| {
+        let subject = members.subject(faults);
         // reports the faults of rules that do not depend on the attributes
-        let _ = read_asked(&mut members, &open, &mut faults);
-        members.finish(&mut faults);
+        let _ = members.rules(tables, faults);
         subject
-    });
-    subject.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
-}
-
-/// The faults, in which attributes are those of tables and not of a dataset.
-fn of_tables(faults: FaultList) -> Vec<Fault> {
-    let mut faults = faults.into_sorted();
-    for fault in faults.iter_mut().filter(|fault| fault.kind == Kind::UnknownAttribute) {
-        let name = fault.members.get("attribute").and_then(Value::as_str).unwrap_or_default();
-        fault.detail = format!("no table that is verified has an attribute {name}");
-    }
-    faults
+    })
 }
 
 /// Reads the rules of a request, over tables with these attributes.
 ///
 /// # Errors
 /// Every fault.
-pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<VerificationRules, Vec<Fault>> {
-    let mut faults = FaultList::new();
-    let names: Vec<&str> = attributes.iter().map(String::as_str).collect();
-    let asked = ObjectReader::open(document, "", &mut faults)
-        .and_then(|mut members| read_asked(&mut members, &names, &mut faults));
-    asked.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
+pub fn read_verification_rules(document: &Value, attributes: &[String]) -> Result<VerificationRules, Vec<Fault>> {
+    read_over(document, attributes, VerificationMembers::rules)
 }
 
-fn read_subject(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<VerificationSubject> {
-    let release = members.text("release", "the id of a release", faults, |text| id(text).is_some());
-    let names_release = members.take("release").is_some();
-    let tables = members.list("tables", TABLES, faults);
-    let original = members.object("original", faults).and_then(|mut original| {
-        let file = file(&mut original, faults);
-        original.finish(faults);
-        file
-    });
-    match (names_release, tables) {
-        (true, None) => {
-            if members.take("original").is_some() {
-                let detail = "a release is verified from its own parts; an original goes with tables of the request";
-                faults.push(Fault::new(members.at("original"), Kind::BadColumns, detail));
-            }
-            release.and_then(id).map(VerificationSubject::Release)
-        }
-        (true, Some(_)) => {
-            let detail = "state tables or a release, not both";
-            faults.push(Fault::new(members.at("release"), Kind::BadColumns, detail));
-            None
-        }
-        (false, Some(tables)) if (1..=MAX_TABLES).contains(&tables.len()) => {
-            let pointer = members.at("tables");
-            let read =
-                tables.iter().enumerate().map(|(at, value)| table(value, child(&pointer, &at.to_string()), faults));
-            let read: Vec<Option<SubmittedTable>> = read.collect();
-            let tables: Option<Vec<SubmittedTable>> = read.into_iter().collect();
-            let subject = VerificationSubject::Tables(tables?, original);
-            distinct(&subject, faults);
-            Some(subject)
-        }
-        (false, Some(_)) => {
-            faults.range(members.at("tables"), TABLES);
-            None
-        }
-        (false, None) => {
-            if members.take("tables").is_none() {
-                faults.range(members.at("tables"), TABLES);
-            }
-            None
-        }
-    }
+/// The attributes of tables.
+struct TableAttributes<'a> {
+    /// All names: those of the tables, and behind them those that only dependencies name. These are not published, and may lie between
+    /// attributes that are.
+    names: &'a [String],
+    published: DatasetColumns<'a>,
 }
 
-const TABLES: &str = "an array of 1 to 100 tables";
-
-const PARTS: &str = "an array of 1 to 100 parts";
-
-fn id(text: &str) -> Option<Uuid> {
-    Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
-}
-
-fn is_name(text: &str) -> bool {
-    (1..=200).contains(&text.chars().count())
-}
-
-/// A required name.
-fn name(members: &mut ObjectReader<'_>, member: &'static str, faults: &mut FaultList) -> Option<String> {
-    let name = members.text(member, NAME, faults, is_name);
-    if name.is_none() && members.take(member).is_none() {
-        faults.range(members.at(member), NAME);
-    }
-    name.map(str::to_owned)
-}
-
-fn file(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<SubmittedFile> {
-    let file = name(members, "file", faults);
-    let types = InputFormat::ALL.map(InputFormat::media_type);
-    let format = members.text("format", &one_of(&types), faults, |text| InputFormat::of_media_type(text).is_some());
-    let pointer = members.at("file");
-    if file.as_deref() == Some(REQUEST) {
-        faults.range(pointer.as_str(), "another name than \"request\", which is that of the request itself");
-    }
-    Some(SubmittedFile { file: file?, format: format.and_then(InputFormat::of_media_type), pointer })
-}
-
-/// The part of a form that holds the request.
-pub const REQUEST: &str = "request";
-
-fn table(value: &Value, pointer: String, faults: &mut FaultList) -> Option<SubmittedTable> {
-    let mut members = ObjectReader::open(value, pointer, faults)?;
-    let name = name(&mut members, "name", faults);
-    let parts = members.list("parts", PARTS, faults).unwrap_or_default();
-    let at = members.at("parts");
-    if !(1..=MAX_TABLES).contains(&parts.len()) {
-        faults.range(at.as_str(), PARTS);
-    }
-    members.finish(faults);
-    let lone = parts.len() == 1;
-    let read = parts.iter().enumerate().map(|(index, value)| part(value, child(&at, &index.to_string()), lone, faults));
-    let read: Vec<Option<SubmittedPart>> = read.collect();
-    let parts: Option<Vec<SubmittedPart>> = read.into_iter().collect();
-    Some(SubmittedTable { name: name?, parts: parts? })
-}
-
-fn part(value: &Value, pointer: String, lone: bool, faults: &mut FaultList) -> Option<SubmittedPart> {
-    let mut members = ObjectReader::open(value, pointer.as_str(), faults)?;
-    let name = match members.take("name") {
-        None if lone => Some("rows".to_owned()),
-        _ => name(&mut members, "name", faults),
-    };
-    let file = file(&mut members, faults);
-    let bucketed = members.flag("bucketed", faults);
-    if !lone && bucketed != Some(true) {
-        let detail = "the parts of a table are tied by bucket: state bucketed true for each, or several tables";
-        faults.push(Fault::new(members.at("bucketed"), Kind::BadColumns, detail));
-    }
-    let meanings = ["tuples", "values", "tuples_and_counterfeits"];
-    let meaning = match members.choice("row_meaning", &meanings, faults) {
-        Some("values") => RowMeaning::Values,
-        Some("tuples_and_counterfeits") => {
-            let detail = "counterfeits are not told from tuples yet; state tuples or values";
-            faults.unsupported(members.at("row_meaning"), detail);
-            RowMeaning::Tuples
-        }
-        _ => RowMeaning::Tuples,
-    };
-    let mut cells = BTreeMap::new();
-    if let Some(cells_of) = members.object("cells", faults) {
-        for (column, at, value) in cells_of.entries() {
-            let shape = match value.as_str() {
-                Some("exact") => continue,
-                Some("interval") => CellShape::Interval,
-                Some("node") => CellShape::Node,
-                Some("set") => CellShape::Set,
-                Some("suppressed") => CellShape::Suppressed,
-                _ => {
-                    faults.range(at, "one of exact, interval, node, set, suppressed");
-                    continue;
-                }
-            };
-            cells.insert(column.to_owned(), (at, shape));
-        }
-    }
-    members.finish(faults);
-    Some(SubmittedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
-}
-
-/// Tables, the parts of each and files have names of their own.
-fn distinct(subject: &VerificationSubject, faults: &mut FaultList) {
-    let mut twice = |pointer: String, what: &str, name: &str| {
-        faults.push(Fault::new(pointer, Kind::BadColumns, format!("two {what} are called {name}")));
-    };
-    let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
-    if let VerificationSubject::Tables(submitted, _) = subject {
-        for (index, table) in submitted.iter().enumerate() {
-            if !tables.insert(&table.name) {
-                twice(format!("/tables/{index}/name"), "tables", &table.name);
-            }
-            let mut parts = BTreeSet::new();
-            for part in table.parts.iter().filter(|part| !parts.insert(&part.name)) {
-                twice(child(&part.pointer, "name"), "parts of a table", &part.name);
-            }
-        }
-    }
-    for file in subject.files().filter(|file| !files.insert(&file.file)) {
-        twice(file.pointer.clone(), "files", &file.file);
-    }
-}
-
-fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut FaultList) -> Option<VerificationRules> {
-    let taxonomies = read_taxonomies(members, given, faults);
-    let mut attacks = Vec::new();
-    let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
-    for (index, value) in list.iter().enumerate() {
-        let pointer = child(&members.at("attacks"), &index.to_string());
-        match attack(value, &pointer, &TABLE_ATTACKS, faults) {
-            Some(found) if !attacks.contains(&found) => attacks.push(found),
-            _ => {}
-        }
-    }
-    // what only dependencies name is not published, and may lie between attributes that are
-    let mut names: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
-    for name in named_by_dependencies(members.take("functional_dependencies")) {
+/// Reads a request over tables with these attributes.
+fn read_over<T>(
+    document: &Value,
+    attributes: &[String],
+    check: impl FnOnce(&VerificationMembers, &TableAttributes<'_>, &mut FaultList) -> Option<T>,
+) -> Result<T, Vec<Fault>> {
+    let mut names = attributes.to_vec();
+    for name in named_by_dependencies(document) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if names.len() > MAX_ATTRIBUTES {
-        let detail = "the tables and the dependencies together have too many attributes";
-        let fault = Fault::new("/tables", Kind::TooManyAttributes, detail);
-        faults.push(fault.with("limit", MAX_ATTRIBUTES).with("found", names.len()));
-        return None;
-    }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = DatasetColumns::from_schema(&DatasetSchema { columns: &facts, record_key: &[], unit: &Unit::Row });
-    let declared = ("functional_dependencies", Presence::optional, None);
-    let declared: Given<Dependencies<false>> = read_member(members, declared, &all, faults);
-    let dependencies = declared.value.unwrap_or_default().0;
-    let published = DatasetColumns::from_schema(&DatasetSchema {
-        columns: &facts[..given.len()],
-        record_key: &[],
-        unit: &Unit::Row,
-    });
+    let published = DatasetColumns::new(&facts[..attributes.len()], ColumnOwner::Tables);
+    let tables = TableAttributes { names: &names, published };
+    VerificationMembers::read_document(
+        document,
+        &DatasetColumns::new(&facts, ColumnOwner::Tables),
+        |members, faults| check(&members, &tables, faults),
+    )
+}
 
-    let default =
-        members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
-    let mut thresholds = ThresholdsByDigest::new();
-    let default = match default {
-        None => DefaultGuarantee::Absent,
-        Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)
-            .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
-    };
-    let pointer = members.at("rules");
-    let before = faults.len();
-    let rules = members.list("rules", RULES, faults).unwrap_or_default();
-    if rules.is_empty() && faults.len() == before {
-        let detail = "without a rule there is nothing to verify: state one, such as \"age, zip -> disease\"";
-        faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
-    }
-    if rules.len() > MAX_RULES {
-        faults.range(pointer, RULES);
-        return None;
-    }
-    let rules: Vec<Value> = rules
-        .iter()
-        .enumerate()
-        .map(|(index, rule)| {
-            let mut rule = rule.clone();
-            if let Some(guarantee) = rule.get_mut("guarantee") {
-                *guarantee = k_as_alpha(guarantee, &format!("{pointer}/{index}/guarantee"), faults);
+impl VerificationMembers {
+    fn subject(&self, faults: &mut FaultList) -> Option<VerificationSubject> {
+        let names_release = self.release.value.is_some() || self.release.is_faulty;
+        let original = self.original.value.as_ref().and_then(|original| original.file.submitted(faults));
+        match &self.tables.value {
+            Some(_) if names_release => {
+                let detail = "state tables or a release, not both";
+                faults.push(Fault::new(self.at("release"), Kind::BadColumns, detail));
+                None
             }
-            rule
+            Some(tables) if !tables.is_empty() => {
+                let tables: Vec<Option<SubmittedTable>> =
+                    tables.items.iter().map(|table| table.value.as_ref()?.submitted(faults)).collect();
+                let tables: Vec<SubmittedTable> = tables.into_iter().collect::<Option<_>>()?;
+                check_names(&tables, original.as_ref(), faults);
+                Some(VerificationSubject::Tables(tables, original))
+            }
+            None if names_release => {
+                if self.original.value.is_some() || self.original.is_faulty {
+                    let detail =
+                        "a release is verified from its own parts; an original goes with tables of the request";
+                    faults.push(Fault::new(self.at("original"), Kind::BadColumns, detail));
+                }
+                self.release.value.map(|id| VerificationSubject::Release(id.0))
+            }
+            Some(_) | None => {
+                if !self.tables.is_faulty {
+                    faults.range(self.at("tables"), TABLES);
+                }
+                None
+            }
+        }
+    }
+
+    fn rules(&self, tables: &TableAttributes<'_>, faults: &mut FaultList) -> Option<VerificationRules> {
+        let names = tables.names;
+        if names.len() > MAX_ATTRIBUTES {
+            let detail = "the tables and the dependencies together have too many attributes";
+            let fault = Fault::new(self.at("tables"), Kind::TooManyAttributes, detail);
+            faults.push(fault.with("limit", MAX_ATTRIBUTES).with("found", names.len()));
+            return None;
+        }
+        let taxonomies = self.declared_taxonomies(&tables.published, faults);
+        let documents = self.rules.value.as_ref().map_or(&[][..], |rules| &rules.0);
+        if documents.is_empty() && !self.rules.is_faulty {
+            let detail = "without a rule there is nothing to verify: state one, such as \"age, zip -> disease\"";
+            faults.push(Fault::new(self.at("rules"), Kind::VacuousGuarantee, detail));
+        }
+        let default = self.default_guarantee.clone().map(|guarantee| guarantee.0);
+        let mut reader = RuleReader::new(&tables.published, &default, faults);
+        let rules = reader.read_all::<VerificationRuleMembers>(documents, &self.at("rules"));
+        let thresholds = reader.thresholds;
+        let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
+        check_distances(&rules, &taxonomies, names, faults);
+        let mut attacks = Vec::new();
+        for attack in self.attacks.value.iter().flat_map(List::values).map(|attack| attack.0) {
+            if !attacks.contains(&attack) {
+                attacks.push(attack);
+            }
+        }
+        let dependencies = self.functional_dependencies.value.iter().flat_map(|declared| &declared.0);
+        Some(VerificationRules {
+            thresholds: declared_thresholds(&rules, &thresholds),
+            rules,
+            taxonomies,
+            dependencies: dependencies.map(|one| (set(&one.determinant), set(&one.dependent))).collect(),
+            attacks,
+            names: names.to_vec(),
         })
-        .collect();
-    let mut reader = RuleReader {
-        columns: &published,
-        default,
-        faults,
-        mentioned: BTreeSet::new(),
-        guessed: BTreeSet::new(),
-        thresholds,
-    };
-    let rules = reader.read_all(&rules, &pointer);
-    let thresholds = reader.thresholds;
-    let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
+    }
+
+    fn declared_taxonomies(&self, published: &DatasetColumns<'_>, faults: &mut FaultList) -> Vec<DeclaredTaxonomy> {
+        let entries = self.taxonomies.value.iter().flat_map(|taxonomies| &taxonomies.0);
+        let declared = entries.filter_map(|entry| {
+            let attribute = Attr::from(published.resolve(&entry.name, &entry.pointer, faults)?);
+            Some(DeclaredTaxonomy { attribute, tree: entry.value.value.clone()? })
+        });
+        declared.collect()
+    }
+}
+
+/// Reports rules that go by a hierarchical distance of an attribute without a taxonomy.
+fn check_distances(rules: &[SubmittedRule], taxonomies: &[DeclaredTaxonomy], names: &[String], faults: &mut FaultList) {
     let with_taxonomy: AttrSet = taxonomies.iter().map(|declared| declared.attribute).collect();
-    for rule in &rules {
+    for rule in rules {
         if matches!(rule.guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. })
             && let Some(without) = rule.protects.attributes().minus(with_taxonomy).iter().next()
         {
@@ -395,53 +331,6 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
             faults.push(fault.with("attribute", name.as_str()));
         }
     }
-    let thresholds = declared_thresholds(&rules, &thresholds);
-    Some(VerificationRules {
-        rules,
-        thresholds,
-        taxonomies,
-        dependencies: dependencies
-            .iter()
-            .map(|declared| (set(&declared.determinant), set(&declared.dependent)))
-            .collect(),
-        attacks,
-        names,
-    })
-}
-
-/// The trees of attributes, by their names.
-fn read_taxonomies(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut FaultList) -> Vec<DeclaredTaxonomy> {
-    let mut read = Vec::new();
-    let Some(taxonomies) = members.object("taxonomies", faults) else { return read };
-    for (name, pointer, value) in taxonomies.entries() {
-        let attribute = given.iter().position(|known| *known == name).filter(|at| *at < MAX_ATTRIBUTES);
-        if attribute.is_none() {
-            let fault = Fault::new(pointer.as_str(), Kind::UnknownAttribute, "");
-            faults.push(fault.with("attribute", name));
-        }
-        let tree = taxonomy(value, &pointer, faults);
-        read.extend(attribute.zip(tree).map(|(at, tree)| DeclaredTaxonomy { attribute: Attr::from(at), tree }));
-    }
-    read
-}
-
-const RULES: &str = "an array of 1 to 1000 rules";
-
-/// Rewrites k-anonymity as (alpha,k)-anonymity with alpha 1: k rows, and any share of values [Wong et al. 2006].
-fn k_as_alpha(value: &Value, pointer: &str, faults: &mut FaultList) -> Value {
-    if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
-        return value.clone();
-    }
-    let mut rewritten = value.clone();
-    rewritten["type"] = "alpha_k".into();
-    rewritten["alpha"] = 1.into();
-    if integer(&value["k"]) == Some(1) {
-        let detail = "every class has a row: ask for k of at least 2";
-        faults.push(Fault::new(child(pointer, "k"), Kind::VacuousGuarantee, detail));
-        // the fault is reported once
-        rewritten["k"] = json!(2);
-    }
-    rewritten
 }
 
 fn set(columns: &BTreeSet<usize>) -> AttrSet {
@@ -484,8 +373,9 @@ fn named(document: &Value) -> Vec<String> {
     names
 }
 
-fn named_by_dependencies(dependencies: Option<&Value>) -> Vec<String> {
-    let dependencies = dependencies.and_then(Value::as_array).into_iter().flatten();
+/// Every name of an attribute in the dependencies.
+fn named_by_dependencies(document: &Value) -> Vec<String> {
+    let dependencies = document["functional_dependencies"].as_array().into_iter().flatten();
     let sides = dependencies.flat_map(|dependency| [&dependency["determinant"], &dependency["dependent"]]);
     sides.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -191,7 +191,7 @@ fn read(csv: &str) -> ReadFile {
 fn verified(request: &Value, files: &[String]) -> Option<Value> {
     let VerificationSubject::Tables(tables, _) = spec::read_verification(request).unwrap() else { panic!("tables") };
     let material = VerificationMaterial::new(&tables, files.iter().map(|csv| read(csv)).collect(), false).unwrap();
-    let asked = spec::read_asked_of(request, material.names()).unwrap();
+    let asked = spec::read_verification_rules(request, material.names()).unwrap();
     // some have too many worlds
     engine::verify_tables(&material, &asked, &Control::default()).ok().map(|found| serde_json::to_value(found).unwrap())
 }

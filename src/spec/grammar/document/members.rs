@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::super::columns::DatasetColumns;
 use super::super::reader::{child, integer, is_reason, ratio};
 use super::macros::scalar;
-use super::object::{Given, Member, MemberContext, SchemaMap};
+use super::object::{Given, Member, MemberContext, ObjectMap, SchemaMap};
 use crate::problem::{Fault, Kind};
 use crate::publication::Ratio;
 
@@ -197,19 +198,50 @@ scalar! {
     {"$ref": "#/components/schemas/Fraction"}
 }
 
-/// An array. Bounds of its length are those of the schema; the caller reports an array outside of them. The elements of an array
-/// that is too long are not read.
+/// A share above 0.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::spec) struct Share(pub(in crate::spec) Ratio);
+
+scalar! {
+    Share: "a number above 0 and at most 1, as a text such as \"0.4\"",
+    |value| ratio(value).filter(|share| share.numerator() > 0 && *share <= Ratio::ONE).map(Self),
+    |share| json!(share.0),
+    {"$ref": "#/components/schemas/Fraction"}
+}
+
+/// The id of something that the service keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::spec) struct Id(pub(in crate::spec) Uuid);
+
+scalar! {
+    Id: "an id",
+    Self::parse,
+    |id| id.0.to_string().into(),
+    {"type": "string", "format": "uuid"}
+}
+
+impl Id {
+    /// The id that a text spells; other spellings, such as braces, are not ids of this service.
+    pub(in crate::spec) fn parse(value: &Value) -> Option<Self> {
+        value.as_str().filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok()).map(Self)
+    }
+}
+
+/// An array of at most `MAX` elements. The schema says that it has `MIN`; the caller reports an array that is too short.
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct List<T, const MIN: usize = 0, const MAX: usize = { usize::MAX }> {
     pub(in crate::spec) items: Vec<Given<T>>,
-    /// The length of the array in the document.
-    pub(in crate::spec) length: usize,
 }
 
 impl<T: Member, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
     /// The elements that could be read.
     pub(in crate::spec) fn values(&self) -> impl Iterator<Item = &T> {
         self.items.iter().filter_map(|item| item.value.as_ref())
+    }
+
+    /// Whether it has no element.
+    pub(in crate::spec) fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     /// Reads the elements, each of which may be what `allowed` says.
@@ -229,9 +261,8 @@ impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX>
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        let Some(list) = value.as_array() else { return context.refuse() };
-        let readable = if list.len() > MAX { &[][..] } else { list };
-        Some(Self { items: Self::read_items(readable, context, &T::allowed()), length: list.len() })
+        let Some(list) = value.as_array().filter(|list| list.len() <= MAX) else { return context.refuse() };
+        Some(Self { items: Self::read_items(list, context, &T::allowed()) })
     }
 
     fn write(&self, columns: &DatasetColumns<'_>) -> Value {
@@ -254,8 +285,58 @@ impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX>
     }
 }
 
+impl<T, const MIN: usize, const MAX: usize> Given<List<T, MIN, MAX>> {
+    /// The elements, those that cannot be read included.
+    pub(in crate::spec) fn items(&self) -> &[Given<T>] {
+        self.value.as_ref().map_or(&[], |list| &list.items)
+    }
+}
+
 impl<T, const MIN: usize, const MAX: usize> From<Vec<T>> for List<T, MIN, MAX> {
     fn from(items: Vec<T>) -> Self {
-        Self { length: items.len(), items: items.into_iter().map(Given::from).collect() }
+        Self { items: items.into_iter().map(Given::from).collect() }
+    }
+}
+
+/// An object whose names are data.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct Entries<T>(pub(in crate::spec) Vec<Entry<T>>);
+
+/// A member of such an object.
+#[derive(Clone, Debug)]
+pub(in crate::spec) struct Entry<T> {
+    pub(in crate::spec) name: String,
+    pub(in crate::spec) pointer: String,
+    pub(in crate::spec) value: Given<T>,
+}
+
+impl<T: Member> Member for Entries<T> {
+    fn allowed() -> String {
+        "an object".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let Some(members) = value.as_object() else { return context.refuse() };
+        let read = |(name, value): (&String, &Value)| {
+            let before = context.faults.len();
+            let mut member = context.member(name, T::allowed());
+            let value = T::read(value, &mut member);
+            let pointer = member.pointer;
+            Entry { name: name.clone(), pointer, value: Given { value, is_faulty: context.faults.len() > before } }
+        };
+        Some(Self(members.iter().map(read).collect()))
+    }
+
+    fn write(&self, columns: &DatasetColumns<'_>) -> Value {
+        let written = |entry: &Entry<T>| Some((entry.name.clone(), entry.value.value.as_ref()?.write(columns)));
+        self.0.iter().filter_map(written).collect::<ObjectMap>().into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object", "additionalProperties": T::schema()})
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        T::define(schemas);
     }
 }

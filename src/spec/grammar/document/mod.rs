@@ -27,7 +27,9 @@ mod members;
 mod object;
 
 pub(in crate::spec) use macros::{choice, document, scalar, union};
-pub(in crate::spec) use members::{ColumnName, Fraction, Int, List, Names, NamesInOrder, PositiveFraction, Reason};
+pub(in crate::spec) use members::{
+    ColumnName, Entries, Fraction, Id, Int, List, Names, NamesInOrder, PositiveFraction, Reason, Share,
+};
 pub(in crate::spec) use object::{
     Document, Given, Member, MemberContext, ObjectMap, Presence, PropertyList, SchemaMap, define_as, description,
     member_name, open_union, read_member, reference, union_schema, write_member,

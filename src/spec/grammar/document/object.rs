@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::columns::DatasetColumns;
 use super::super::reader::{FaultList, ObjectReader, child, one_of};
+use crate::problem::Fault;
 
 /// The members of an object.
 pub(in crate::spec) type ObjectMap = Map<String, Value>;
@@ -71,6 +72,10 @@ impl<T> Given<T> {
         Self { value: None, is_faulty: false }
     }
 
+    pub(in crate::spec) fn map<U>(self, change: impl FnOnce(T) -> U) -> Given<U> {
+        Given { value: self.value.map(change), is_faulty: self.is_faulty }
+    }
+
     /// Whether a fault hides the whole value.
     pub(in crate::spec) fn is_hidden(&self) -> bool {
         self.value.is_none() && self.is_faulty
@@ -114,6 +119,23 @@ pub(in crate::spec) trait Document: Sized {
     /// The pointer of a member.
     fn at(&self, member: &str) -> String {
         child(self.pointer(), member)
+    }
+
+    /// Reads a whole document; `check` finds the faults of several members, and makes what the caller asks for.
+    ///
+    /// # Errors
+    /// Every fault, ordered by pointer.
+    fn read_document<T>(
+        document: &Value,
+        columns: &DatasetColumns<'_>,
+        check: impl FnOnce(Self, &mut FaultList) -> Option<T>,
+    ) -> Result<T, Vec<Fault>> {
+        let mut faults = FaultList::new();
+        let read = ObjectReader::open(document, "", &mut faults).and_then(|members| {
+            let read = Self::read_members(members, columns, &mut faults);
+            check(read, &mut faults)
+        });
+        read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
     }
 
     /// Reads all members, and reports those that are unknown.
@@ -235,13 +257,12 @@ fn nullable(mut schema: Value) -> Value {
             return schema;
         }
     }
-    match schema["type"].as_str().map(str::to_owned) {
-        Some(name) => {
-            schema["type"] = json!([name, "null"]);
-            schema
-        }
-        None => json!({"oneOf": [{"type": "null"}, schema]}),
+    match schema.get_mut("type") {
+        Some(Value::Array(names)) => names.push("null".into()),
+        Some(name) => *name = json!([name, "null"]),
+        None => return json!({"oneOf": [{"type": "null"}, schema]}),
     }
+    schema
 }
 
 /// The lines of a docstring as one text.
