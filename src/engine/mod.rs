@@ -21,8 +21,8 @@ pub use attack::membership::membership;
 pub use attack::negative_association::negative_association;
 pub use attack::play::attack_tables;
 pub use attack::report::{
-    AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult, MembershipClass,
-    MembershipSummary, TupleCount,
+    AttackFinding, AttackFindings, AttackReport, ExcludedValues, FindingValue, JoinAttackMeasure, JoinAttackResult,
+    MembershipClass, MembershipSummary, TupleCount,
 };
 pub use attack::target::AttackTarget;
 pub use error::EngineError;
@@ -42,6 +42,7 @@ pub use read_back::external::{
 };
 pub use read_back::linked::{BucketJoiner, LinkedViewError, labels as bucket_labels, linked_part};
 pub use read_back::measures::{AchievedMeasures, RecursiveC, TableMeasures};
+pub use read_back::published_value::{NamedValues, PublishedValue};
 pub use read_back::query::{ErrorModelName, QueryAnswer, QuerySet};
 pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, VerifiedRelease};

@@ -34,7 +34,7 @@ pub fn cross_entropy(
     used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
     let mut parts = Vec::with_capacity(used.len());
     for (part, attributes) in used {
-        parts.push(DistinctTuples::new(table, part, attributes, cells, original, control)?);
+        parts.push(DistinctTuples::new(&PartTuples { table, part, attributes }, cells, original, control)?);
     }
     let mut occurring: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
     for row in 0..original.rows() {
@@ -83,7 +83,10 @@ pub fn cross_entropy_of_columns(
         table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()).collect();
     let (Some(tree), Some(read)) = (branches(&sets), cells.tables.first()) else { return Ok(None) };
     let (mut parts, mut shared) = (Vec::with_capacity(sets.len()), Vec::new());
-    let tuples = |part: usize, of: AttrSet| DistinctTuples::new(read, &read.parts[part], of, cells, original, control);
+    let tuples = |part: usize, attributes: AttrSet| {
+        let tuples = PartTuples { table: read, part: &read.parts[part], attributes };
+        DistinctTuples::new(&tuples, cells, original, control)
+    };
     for branch in &tree {
         parts.push(tuples(branch.set, sets[branch.set])?);
         if branch.on != branch.set {
@@ -138,11 +141,16 @@ struct DistinctTuples {
     counterfeits: u32,
 }
 
+/// The tuples of a part over some of its attributes.
+struct PartTuples<'a> {
+    table: &'a TableCells,
+    part: &'a PartCells,
+    attributes: AttrSet,
+}
+
 impl DistinctTuples {
     fn new(
-        table: &TableCells,
-        part: &PartCells,
-        attributes: AttrSet,
+        PartTuples { table, part, attributes }: &PartTuples<'_>,
         cells: &PublishedRows,
         original: &Table,
         control: &Control,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::ratio::Ratio;
 use super::vocabulary::JoinSelection;
@@ -34,8 +35,9 @@ pub enum YElement {
 pub type SensitiveValue = Vec<Option<String>>;
 
 /// The measure of a requirement on groups.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", deny_unknown_fields)]
+#[schema(as = RequiredMeasure)]
 pub enum XyMeasure {
     /// Every group has at least k distinct values on Y.
     #[serde(rename = "xy_anonymity")]

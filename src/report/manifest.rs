@@ -15,7 +15,7 @@ use super::exposures::ManifestExposures;
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
 use super::results::{BucketSizes, Utility, VerificationSummary};
-use crate::microdata::{AttrSet, AttributeType, CellShape};
+use crate::microdata::{AttrSet, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     AdversaryModel, Algorithm, AssumedAssociations, CompositionMode, DeclaredInputs, DeclaredTaxonomy,
     DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, MethodDetails,
@@ -55,7 +55,6 @@ pub struct Manifest {
     pub verification: VerificationSummary,
     /// Details of the method; null for methods without details.
     #[serde(serialize_with = "with_sorted_members")]
-    #[schema(value_type = Option<Object>)]
     pub method_details: Option<MethodDetailsForm>,
     /// Utility figures that follow from the parts.
     pub utility: Utility,
@@ -70,7 +69,7 @@ pub struct Manifest {
     pub excludable: BTreeMap<String, Vec<Option<String>>>,
     /// The taxonomies of attributes, as trees over their values. Distances use them; a cell with a node stands for its leaves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = BTreeMap<String, Object>)]
+    #[schema(value_type = BTreeMap<String, Taxonomy>)]
     pub taxonomies: BTreeMap<String, Value>,
     /// The thresholds that guarantees of rules name, by attribute.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

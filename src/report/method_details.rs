@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::ratio::ManifestRatio;
 use super::sequence::SequentialForm;
@@ -13,8 +14,9 @@ use crate::publication::{
 };
 
 /// The details of one method; the members of the form say which method.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = MethodDetails)]
 pub enum MethodDetailsForm {
     /// Details of `bucketize`.
     Bucketize(BucketizeForm),
@@ -27,8 +29,9 @@ pub enum MethodDetailsForm {
 }
 
 /// The bucket sizes of `bucketize` and their loss.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = BucketizeDetails)]
 pub struct BucketizeForm {
     /// The number of buckets of each size.
     pub setting: Vec<SizeClass>,
@@ -38,13 +41,14 @@ pub struct BucketizeForm {
     pub mse: f64,
     /// A proved lower bound of the loss, where the caller asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub lower_bound: Option<u64>,
     /// The thresholds that every bucket satisfies.
     pub thresholds: Thresholds,
 }
 
 /// Buckets of one size.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeClass {
     /// Rows in each bucket, at least one.
@@ -54,8 +58,9 @@ pub struct SizeClass {
 }
 
 /// The columns of a sliced table.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = SlicingDetails)]
 pub struct SlicingForm {
     /// The attributes of each column, the sensitive column last.
     pub columns: Vec<Vec<String>>,
@@ -63,12 +68,14 @@ pub struct SlicingForm {
     pub diversity: SlicedDiversity,
     /// The least number of rows that share the cells of a column, where columns are generalized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub column_k: Option<u64>,
 }
 
 /// The buckets of a decomposition and what can be inferred of them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DecompositionDetails)]
 pub struct DecomposeForm {
     /// The sensitive attribute that makes the buckets.
     pub primary: String,
@@ -78,15 +85,16 @@ pub struct DecomposeForm {
     pub noise: Vec<String>,
     /// The share of buckets without a repeated value, for each sensitive attribute but the primary one.
     pub repeat_free_groups: BTreeMap<String, ManifestRatio>,
-    /// The first breaches, at most [`DecompositionDetails::LISTED`].
+    /// The first breaches, at most 100.
     pub breaches: Vec<InferredBreachForm>,
     /// The number of breaches of each kind.
     pub breaches_total: BTreeMap<BreachKind, u64>,
 }
 
 /// A bucket for which a reader may infer a value.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = InferredBreach)]
 pub struct InferredBreachForm {
     /// How the value is inferred.
     pub attack: BreachKind,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::ratio::ManifestRatio;
 use crate::publication::{
@@ -13,8 +14,9 @@ use crate::publication::{
 };
 
 /// The requirements of a sequential release, its results on joins, and its cuts.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = SequentialDetails)]
 pub struct SequentialForm {
     /// The earlier releases, by id.
     pub against: Vec<String>,
@@ -24,10 +26,15 @@ pub struct SequentialForm {
     /// Whether all releases are projections of the same rows; absent from older manifests, where they always are.
     #[serde(default = "always")]
     projection_precondition: bool,
+    /// The joins on which requirements hold.
     subsets: JoinSelection,
+    /// The labels of each attribute that is not published as it is; `*` of a suppressed one.
     cuts: BTreeMap<String, Vec<Option<String>>>,
+    /// The requirements, and what they come to.
     requirements: Vec<RequirementForm>,
+    /// Combinations of two releases that no person has.
     exclusions: Vec<ExclusionForm>,
+    /// For each release, the attributes that it publishes under other names than the dataset's, each with that name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     renamed: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -36,40 +43,63 @@ const fn always() -> bool {
     true
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// A requirement on joins, with its results.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = RequirementResults)]
 struct RequirementForm {
+    /// The pointer of the requirement.
     pointer: String,
     /// The earlier release that promised it; absent for requirements of the release itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     promised_by: Option<String>,
+    /// The attributes whose equal labels make a group.
     x: Vec<String>,
+    /// What is counted in a group.
     y: Vec<String>,
+    /// What every group keeps.
     measure: XyMeasure,
+    /// The result on each join.
     subsets: Vec<JoinResultForm>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// The result of a requirement on a join.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = JoinResult)]
 struct JoinResultForm {
+    /// The joined releases; `new` is the release itself.
     releases: Vec<String>,
+    /// The measured value.
     achieved: AchievedForm,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+/// The measure of the worst group.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = JoinMeasure)]
 enum AchievedForm {
+    /// The least number of values on y.
     K(u64),
+    /// The largest share of a value on y.
     H(ManifestRatio),
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// Labels of two releases that no person has together.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ExcludedJoin)]
 struct ExclusionForm {
+    /// The pointer of the exclusion.
     pointer: String,
+    /// The earlier release that stated it; absent for exclusions of the release itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     promised_by: Option<String>,
+    /// Labels of one release.
     left: BTreeMap<String, Option<String>>,
+    /// Labels of the other.
     right: BTreeMap<String, Option<String>>,
 }
 

@@ -39,7 +39,7 @@ pub use methods::types::{
     DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, VersatileSpec,
 };
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
-pub use requests::attacks::{Attack, AttackOptions, read_audit};
+pub use requests::attacks::{Attack, AttackOptions, AttackRequest, read_attack_request};
 pub use requests::policy::{expand_policy, policy_of, read_policy};
 pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use requests::submitted::{REQUEST, SubmittedFile, SubmittedPart, SubmittedTable};

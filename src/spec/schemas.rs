@@ -22,6 +22,8 @@ pub fn schemas() -> ObjectMap {
         schemas[name]["if"] = json!({"required": ["policy"], "properties": {"policy": {"type": "string"}}});
         schemas[name]["else"] = json!({"required": ["method"], "properties": {"method": MethodMembers::schema()}});
     }
+    // a choice by the divergence from the original is made by the command line alone
+    schemas["DecompositionScore"]["enum"] = json!(["entropy"]);
     TaxonomyMembers::define(&mut schemas);
     PolicyMembers::define(&mut schemas);
     AttackRequestMembers::define(&mut schemas);

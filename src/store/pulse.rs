@@ -15,10 +15,16 @@ pub(super) fn check_version(found: Option<i64>, expected: i64) -> Result<(), Sto
     Err(StoreError::Schema(format!("its tables have version {found}, this guardian opened them with {expected}")))
 }
 
-pub(super) type BacklogRow = (i64, i64, Option<DateTime<Utc>>);
+#[derive(sqlx::FromRow)]
+pub(super) struct BacklogRow {
+    queued: i64,
+    running: i64,
+    oldest_queued: Option<DateTime<Utc>>,
+}
 
-pub(super) fn backlog((queued, running, oldest_queued): BacklogRow) -> Result<Backlog, StoreError> {
-    Ok(Backlog { queued: number(queued)?, running: number(running)?, oldest_queued })
+pub(super) fn backlog(row: &BacklogRow) -> Result<Backlog, StoreError> {
+    let (queued, running) = (number(row.queued)?, number(row.running)?);
+    Ok(Backlog { queued, running, oldest_queued: row.oldest_queued })
 }
 
 /// Counts what failed; an answer is no failure.

@@ -10,4 +10,4 @@ mod workload;
 pub use classification::{Classified, Feature, classify};
 pub use kl::{Divergence, divergence, divergence_of_boxes, divergence_of_columns};
 pub use practitioner::{PractitionerKnowledge, practitioner};
-pub use workload::{CountErrors, PredicateWidth, Workload, errors, errors_of_boxes, errors_of_decomposition};
+pub use workload::{CountErrors, PredicateWidth, Workload, WorkloadRun};

@@ -48,29 +48,94 @@ pub struct CountErrors {
 /// Largest number of redraws per query; after more of them the workload ends early.
 const MAX_DRAWS_PER_QUERY: u64 = 100;
 
-/// Draws queries by `below`, which returns a number below its argument, and compares the estimates with the original.
-///
-/// # Errors
-/// [`Cancelled`]
-pub fn errors(
-    shape: &ModelShape,
-    cells: &PublishedRows,
-    original: &Table,
-    workload: &Workload,
-    below: &mut dyn FnMut(u32) -> u32,
-    control: &Control,
-) -> Result<CountErrors, Cancelled> {
-    let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
-    // buckets that are an attribute of the model are not in the original
-    let published = published.intersection(original.attributes());
-    let all = QueryPath::Joined(shape.whole_tree());
-    let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
-    let mut estimate = |query: &Predicates| {
-        let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
-        let asked = translated(query, cells, original);
-        Ok(estimator.estimate(&route, &asked, control)?.count)
-    };
-    errors_of(published, original, workload, below, &mut estimate, control)
+/// A workload, and the original that its queries are drawn from.
+pub struct WorkloadRun<'a> {
+    /// The queries.
+    pub workload: Workload,
+    /// The original.
+    pub original: &'a Table,
+    /// Draws a number below its argument.
+    pub below: &'a mut dyn FnMut(u32) -> u32,
+    /// Looked at between queries.
+    pub control: &'a Control,
+}
+
+impl WorkloadRun<'_> {
+    /// Errors of estimates from the tables of a release.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn of_tables(self, shape: &ModelShape, cells: &PublishedRows) -> Result<CountErrors, Cancelled> {
+        let (original, control) = (self.original, self.control);
+        let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
+        // buckets that are an attribute of the model are not in the original
+        let published = published.intersection(original.attributes());
+        let all = QueryPath::Joined(shape.whole_tree());
+        let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
+        self.errors(published, |query| {
+            let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
+            let asked = translated(query, cells, original);
+            Ok(estimator.estimate(&route, &asked, control)?.count)
+        })
+    }
+
+    /// Errors of estimates from both tables of a decomposition, which has all attributes of the original.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn of_decomposition(
+        self,
+        model: &DecompositionModel<'_>,
+        cells: &PublishedRows,
+    ) -> Result<CountErrors, Cancelled> {
+        let (original, control) = (self.original, self.control);
+        self.errors(original.attributes(), |query| {
+            Ok(model.estimate(&translated(query, cells, original), control)?.count)
+        })
+    }
+
+    /// Errors of estimates from the boxes of a generalized table of all attributes. Suppressed attributes are not queried.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn of_boxes(self, boxes: &Boxes) -> Result<CountErrors, Cancelled> {
+        let (original, control) = (self.original, self.control);
+        self.errors(boxes.revealed(), |query| {
+            let selection = |(attribute, admitted): &(Attr, Vec<bool>)| {
+                let values = original.column(*attribute).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
+                let among = Some(values.map(|(value, _)| value.map(<[u8]>::to_vec)).collect());
+                ValueSelection { attribute: *attribute, among, from: None, to: None }
+            };
+            let selections: Vec<ValueSelection> = query.iter().map(selection).collect();
+            Ok(boxes.estimate(&selections, control)?.count)
+        })
+    }
+
+    /// Compares estimates with the original.
+    fn errors(
+        self,
+        published: AttrSet,
+        estimate: impl Fn(&Predicates) -> Result<f64, Cancelled>,
+    ) -> Result<CountErrors, Cancelled> {
+        let Self { workload, original, below, control } = self;
+        let mut found = CountErrors::default();
+        let most = match published.is_empty() {
+            true => 0,
+            false => MAX_DRAWS_PER_QUERY.saturating_mul(u64::from(workload.number)),
+        };
+        while found.relative.len() < workload.number as usize && found.redrawn < most {
+            let query = drawn(original, published, &workload, below);
+            let actual = counted(original, &query, control)?;
+            if actual == 0 {
+                found.redrawn += 1;
+                continue;
+            }
+            let estimated = estimate(&query)?;
+            found.relative.push((actual as f64 - estimated).abs() / actual as f64);
+        }
+        found.relative.sort_by(f64::total_cmp);
+        Ok(found)
+    }
 }
 
 /// A query over codes of the original as one over codes of the parts.
@@ -87,69 +152,6 @@ fn translated(query: &Predicates, cells: &PublishedRows, original: &Table) -> Pr
         Some((*attr, admits.collect()))
     };
     query.iter().filter_map(of).collect()
-}
-
-/// Errors of estimates from both tables of a decomposition, which has all attributes of the original.
-///
-/// # Errors
-/// [`Cancelled`]
-pub fn errors_of_decomposition(
-    model: &DecompositionModel<'_>,
-    cells: &PublishedRows,
-    original: &Table,
-    workload: &Workload,
-    below: &mut dyn FnMut(u32) -> u32,
-    control: &Control,
-) -> Result<CountErrors, Cancelled> {
-    let mut estimate = |query: &Predicates| Ok(model.estimate(&translated(query, cells, original), control)?.count);
-    errors_of(original.attributes(), original, workload, below, &mut estimate, control)
-}
-
-/// Errors of estimates from the boxes of a generalized table of all attributes. Suppressed attributes are not queried.
-///
-/// # Errors
-/// [`Cancelled`]
-pub fn errors_of_boxes(
-    boxes: &Boxes,
-    original: &Table,
-    workload: &Workload,
-    below: &mut dyn FnMut(u32) -> u32,
-    control: &Control,
-) -> Result<CountErrors, Cancelled> {
-    let mut estimate = |query: &Predicates| {
-        let selection = |(attribute, admitted): &(Attr, Vec<bool>)| {
-            let values = original.column(*attribute).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
-            let among = Some(values.map(|(value, _)| value.map(<[u8]>::to_vec)).collect());
-            ValueSelection { attribute: *attribute, among, from: None, to: None }
-        };
-        let selections: Vec<ValueSelection> = query.iter().map(selection).collect();
-        Ok(boxes.estimate(&selections, control)?.count)
-    };
-    errors_of(boxes.revealed(), original, workload, below, &mut estimate, control)
-}
-
-fn errors_of(
-    published: AttrSet,
-    original: &Table,
-    workload: &Workload,
-    below: &mut dyn FnMut(u32) -> u32,
-    estimate: &mut dyn FnMut(&Predicates) -> Result<f64, Cancelled>,
-    control: &Control,
-) -> Result<CountErrors, Cancelled> {
-    let mut found = CountErrors::default();
-    let most = if published.is_empty() { 0 } else { MAX_DRAWS_PER_QUERY.saturating_mul(u64::from(workload.number)) };
-    while found.relative.len() < workload.number as usize && found.redrawn < most {
-        let query = drawn(original, published, workload, below);
-        let actual = counted(original, &query, control)?;
-        if actual == 0 {
-            found.redrawn += 1;
-            continue;
-        }
-        let estimated = estimate(&query)?;
-        found.relative.push((actual as f64 - estimated).abs() / actual as f64);
-    }
-    found.relative.sort_by(f64::total_cmp);
-    Ok(found)
 }
 
 /// A random query over the original: attributes and values are drawn without replacement.

@@ -110,10 +110,10 @@ impl ReadDeadline {
     ///
     /// # Errors
     /// `request-timeout`
-    pub(in crate::api) async fn next<E>(
-        &mut self,
-        body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
-    ) -> Result<Option<Result<Bytes, E>>, Problem> {
+    pub(in crate::api) async fn next<E, S>(&mut self, body: &mut S) -> Result<Option<Result<Bytes, E>>, Problem>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin,
+    {
         let begun = Instant::now();
         let piece = self.wait(body.next()).await?;
         self.waited += begun.elapsed();

@@ -26,7 +26,6 @@ declared! {
     PolicyDocument,
     PolicySpecification,
     QueryDocument,
-    Taxonomy,
     VerificationForm,
     VerificationRequest,
 }

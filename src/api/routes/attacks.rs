@@ -12,7 +12,7 @@ use crate::api::http::extract::{IdPath, JsonDocument};
 use crate::app::run_engine;
 use crate::engine::{AttackReport, AttackTarget};
 use crate::problem::Problem;
-use crate::spec::Attack;
+use crate::spec::{Attack, AttackRequest};
 use crate::{engine, spec};
 
 /// Runs an attack against a release
@@ -73,13 +73,14 @@ pub(in crate::api) async fn create(
     IdPath(id): IdPath,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<AttackReport>, Problem> {
-    let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
+    let request = spec::read_attack_request(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.try_acquire()?;
-    if attack.uses_original() {
-        return attacks_on_original::attack_on_original(&app, &caller, id, (attack, rule)).await.map(Json);
+    if request.attack.uses_original() {
+        return attacks_on_original::attack_on_original(&app, &caller, id, request).await.map(Json);
     }
+    let AttackRequest { attack, options, rule } = request;
     let (manifest, storage) = open_stored_parts(&app, &caller, id).await?;
-    if attack == spec::Attack::Join {
+    if attack == Attack::Join {
         if !engine::external_releases(&manifest).is_empty() {
             return attacks_on_original::join_attack(&app, &caller, id, rule).await.map(Json);
         }

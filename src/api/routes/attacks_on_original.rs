@@ -10,7 +10,7 @@ use crate::engine;
 use crate::engine::{AttackReport, AttackTarget};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Kind, Problem};
-use crate::spec::Attack;
+use crate::spec::{Attack, AttackRequest};
 
 /// Runs an attack against a release and its original.
 ///
@@ -20,8 +20,9 @@ pub(in crate::api) async fn attack_on_original(
     app: &App,
     caller: &Caller,
     id: Uuid,
-    (attack, rule): (Attack, Option<String>),
+    request: AttackRequest,
 ) -> Result<AttackReport, Problem> {
+    let AttackRequest { attack, rule, .. } = request;
     check_internal_scope(caller, "the original")?;
     let (release, _) = served::read(app, caller, id).await?;
     let original = app.service.original(caller, &release).await?;

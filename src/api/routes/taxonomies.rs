@@ -12,7 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
-use crate::api::openapi::declared::Taxonomy;
+use crate::microdata::Taxonomy;
 use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
 use crate::spec;

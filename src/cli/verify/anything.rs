@@ -12,7 +12,7 @@ use crate::cli::exit::CommandOutcome;
 use crate::cli::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, BrokenClass, Verification, VerificationMaterial, VerifiedRule};
+use crate::engine::{self, BrokenClass, PublishedValue, Verification, VerificationMaterial, VerifiedRule};
 use crate::microdata::formats::IngestLimits;
 use crate::problem::{Kind, Problem};
 use crate::spec::{self, VerificationSubject};
@@ -165,7 +165,7 @@ fn of_rule(rule: &VerifiedRule, text: &mut String) {
 }
 
 fn of_class(class: &BrokenClass) -> String {
-    let said = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let said = |PublishedValue(value): &PublishedValue| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let bucket = class.bucket.iter().map(|bucket| format!("bucket {}", said(bucket)));
     let cells = class.class.iter().flatten().map(|(name, value)| format!("{name} = {}", said(value)));
     let words: Vec<String> = bucket.chain(cells).collect();

@@ -1,11 +1,9 @@
 //! Attacks on the rows of buckets: the rules that they are made against, and the form of their findings.
 
-use serde_json::Map;
-
 use super::report::{AttackFinding, AttackFindings, AttackReport};
 use super::target::{AttackTarget, guards};
 use crate::engine::error::EngineError;
-use crate::engine::read_back::external::{attribute_list, in_json};
+use crate::engine::read_back::published_value::named_values;
 use crate::publication::{AttackInput, Guarantee, Protected};
 use crate::report::{ManifestRatio, publication_of};
 use crate::spec::Attack;
@@ -40,12 +38,12 @@ pub(super) const fn bounds_values(guarantee: Guarantee) -> bool {
 
 fn finding(submission: &Submission<'_>, found: &BucketAttackFinding) -> AttackFinding {
     let rule = &submission.rules[found.rule];
-    let sensitive = rule.protects.attributes().iter().map(|attr| (attr, found.sensitive.clone()));
+    let sensitive: Vec<_> = rule.protects.attributes().iter().map(|attr| (attr, found.sensitive.clone())).collect();
     let table = &submission.tables[found.table].name;
     AttackFinding {
-        bucket: Some(in_json(&found.bucket)),
-        known: attribute_list(submission.names, &found.known),
-        sensitive: attribute_list::<Map<_, _>>(submission.names, &sensitive.collect::<Vec<_>>()),
+        bucket: Some((&found.bucket).into()),
+        known: named_values(submission.names, &found.known),
+        sensitive: named_values(submission.names, &sensitive),
         ..AttackFinding::new(&rule.pointer, Some(table), found.posterior.into())
     }
 }

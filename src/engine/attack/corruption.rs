@@ -9,6 +9,7 @@ use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::rules_of;
 use crate::engine::read_back::model::model_problem;
+use crate::engine::read_back::published_value::PublishedValue;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::model::{PublishedRows, corrupted};
 use crate::problem::{Fault, Problem};
@@ -106,7 +107,7 @@ impl Corruption {
                 let table = &self.publication.tables[*table].name.0;
                 found.push(AttackFinding {
                     rule: Some(rule.pointer.clone()),
-                    bucket: Some(label.into()),
+                    bucket: Some(PublishedValue(label.into())),
                     ..AttackFinding::new(&rule.pointer, Some(table), posterior)
                 });
                 // keeps the memory of findings bounded

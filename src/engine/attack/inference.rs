@@ -3,13 +3,13 @@
 //! # Citations
 //! [Ye et al. 2009]; `docs/spec/decompose.md#attacks`
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport};
+use super::report::{AttackFinding, AttackFindings, AttackReport, ExcludedValues, FindingValue};
 use super::target::{AttackTarget, release_problem, unsupported};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
-use crate::engine::read_back::external::in_json;
+use crate::engine::read_back::published_value::PublishedValue;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{AttackInput, DecompositionDetails, MethodDetails};
 use crate::report::publication_of;
@@ -89,10 +89,10 @@ fn finding(
     primary: &str,
     inferred: &InferredValue,
 ) -> AttackFinding {
-    let mut known = Map::new();
+    let mut known = BTreeMap::new();
     if !inferred.known.is_empty() {
         let values = match attack {
-            Attack::Exclusion => json!({ "not": inferred.known.iter().map(in_json).collect::<Vec<_>>() }),
+            Attack::Exclusion => FindingValue::Excluded(ExcludedValues { not: published(&inferred.known) }),
             _ => cells(&inferred.known),
         };
         known.insert(primary.to_owned(), values);
@@ -102,16 +102,20 @@ fn finding(
     let name = target.material.names()[inferred.attribute.index()].clone();
     AttackFinding {
         rule: rule.map(|rule| rule.pointer.clone()),
-        bucket: Some(inferred.bucket.into()),
+        bucket: Some(PublishedValue(inferred.bucket.into())),
         known,
-        sensitive: Map::from_iter([(name, cells(&inferred.values))]),
+        sensitive: BTreeMap::from([(name, cells(&inferred.values))]),
         ..AttackFinding::new("", Some(table), inferred.posterior.into())
     }
 }
 
-fn cells(cells: &[CellText]) -> Value {
+fn cells(cells: &[CellText]) -> FindingValue {
     match cells {
-        [one] => in_json(one),
-        several => several.iter().map(in_json).collect(),
+        [one] => FindingValue::Value(one.into()),
+        several => FindingValue::AnyOf(published(several)),
     }
+}
+
+fn published(cells: &[CellText]) -> Vec<PublishedValue> {
+    cells.iter().map(PublishedValue::from).collect()
 }

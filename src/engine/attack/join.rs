@@ -1,9 +1,10 @@
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, JoinAttackMeasure, JoinAttackResult};
+use super::report::{AttackFinding, AttackFindings, AttackReport, FindingValue, JoinAttackMeasure, JoinAttackResult};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::external::ReadFile;
+use crate::engine::read_back::published_value::PublishedValue;
 use crate::engine::sequential::earlier::{RequirementResults, earlier_of};
 use crate::engine::sequential::external::{ExternalTableRows, JoinContext, external_release};
 use crate::problem::{Fault, Kind, Problem};
@@ -86,8 +87,8 @@ impl JoinableRelease {
                 if !holds {
                     breaches.push(AttackFinding {
                         rule: Some(requirement.pointer.clone()),
-                        known: result.group.clone(),
-                        sensitive: result.values.clone(),
+                        known: label_values(&result.group),
+                        sensitive: label_values(&result.values),
                         ..AttackFinding::new(&requirement.pointer, None, posterior)
                     });
                 }
@@ -146,10 +147,10 @@ fn on_join(
         None => "new".to_owned(),
         Some(earlier) => sequence.against[earlier].clone(),
     };
-    let named = |labels: &[(JoinAttribute, Option<Vec<u8>>)]| -> Map<String, Value> {
+    let named = |labels: &[(JoinAttribute, Option<Vec<u8>>)]| -> BTreeMap<String, Option<String>> {
         let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
         let name = |of: &JoinAttribute| reference_text(&sequence.against, of.release, &of.attribute);
-        labels.iter().map(|(of, label)| (name(of), json!(text(label)))).collect()
+        labels.iter().map(|(of, label)| (name(of), text(label))).collect()
     };
     let achieved = lowest(found.achieved.0, found.achieved.1);
     JoinAttackResult {
@@ -164,6 +165,11 @@ fn on_join(
         group: named(&found.known),
         values: named(&found.inferred),
     }
+}
+
+fn label_values(labels: &BTreeMap<String, Option<String>>) -> BTreeMap<String, FindingValue> {
+    let value = |label: &Option<String>| FindingValue::Value(PublishedValue(label.clone().into()));
+    labels.iter().map(|(name, label)| (name.clone(), value(label))).collect()
 }
 
 fn join_problem(why: JoinError) -> EngineError {

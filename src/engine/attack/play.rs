@@ -3,8 +3,8 @@ use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RE
 use super::target::{AttackTarget, unsupported, work_limit};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
-use crate::engine::read_back::external::attribute_list;
 use crate::engine::read_back::manifest::{all_thresholds_in, taxonomies_of};
+use crate::engine::read_back::published_value::named_values;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::AttackInput;
 use crate::report::ManifestRatio;
@@ -101,8 +101,8 @@ fn possible_worlds(submission: &Submission<'_>, control: &Control) -> Result<(At
         }
     })?;
     let first = exposed.first.iter().map(|exposure| AttackFinding {
-        known: attribute_list(submission.names, &exposure.known),
-        sensitive: attribute_list(submission.names, &exposure.sensitive),
+        known: named_values(submission.names, &exposure.known),
+        sensitive: named_values(submission.names, &exposure.sensitive),
         ..AttackFinding::new(&submission.rules[exposure.rule].pointer, None, exposure.posterior.into())
     });
     let findings = AttackFindings { total: exposed.total, first: first.collect() };

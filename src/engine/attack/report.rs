@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::engine::read_back::published_value::PublishedValue;
 use crate::publication::AttackInput;
 use crate::report::{ManifestRatio, ManifestTable};
 use crate::spec::Attack;
@@ -52,16 +54,39 @@ pub struct AttackFinding {
     #[schema(nullable = false)]
     pub attribute: Option<String>,
     /// The bucket, where it is a single one.
-    #[schema(value_type = Option<Object>)]
-    pub bucket: Option<Value>,
+    #[schema(nullable = false, required)]
+    pub bucket: Option<PublishedValue>,
     /// The values that the adversary knows of a person.
-    #[schema(value_type = Object)]
-    pub known: Map<String, Value>,
+    pub known: BTreeMap<String, FindingValue>,
     /// The inferred values of the person.
-    #[schema(value_type = Object)]
-    pub sensitive: Map<String, Value>,
+    pub sensitive: BTreeMap<String, FindingValue>,
     /// The posterior; for `proxy` the mean, over its targets, of the probability of the true value.
     pub posterior: ManifestRatio,
+}
+
+/// What a finding says of an attribute of a person.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum FindingValue {
+    /// Its value.
+    Value(PublishedValue),
+    /// The values that it may have.
+    AnyOf(Vec<PublishedValue>),
+    /// The values that it does not have.
+    Excluded(ExcludedValues),
+}
+
+/// Values that are known not to be those of a person.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct ExcludedValues {
+    /// The values.
+    pub not: Vec<PublishedValue>,
+}
+
+impl From<PublishedValue> for FindingValue {
+    fn from(value: PublishedValue) -> Self {
+        Self::Value(value)
+    }
 }
 
 /// The most findings in a report.
@@ -94,12 +119,10 @@ pub struct JoinAttackResult {
     /// Whether it satisfies the requirement.
     pub holds: bool,
     /// The labels on x of a group with this value.
-    #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
-    pub group: Map<String, Value>,
+    pub group: BTreeMap<String, Option<String>>,
     /// The labels on y with the largest share; empty for `k`.
-    #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
     #[serde(rename = "told")]
-    pub values: Map<String, Value>,
+    pub values: BTreeMap<String, Option<String>>,
 }
 
 /// The membership disclosure of a bucketed table.

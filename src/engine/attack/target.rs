@@ -1,4 +1,6 @@
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::report::{AttackFinding, AttackFindings, AttackReport};
 use crate::engine::error::EngineError;
@@ -84,8 +86,8 @@ impl AttackFinding {
             table: table.map(str::to_owned),
             attribute: None,
             bucket: None,
-            known: Map::new(),
-            sensitive: Map::new(),
+            known: BTreeMap::new(),
+            sensitive: BTreeMap::new(),
             posterior,
         }
     }

@@ -43,7 +43,6 @@ pub struct Plan {
     /// The composition check with earlier releases.
     pub composition: PlanComposition,
     /// Details of the method, as a manifest would hold them.
-    #[schema(value_type = Option<Object>)]
     pub method_details: Option<MethodDetailsForm>,
     /// The problems that a job would answer with.
     #[schema(value_type = Vec<ProblemDocument>)]

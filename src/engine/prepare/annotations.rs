@@ -15,72 +15,96 @@ use super::unused_thresholds::{Inspection, unused_thresholds};
 /// A fault names a declared value that does not occur, a taxonomy or thresholds that lack values, or thresholds of values that do
 /// not occur.
 #[must_use]
-pub fn annotate(specification: &Specification, mut table: Table, inspection: Inspection) -> (Table, Vec<Fault>) {
-    let dataset = specification.normalized["dataset"].as_str();
-    let mut annotations: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
-    let mut faults = unused_thresholds(specification, &table, inspection);
-    for ExcludedValues { attribute, values } in &specification.excludable {
-        let codes = table.column(*attribute).domain.codes_of(values);
-        let name = &specification.names[attribute.index()];
-        // a declared missing value need not occur
+pub fn annotate(specification: &Specification, table: Table, inspection: Inspection) -> (Table, Vec<Fault>) {
+    let faults = unused_thresholds(specification, &table, inspection);
+    let mut annotator = Annotator { specification, table: &table, annotations: BTreeMap::new(), faults };
+    specification.excludable.iter().for_each(|declared| annotator.exclude(declared));
+    specification.taxonomies.iter().for_each(|declared| annotator.bind(declared));
+    specification.thresholds.iter().for_each(|declared| annotator.limit(declared));
+    let Annotator { annotations, faults, .. } = annotator;
+    (annotations.into_iter().fold(table, |table, (attribute, annotations)| table.on(attribute, annotations)), faults)
+}
+
+/// Collects the annotations of columns, and the faults of those that do not fit the values of the table.
+struct Annotator<'a> {
+    specification: &'a Specification,
+    table: &'a Table,
+    annotations: BTreeMap<Attr, ColumnAnnotations>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Annotator<'a> {
+    fn name(&self, attribute: Attr) -> &'a str {
+        &self.specification.names[attribute.index()]
+    }
+
+    /// The pointer of an option of an attribute.
+    fn option(&self, attribute: Attr, option: &str) -> String {
+        child(&child("/attributes", self.name(attribute)), option)
+    }
+
+    fn dataset(&self) -> Option<&'a str> {
+        self.specification.normalized["dataset"].as_str()
+    }
+
+    fn annotate(&mut self, attribute: Attr, change: impl FnOnce(ColumnAnnotations) -> ColumnAnnotations) {
+        let annotations = self.annotations.remove(&attribute).unwrap_or_default();
+        self.annotations.insert(attribute, change(annotations));
+    }
+
+    /// Excluded values; each must occur, but for the missing one.
+    fn exclude(&mut self, ExcludedValues { attribute, values }: &ExcludedValues) {
+        let codes = self.table.column(*attribute).domain.codes_of(values);
+        let (name, pointer, dataset) = (self.name(*attribute), self.option(*attribute, "excludable"), self.dataset());
         let unknown = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
-        let pointer = child(&child("/attributes", name), "excludable");
-        faults.extend(unknown.map(|(at, _)| {
-            let fault =
-                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+        self.faults.extend(unknown.map(|(at, _)| {
+            let detail = format!("no row has this value of {name}");
+            let fault = Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, detail);
             values_pointer(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
         }));
-        annotations.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
+        self.annotations.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
     }
-    for DeclaredTaxonomy { attribute, tree } in &specification.taxonomies {
-        let name = &specification.names[attribute.index()];
-        match tree.bind(&table.column(*attribute).domain) {
-            Ok(bound) => {
-                let column_annotations = annotations.remove(attribute).unwrap_or_default();
-                annotations.insert(*attribute, column_annotations.along(bound));
-            }
-            Err(holes) => {
-                if holes.missing > 0 {
-                    let detail = format!("{} values of {name} are no leaves of its taxonomy", holes.missing);
-                    faults.push(values_missing(name, holes.missing, detail, dataset));
-                }
-                if holes.twice > 0 {
-                    let detail =
-                        format!("{} leaves of the taxonomy are the same value of {name} as another", holes.twice);
-                    let pointer = child(&child("/attributes", name), "taxonomy");
-                    let fault = Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", holes.twice);
-                    faults.push(values_pointer(fault, name, dataset));
-                }
-            }
+
+    /// A taxonomy, whose leaves must be the values.
+    fn bind(&mut self, DeclaredTaxonomy { attribute, tree }: &DeclaredTaxonomy) {
+        let (name, dataset) = (self.name(*attribute), self.dataset());
+        let holes = match tree.bind(&self.table.column(*attribute).domain) {
+            Ok(bound) => return self.annotate(*attribute, |annotations| annotations.along(bound)),
+            Err(holes) => holes,
+        };
+        if holes.missing > 0 {
+            let detail = format!("{} values of {name} are no leaves of its taxonomy", holes.missing);
+            self.faults.push(values_missing(name, holes.missing, detail, dataset));
+        }
+        if holes.twice > 0 {
+            let detail = format!("{} leaves of the taxonomy are the same value of {name} as another", holes.twice);
+            let fault = Fault::new(self.option(*attribute, "taxonomy"), Kind::TaxonomyConflict, detail);
+            self.faults.push(values_pointer(fault.with("count", holes.twice), name, dataset));
         }
     }
-    for declared @ DeclaredThresholds { attribute, thresholds } in &specification.thresholds {
-        let name = &specification.names[attribute.index()];
-        let column = table.column(*attribute);
+
+    /// Thresholds, of which each value must have one, and some value one below 1.
+    fn limit(&mut self, declared: &DeclaredThresholds) {
+        let DeclaredThresholds { attribute, thresholds } = declared;
+        let (name, pointer) = (self.name(*attribute), pointer_of(declared, self.specification));
+        let column = self.table.column(*attribute);
         let counts = column.counts();
-        let pointer = pointer_of(declared, specification);
-        match shares(thresholds.declared(), &column.domain, &counts) {
-            Ok(shares) => {
-                let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
-                if occurring.all(|(share, _)| share.is_all()) {
-                    let detail = format!("every value of {name} may take all of a bucket: state a threshold below 1");
-                    faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
-                }
-                let limits = shares.into_iter().map(ValueThreshold::fraction).collect();
-                let column_annotations = annotations.remove(attribute).unwrap_or_default();
-                annotations.insert(*attribute, column_annotations.limited(*thresholds.name().bytes(), limits));
-            }
+        let shares = match shares(thresholds.declared(), &column.domain, &counts) {
+            Ok(shares) => shares,
             Err(missing) => {
                 let detail = format!("{missing} values of {name} have no threshold");
                 let fault = Fault::new(pointer, Kind::ThresholdMissing, detail).with("missing", missing);
-                faults.push(values_pointer(fault, name, dataset));
+                return self.faults.push(values_pointer(fault, name, self.dataset()));
             }
+        };
+        let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
+        if occurring.all(|(share, _)| share.is_all()) {
+            let detail = format!("every value of {name} may take all of a bucket: state a threshold below 1");
+            self.faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
         }
+        let limits = shares.into_iter().map(ValueThreshold::fraction).collect();
+        self.annotate(*attribute, |annotations| annotations.limited(*thresholds.name().bytes(), limits));
     }
-    for (attribute, annotations) in annotations {
-        table = table.on(attribute, annotations);
-    }
-    (table, faults)
 }
 
 /// The pointer of the first rule with these thresholds.

@@ -1,17 +1,15 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use serde_json::Value;
-
 use crate::engine::memory::{ColumnSize, release_memory};
 use crate::microdata::formats::csv::{CsvOptions, CsvReader};
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
-use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
+use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Guarantee, MethodDetails, Protected, RowKind, RowMeaning, SubmittedRule};
 use crate::report::{Manifest, ManifestPart, ManifestTable, publication_of};
 use crate::spec::{SubmittedFile, SubmittedPart, SubmittedTable};
-use crate::verifier::{CellText, ExternalPart, ExternalTable};
+use crate::verifier::{ExternalPart, ExternalTable};
 
 /// The name of the column of labels.
 const BUCKET_LABEL_COLUMN: &str = "bucket";
@@ -286,25 +284,4 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
         }
     }
     ExternalPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
-}
-
-/// The JSON of a cell: integers and booleans as such, all other values as text.
-pub(in crate::engine) fn in_json(cell: &CellText) -> Value {
-    let Some(value) = &cell.value else { return Value::Null };
-    match cell.kind {
-        AttributeType::Integer => match parse_integer(value) {
-            Some(number) => number.into(),
-            None => String::from_utf8_lossy(value).into(),
-        },
-        AttributeType::Boolean => (value == b"true").into(),
-        _ => String::from_utf8_lossy(value).into(),
-    }
-}
-
-/// The JSON of cells, by the names of their attributes.
-pub(in crate::engine) fn attribute_list<C: FromIterator<(String, Value)>>(
-    names: &[String],
-    cells: &[(Attr, CellText)],
-) -> C {
-    cells.iter().map(|(attr, cell)| (names[attr.index()].clone(), in_json(cell))).collect()
 }

@@ -9,5 +9,6 @@ pub(super) mod linked;
 pub(super) mod manifest;
 pub(super) mod measures;
 pub(super) mod model;
+pub(super) mod published_value;
 pub(super) mod query;
 pub(crate) mod verify;

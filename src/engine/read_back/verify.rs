@@ -72,12 +72,8 @@ pub fn verify(
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
     control.begin(Phase::Verify, rows)?;
     let submitted = submitted_rules(&publication);
-    let types = |name: &String| {
-        claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
-    };
-    let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
+    let kinds = column_types(claim);
     let (names, dependencies) = dependencies(claim);
-    let DependencyClaims { known, found, withdrawn } = &dependencies;
     let listed = excluded_values(claim.manifest, &names);
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
@@ -88,14 +84,9 @@ pub fn verify(
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
-        dependencies: known,
+        dependencies: &dependencies.known,
         // without a search, the adversary is assumed to know no dependency of the data
-        dependency_search: is_searched.then(|| DependencySearch {
-            found,
-            withdrawn,
-            tolerance: claim.manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance),
-            lists_all: false,
-        }),
+        dependency_search: is_searched.then(|| dependencies.search(claim.manifest)),
         parts,
         original: claim.original,
         witness: None,
@@ -206,6 +197,19 @@ struct DependencyClaims {
     known: Vec<(AttrSet, AttrSet)>,
     found: Vec<(AttrSet, AttrSet)>,
     withdrawn: Vec<(AttrSet, AttrSet)>,
+}
+
+impl DependencyClaims {
+    fn search(&self, manifest: &Manifest) -> DependencySearch<'_> {
+        let tolerance = manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance);
+        DependencySearch { found: &self.found, withdrawn: &self.withdrawn, tolerance, lists_all: false }
+    }
+}
+
+/// The types of the columns of a release, by attribute.
+fn column_types(claim: &VerificationInput<'_>) -> Vec<Option<AttributeType>> {
+    let parts = || claim.manifest.tables.iter().flat_map(|table| &table.parts);
+    claim.names.iter().map(|name| parts().find_map(|part| part.types.get(name).copied())).collect()
 }
 
 /// The attribute names and dependencies of a manifest; attributes without a published column come last.

@@ -1,6 +1,6 @@
 use super::input::{ReleaseInput, VerifiedRelease};
 use super::internal_report;
-use super::write::{PartStore, write_part};
+use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::plan::proposal;
@@ -299,11 +299,11 @@ fn publish_and_write(
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
-    let (mut written, mut csv) = (Vec::new(), Vec::new());
+    let (mut written, mut writer) = (Vec::new(), PartWriter::new(permuted, store, control));
     for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
         let mut parts = Vec::new();
         for (part, cells) in table.parts.iter().zip(cells) {
-            parts.push(write_part(&table.name, part, cells, permuted, &mut csv, store, control)?);
+            parts.push(writer.write(&table.name, part, cells)?);
         }
         written.push(parts);
     }

@@ -25,42 +25,54 @@ pub trait PartStore: PublishedBytes {
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Writes one part; returns its hash and the original types of its attributes. `csv` is a buffer to reuse.
-pub(in crate::engine) fn write_part(
-    table: &TableName,
-    part: &Part,
-    contents: &PartContents,
-    original: &Table,
-    csv: &mut Vec<u8>,
-    store: &mut dyn PartStore,
-    control: &Control,
-) -> Result<WrittenPart, EngineError> {
-    let file = part.file(table);
-    let rows = part.len as usize;
-    let columns: Vec<_> = contents.columns.iter().collect();
-    let writer = RowWriter::new(&columns, part.bucketed);
-    if writer.null() != part.null.as_deref() {
-        return Err(EngineError::bug("a part is written with another null marker than it is described with"));
-    }
-    let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
+/// Writes the parts of a release one by one.
+pub(in crate::engine) struct PartWriter<'a> {
+    original: &'a Table,
+    store: &'a mut dyn PartStore,
+    control: &'a Control,
+    /// The chunk that is made.
+    csv: Vec<u8>,
+}
 
-    let mut hash = Sha256::new();
-    csv.clear();
-    header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, csv);
-    for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
-        let range = first..(first + CHUNK_ROWS).min(rows);
-        let len = range.len();
-        writer.write(labels, range, csv);
-        hash.update(&csv);
-        store.put(&file, number as u32, first as u64, len as u32, csv)?;
-        csv.clear();
-        control.advance(len as u64)?;
+impl<'a> PartWriter<'a> {
+    pub(in crate::engine) fn new(original: &'a Table, store: &'a mut dyn PartStore, control: &'a Control) -> Self {
+        Self { original, store, control, csv: Vec::new() }
     }
-    let kind = |column: &PublishedColumn| match column.cells {
-        // a suppressed cell shows no value
-        CellContent::Suppressed => AttributeType::Text,
-        _ => original.column(column.attribute).domain.kind(),
-    };
-    let types = part.columns.iter().map(kind).collect();
-    Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
+
+    /// Writes one part; returns its hash and the original types of its attributes.
+    pub(in crate::engine) fn write(
+        &mut self,
+        table: &TableName,
+        part: &Part,
+        contents: &PartContents,
+    ) -> Result<WrittenPart, EngineError> {
+        let file = part.file(table);
+        let rows = part.len as usize;
+        let columns: Vec<_> = contents.columns.iter().collect();
+        let writer = RowWriter::new(&columns, part.bucketed);
+        if writer.null() != part.null.as_deref() {
+            return Err(EngineError::bug("a part is written with another null marker than it is described with"));
+        }
+        let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
+
+        let mut hash = Sha256::new();
+        self.csv.clear();
+        header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut self.csv);
+        for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
+            let range = first..(first + CHUNK_ROWS).min(rows);
+            let len = range.len();
+            writer.write(labels, range, &mut self.csv);
+            hash.update(&self.csv);
+            self.store.put(&file, number as u32, first as u64, len as u32, &self.csv)?;
+            self.csv.clear();
+            self.control.advance(len as u64)?;
+        }
+        let kind = |column: &PublishedColumn| match column.cells {
+            // a suppressed cell shows no value
+            CellContent::Suppressed => AttributeType::Text,
+            _ => self.original.column(column.attribute).domain.kind(),
+        };
+        let types = part.columns.iter().map(kind).collect();
+        Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
+    }
 }

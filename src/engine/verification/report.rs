@@ -1,9 +1,9 @@
 use serde::Serialize;
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::engine::attack::report::AttackReport;
 use crate::engine::read_back::measures::{AchievedMeasures, TableMeasures};
+use crate::engine::read_back::published_value::{NamedValues, PublishedValue};
 use crate::publication::Linkage;
 use crate::report::{CheckResult, ManifestEnforcedBy, SpecificationNotice};
 
@@ -67,12 +67,12 @@ pub struct BrokenClass {
     pub table: String,
     /// The label of the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub bucket: Option<Value>,
+    #[schema(nullable = false)]
+    pub bucket: Option<PublishedValue>,
     /// The common values of its rows; empty when the whole table is the class.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub class: Option<Map<String, Value>>,
+    #[schema(nullable = false, value_type = Option<std::collections::BTreeMap<String, PublishedValue>>)]
+    pub class: Option<NamedValues>,
 }
 
 /// A table and its measures.

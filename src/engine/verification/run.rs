@@ -1,14 +1,11 @@
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 use super::report::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable};
 use crate::control::{Control, Phase};
 use crate::engine::attack::play::play;
 use crate::engine::attack::report::AttackReport;
 use crate::engine::error::EngineError;
-use crate::engine::read_back::external::{VerificationMaterial, attribute_list, in_json};
+use crate::engine::read_back::external::VerificationMaterial;
 use crate::engine::read_back::measures::{AchievedMeasures, TableMeasures};
+use crate::engine::read_back::published_value::{NamedValues, PublishedValue, named_values};
 use crate::microdata::AttrSet;
 use crate::publication::{CheckName, Linkage, NoticeKind};
 use crate::report::{CheckResult, ManifestEnforcedBy, SpecificationNotice};
@@ -123,11 +120,11 @@ fn to_verification(
 
 fn broken(submission: &Submission<'_>, judged: &RuleOutcome) -> BrokenClasses {
     let first = judged.breaks.first.iter().map(|found| {
-        let class: BTreeMap<String, Value> = attribute_list(submission.names, &found.class);
+        let class: NamedValues = named_values(submission.names, &found.class);
         BrokenClass {
             table: submission.tables[found.table].name.clone(),
-            bucket: found.bucket.as_ref().map(in_json),
-            class: (found.bucket.is_none() || !class.is_empty()).then(|| class.into_iter().collect()),
+            bucket: found.bucket.as_ref().map(PublishedValue::from),
+            class: (found.bucket.is_none() || !class.is_empty()).then_some(class),
         }
     });
     BrokenClasses { total: judged.breaks.total, first: first.collect() }

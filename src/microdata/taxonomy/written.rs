@@ -1,7 +1,10 @@
-//! One spelling of a taxonomy, and its digest.
+//! One spelling of a taxonomy, its schema and its digest.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::tree::Taxonomy;
 
@@ -48,3 +51,16 @@ impl Taxonomy {
         Sha256::digest(self.written().to_string().as_bytes()).into()
     }
 }
+
+impl PartialSchema for Taxonomy {
+    fn schema() -> RefOr<Schema> {
+        let about = "A tree: one member, the root. A node is an object of nodes, or an array of values (text, integers, decimals, \
+                     true, false; null is the missing value) and of objects of nodes. No label occurs twice. At most 65536 nodes, \
+                     and 32 steps from the root.";
+        let tree = ObjectBuilder::new().title(Some("Taxonomy")).description(Some(about));
+        let members = Some(AdditionalProperties::FreeForm(true));
+        tree.min_properties(Some(1)).max_properties(Some(1)).additional_properties(members).into()
+    }
+}
+
+impl ToSchema for Taxonomy {}

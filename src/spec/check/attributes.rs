@@ -11,7 +11,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, NoticeKind, Protected, Unit, ValueDistance};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::reader::{FaultList, child};
-use crate::spec::grammar::schema::DatasetSchema;
+use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema};
 use crate::spec::methods::method::MethodSpec;
 use crate::spec::methods::types::Algorithm;
 
@@ -38,14 +38,12 @@ pub(super) fn check_accounted(
 
 /// Checks an attribute that would be published.
 pub(super) fn check_attribute(
-    columns: &DatasetColumns<'_>,
+    facts: &ColumnFacts,
     schema: &DatasetSchema<'_>,
-    column: usize,
     options: &AttributeOptions,
     warnings: &mut Vec<SpecWarning>,
     faults: &mut FaultList,
 ) {
-    let facts = &columns.facts[column];
     let name = &facts.name;
     let pointer = child("/attributes", name);
     if options.drop {

@@ -120,7 +120,7 @@ fn resolve_names(
     let DraftDocument { columns, schema, attributes, .. } = document;
     let mut warnings = Vec::new();
     for &column in used {
-        check_attribute(columns, schema, column, &attributes[column], &mut warnings, faults);
+        check_attribute(&columns.facts[column], schema, &attributes[column], &mut warnings, faults);
     }
     let names = published_names(columns, attributes, used, faults);
     if used.is_empty() && faults.is_empty() {

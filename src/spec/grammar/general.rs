@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::attributes::DatasetColumns;
 use super::document::{
-    Document, Given, Id, List, Member, MemberContext, Presence, Reason, choice, document, read_member, scalar,
+    Document, Given, Id, List, Member, MemberContext, MemberDeclaration, Presence, Reason, choice, document, scalar,
 };
 use super::duration;
 use super::reader::{FaultList, ObjectReader, integer};
@@ -150,9 +150,9 @@ impl Member for UnresolvedPolicy {
 /// When the document is not an object, or names no dataset, or with a malformed id.
 pub fn dataset_of(document: &Value) -> Result<Uuid, Vec<Fault>> {
     let mut faults = FaultList::new();
-    let declared = ("dataset", Presence::required, None);
+    let declared = MemberDeclaration { name: "dataset", presence: Presence::required, allowed: None };
     let dataset = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
-        let given: Given<DatasetId> = read_member(&mut members, declared, &DatasetColumns::default(), &mut faults);
+        let given: Given<DatasetId> = declared.read(&mut members, &DatasetColumns::default(), &mut faults);
         given.value
     });
     dataset.map(|id| id.0).ok_or_else(|| faults.into_sorted())

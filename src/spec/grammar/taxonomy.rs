@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use utoipa::PartialSchema;
 
 use super::attributes::DatasetColumns;
 use super::document::{Document, Member, MemberContext, SchemaMap, define_as, document, reference};
@@ -183,15 +184,7 @@ impl Member for Arc<Taxonomy> {
     }
 
     fn define(schemas: &mut SchemaMap) {
-        let schema = json!({
-            "type": "object",
-            "description": "A tree: one member, the root. A node is an object of nodes, or an array of values (text, integers, decimals, \
-                true, false; null is the missing value) and of objects of nodes. No label occurs twice. At most 65536 nodes, and 32 \
-                steps from the root.",
-            "minProperties": 1,
-            "maxProperties": 1,
-            "additionalProperties": true,
-        });
+        let schema = json!(<Taxonomy as PartialSchema>::schema());
         define_as("Taxonomy", schema, schemas);
     }
 }

@@ -178,13 +178,25 @@ impl<const ON_TABLES: bool> Member for NamedAttack<ON_TABLES> {
     }
 }
 
-/// Reads a request for an attack: the attack, its options and the pointer of a rule.
+/// A request to simulate an attack on a release.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttackRequest {
+    /// The attack.
+    pub attack: Attack,
+    /// Its options.
+    pub options: AttackOptions,
+    /// The pointer of the rule; every rule when absent.
+    pub rule: Option<String>,
+}
+
+/// Reads a request for an attack.
 ///
 /// # Errors
 /// Every fault.
-pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
+pub fn read_attack_request(document: &Value) -> Result<AttackRequest, Vec<Fault>> {
     AttackRequestMembers::read_document(document, &DatasetColumns::default(), |request, _| {
-        Some((request.attack.value?.0, request.options.into(), request.rule.value))
+        let (attack, options) = (request.attack.value?.0, request.options.into());
+        Some(AttackRequest { attack, options, rule: request.rule.value })
     })
 }
 

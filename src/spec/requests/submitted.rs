@@ -9,8 +9,8 @@ use crate::microdata::formats::InputFormat;
 use crate::problem::{Fault, Kind};
 use crate::publication::RowMeaning;
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Entries, List, Member, MemberContext, SchemaMap, define_as, document, one_of, reference,
-    scalar,
+    DatasetColumns, Document, Entries, EntryValue, List, Member, MemberContext, SchemaMap, define_as, document, one_of,
+    reference, scalar,
 };
 use crate::spec::grammar::reader::{FaultList, child};
 
@@ -39,7 +39,6 @@ document! {
         /// Whether a column `bucket` ties its rows to those of the other parts. Needed with several parts.
         optional bucketed: bool,
         optional row_meaning: SubmittedRowMeaning = SubmittedRowMeaning(RowMeaning::Tuples),
-        /// Columns whose cells are not exact.
         optional cells: Entries<CellShape>,
     }
 }
@@ -93,6 +92,12 @@ scalar! {
             the taxonomy of the column where `taxonomies` states one, and beside an original each row must have a cell that covers its \
             value.",
     }
+}
+
+impl EntryValue for CellShape {
+    const OBJECT: &'static str = "CellKinds";
+
+    const ABOUT: &'static str = "Columns whose cells are not exact.";
 }
 
 /// What a row of a submitted part stands for.

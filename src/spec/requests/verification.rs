@@ -15,8 +15,8 @@ use crate::spec::check::resolve::declared_thresholds;
 use crate::spec::grammar::columns::ColumnOwner;
 use crate::spec::grammar::dependencies::Dependencies;
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Entries, Given, Id, List, Member, MemberContext, SchemaMap, define_as, document,
-    reference,
+    DatasetColumns, Document, Entries, EntryValue, Given, Id, List, Member, MemberContext, SchemaMap, define_as,
+    document, reference,
 };
 use crate::spec::grammar::guarantee::RuleGuarantee;
 use crate::spec::grammar::reader::{FaultList, child, integer};
@@ -41,7 +41,6 @@ document! {
         optional default_guarantee: VerificationGuarantee,
         /// What the adversary knows to determine what; also attributes that no table has.
         optional functional_dependencies: Dependencies<false>,
-        /// Trees over the values of attributes, by their names; the hierarchical distance goes by them.
         optional taxonomies: Entries<Arc<Taxonomy>>,
         /// Attacks to be played on the tables.
         optional attacks: List<TableAttack> => "an array of attacks",
@@ -54,6 +53,13 @@ document! {
         include sides: RuleSideMembers,
         optional guarantee: VerificationGuarantee,
     }
+}
+
+impl EntryValue for Arc<Taxonomy> {
+    const OBJECT: &'static str = "GivenTaxonomies";
+
+    const ABOUT: &'static str =
+        "Trees over the values of attributes, by their names; the hierarchical distance goes by them.";
 }
 
 impl RuleDocument for VerificationRuleMembers {

@@ -17,6 +17,14 @@ use crate::store::rows::{ExpiredRow, JobRow, alive, before, number, records};
 use crate::store::shared::Notification;
 use crate::store::sql::{queue as sql, releases};
 
+/// How a running job ends.
+pub(in crate::store) struct RunEnd {
+    pub(in crate::store) status: JobStatus,
+    pub(in crate::store) release: Option<Uuid>,
+    /// Whether the release is another job's.
+    pub(in crate::store) is_reused: bool,
+}
+
 both_stores! {
     #[async_trait]
     impl JobQueue for Backend {
@@ -193,7 +201,8 @@ both_stores! {
         ) -> Result<WriteOutcome, TransactionError> {
             let mut tx = self.begin().await?;
             let now = self.lease_time(&mut tx, now).await?;
-            if end_running(&mut tx, id, token, now, end.status(), None).await? == WriteOutcome::LeaseLost {
+            let ended = RunEnd { status: end.status(), release: None, is_reused: false };
+            if end_running(&mut tx, id, token, now, ended).await? == WriteOutcome::LeaseLost {
                 return Ok(WriteOutcome::LeaseLost);
             }
             if let Some(problem) = end.problem() {
@@ -219,8 +228,8 @@ both_stores! {
                 return Err(StoreError::NotFound.into());
             }
             let now = self.lease_time(&mut tx, now).await?;
-            let end = Some((release, true));
-            let written = end_running(&mut tx, id, token, now, JobStatus::Succeeded, end).await?;
+            let ended = RunEnd { status: JobStatus::Succeeded, release: Some(release), is_reused: true };
+            let written = end_running(&mut tx, id, token, now, ended).await?;
             notify(&mut tx, Notification::Queued).await?;
             tx.commit().await?;
             Ok(written)
@@ -319,18 +328,17 @@ both_stores! {
         row.map(JobRecord::try_from).transpose()
     }
 
-    /// Ends a running job, with a release and whether it is another job's, and erases its key.
+    /// Ends a running job, and erases its key.
     pub(in crate::store) async fn end_running(
         connection: &mut Connection,
         id: Uuid,
         token: LeaseToken,
         now: DateTime<Utc>,
-        status: JobStatus,
-        release: Option<(Uuid, bool)>,
+        end: RunEnd,
     ) -> Result<WriteOutcome, sqlx::Error> {
         let ended = run_sql!(
-            query.execute, &mut *connection, sql::FINISH, id, token.0, now, status.name(),
-            release.map(|(release, _)| release), release.is_some_and(|(_, reused)| reused)
+            query.execute, &mut *connection, sql::FINISH, id, token.0, now, end.status.name(), end.release,
+            end.is_reused
         )?;
         if ended.rows_affected() == 0 {
             return Ok(WriteOutcome::LeaseLost);

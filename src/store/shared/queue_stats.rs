@@ -16,7 +16,7 @@ both_stores! {
 
         async fn backlog(&self) -> Result<Backlog, StoreError> {
             let found: BacklogRow = run_sql!(query_as.fetch_one, self.reader(), sql::BACKLOG).map_err(failed)?;
-            pulse::backlog(found)
+            pulse::backlog(&found)
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::ports::{
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored};
 use crate::store::shared::Notification;
+use crate::store::shared::queue::RunEnd;
 use crate::store::sql::{datasets, disclosures, fingerprints, queue, releases as sql};
 use crate::vault::Ciphertext;
 
@@ -161,8 +162,8 @@ both_stores! {
                 run_sql!(query.execute, &mut *tx, sql::INSERT_INTERNAL_REPORT, release.id, report.as_bytes())?;
             }
             disclose(&mut tx, commit).await?;
-            let end = Some((release.id, false));
-            match end_running(&mut tx, commit.job, commit.token, now, JobStatus::Succeeded, end).await? {
+            let end = RunEnd { status: JobStatus::Succeeded, release: Some(release.id), is_reused: false };
+            match end_running(&mut tx, commit.job, commit.token, now, end).await? {
                 WriteOutcome::Done => {}
                 WriteOutcome::LeaseLost => return Ok(CommitOutcome::LeaseLost),
             }

@@ -8,5 +8,6 @@ SELECT MAX(version) FROM _sqlx_migrations WHERE success";
 /// One look at each partial index.
 pub(crate) const BACKLOG: &str = "\
 -- backlog
-SELECT (SELECT COUNT(*) FROM jobs WHERE status = 'queued'), (SELECT COUNT(*) FROM jobs WHERE status = 'running'),
-    (SELECT MIN(submitted_at) FROM jobs WHERE status = 'queued')";
+SELECT (SELECT COUNT(*) FROM jobs WHERE status = 'queued') AS queued,
+    (SELECT COUNT(*) FROM jobs WHERE status = 'running') AS running,
+    (SELECT MIN(submitted_at) FROM jobs WHERE status = 'queued') AS oldest_queued";

@@ -81,8 +81,12 @@ macro_rules! document {
         $members:ident, $columns:ident, $faults:ident
     ) => {{
         let allowed: &[&str] = $allowed;
-        let declared = (doc::member_name(stringify!($member)), doc::Presence::$presence, allowed.first().copied());
-        let given: doc::Given<$type> = doc::read_member($members, declared, $columns, $faults);
+        let declared = doc::MemberDeclaration {
+            name: doc::member_name(stringify!($member)),
+            presence: doc::Presence::$presence,
+            allowed: allowed.first().copied(),
+        };
+        let given: doc::Given<$type> = declared.read($members, $columns, $faults);
         doc::document!(@store $place, given $(, $default)?);
     }};
     (@store $place:expr, $given:ident) => { $place = $given };

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::super::columns::DatasetColumns;
 use super::super::reader::{child, integer, is_reason, ratio};
 use super::macros::scalar;
-use super::object::{Given, Member, MemberContext, ObjectMap, SchemaMap};
+use super::object::{Given, Member, MemberContext, ObjectMap, SchemaMap, define_as, reference};
 use crate::problem::{Fault, Kind};
 use crate::publication::Ratio;
 
@@ -310,7 +310,16 @@ pub(in crate::spec) struct Entry<T> {
     pub(in crate::spec) value: Given<T>,
 }
 
-impl<T: Member> Member for Entries<T> {
+/// What can stand below each name of an object whose names are data.
+pub(in crate::spec) trait EntryValue: Member {
+    /// The name of the schema of the object.
+    const OBJECT: &'static str;
+
+    /// The description of the object.
+    const ABOUT: &'static str;
+}
+
+impl<T: EntryValue> Member for Entries<T> {
     fn allowed() -> String {
         "an object".to_owned()
     }
@@ -333,10 +342,12 @@ impl<T: Member> Member for Entries<T> {
     }
 
     fn schema() -> Value {
-        json!({"type": "object", "additionalProperties": T::schema()})
+        reference(T::OBJECT)
     }
 
     fn define(schemas: &mut SchemaMap) {
         T::define(schemas);
+        let schema = json!({"type": "object", "additionalProperties": T::schema(), "description": T::ABOUT});
+        define_as(T::OBJECT, schema, schemas);
     }
 }

@@ -28,11 +28,11 @@ mod object;
 
 pub(in crate::spec) use macros::{choice, document, scalar, union};
 pub(in crate::spec) use members::{
-    ColumnName, Entries, Fraction, Id, Int, List, Names, NamesInOrder, PositiveFraction, Reason, Share,
+    ColumnName, Entries, EntryValue, Fraction, Id, Int, List, Names, NamesInOrder, PositiveFraction, Reason, Share,
 };
 pub(in crate::spec) use object::{
-    Document, Given, Member, MemberContext, ObjectMap, Presence, PropertyList, SchemaMap, define_as, description,
-    member_name, open_union, read_member, reference, union_schema, write_member,
+    Document, Given, Member, MemberContext, MemberDeclaration, ObjectMap, Presence, PropertyList, SchemaMap, define_as,
+    description, member_name, open_union, reference, union_schema, write_member,
 };
 
 pub(in crate::spec) use super::columns::DatasetColumns;

@@ -230,23 +230,33 @@ pub(in crate::spec) enum Presence {
     optional,
 }
 
-/// Reads a member of an object.
-pub(in crate::spec) fn read_member<T: Member>(
-    members: &mut ObjectReader<'_>,
-    (name, presence, allowed): (&'static str, Presence, Option<&str>),
-    columns: &DatasetColumns<'_>,
-    faults: &mut FaultList,
-) -> Given<T> {
-    let before = faults.len();
-    let value = members.take(name);
-    let allowed = allowed.map_or_else(T::allowed, str::to_owned);
-    let mut context = MemberContext { pointer: members.at(name), allowed, columns, faults };
-    let value = match value {
-        Some(value) => T::read(value, &mut context),
-        None if presence == Presence::required => context.refuse(),
-        None => None,
-    };
-    Given { value, is_faulty: faults.len() > before }
+/// A member of an object, as it is declared.
+pub(in crate::spec) struct MemberDeclaration<'a> {
+    pub(in crate::spec) name: &'static str,
+    pub(in crate::spec) presence: Presence,
+    /// What it may be, where that is not [`Member::allowed`].
+    pub(in crate::spec) allowed: Option<&'a str>,
+}
+
+impl MemberDeclaration<'_> {
+    /// Reads the member of an object.
+    pub(in crate::spec) fn read<T: Member>(
+        &self,
+        members: &mut ObjectReader<'_>,
+        columns: &DatasetColumns<'_>,
+        faults: &mut FaultList,
+    ) -> Given<T> {
+        let before = faults.len();
+        let value = members.take(self.name);
+        let allowed = self.allowed.map_or_else(T::allowed, str::to_owned);
+        let mut context = MemberContext { pointer: members.at(self.name), allowed, columns, faults };
+        let value = match value {
+            Some(value) => T::read(value, &mut context),
+            None if self.presence == Presence::required => context.refuse(),
+            None => None,
+        };
+        Given { value, is_faulty: faults.len() > before }
+    }
 }
 
 /// The schema, which null satisfies, too.
