@@ -151,8 +151,15 @@ impl ProcessContext {
             budget: budget.clone(),
             limits: of_columns(jobs),
         });
-        let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
-        Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
+        let workers = Workers {
+            store: self.store.shared(),
+            clock: self.clock.clone(),
+            runner,
+            vault: Arc::clone(&self.vault),
+            signals: Arc::clone(&self.signals),
+            config: settings,
+        };
+        workers.start()
     }
 }
 

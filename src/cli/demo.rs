@@ -25,21 +25,21 @@ pub struct Arguments {
 }
 
 /// An example table with its specification.
-struct Example {
+struct DemoTable {
     name: &'static str,
     table: &'static [u8],
     encoding: &'static str,
     specification: &'static str,
 }
 
-const EXAMPLES: [Example; 2] = [
-    Example {
+const EXAMPLES: [DemoTable; 2] = [
+    DemoTable {
         name: "hospital",
         table: include_bytes!("../../examples/data/hospital.csv"),
         encoding: "identity",
         specification: include_str!("../../examples/hospital.json"),
     },
-    Example {
+    DemoTable {
         name: "adult",
         table: include_bytes!("../../examples/data/adult.csv.gz"),
         encoding: "gzip",
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     })
 }
 
-async fn show(client: &Client, example: &Example) -> Result<(), CommandOutcome> {
+async fn show(client: &Client, example: &DemoTable) -> Result<(), CommandOutcome> {
     let upload = Request::builder()
         .method(Method::POST)
         .uri(format!("/v1/datasets?name={}", example.name))

@@ -21,8 +21,8 @@ pub use attack::membership::membership;
 pub use attack::negative_association::negative_association;
 pub use attack::play::attack_tables;
 pub use attack::report::{
-    AttackFinding, AttackFindings, AttackReport, ExcludedValues, FindingValue, JoinAttackMeasure, JoinAttackResult,
-    MembershipClass, MembershipSummary, TupleCount,
+    AttackFinding, AttackFindings, AttackReport, FindingValue, JoinAttackMeasure, JoinAttackResult, MembershipClass,
+    MembershipSummary, RuledOutValues, TupleCount, ValueList,
 };
 pub use attack::target::AttackTarget;
 pub use error::EngineError;

@@ -34,20 +34,27 @@ use crate::vault::Vault;
 /// How long a computation may take to notice that it was stopped before its lease is given back without it.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
-/// Starts workers.
-pub struct Workers;
+/// Workers before they start.
+pub struct Workers {
+    /// Has the queue.
+    pub store: Arc<dyn Store>,
+    /// The time of leases and deadlines.
+    pub clock: Clock,
+    /// Runs a claimed job.
+    pub runner: Arc<dyn JobRunner>,
+    /// Unwraps the keys of jobs.
+    pub vault: Arc<Vault>,
+    /// Wakes workers, and those who wait for jobs.
+    pub signals: Arc<Notifier>,
+    /// How many there are, and their intervals.
+    pub config: WorkerConfig,
+}
 
 impl Workers {
-    /// Starts workers on the runtime of the caller; they go on until [`WorkersHandle::shutdown`].
+    /// Starts the workers on the runtime of the caller; they go on until [`WorkersHandle::shutdown`].
     #[must_use]
-    pub fn start(
-        store: Arc<dyn Store>,
-        clock: Clock,
-        runner: Arc<dyn JobRunner>,
-        vault: Arc<Vault>,
-        signals: Arc<Notifier>,
-        config: WorkerConfig,
-    ) -> WorkersHandle {
+    pub fn start(self) -> WorkersHandle {
+        let Self { store, clock, runner, vault, signals, config } = self;
         let shared = Arc::new(WorkerContext {
             store,
             clock,

@@ -21,7 +21,7 @@ use crate::publication::{DeclaredTaxonomy, PublishedBytes, PublishedColumn, Publ
 
 /// What the cells of a generalized table mean.
 #[derive(Clone, Copy)]
-pub struct CellMeaning<'a> {
+pub struct BoxMeaning<'a> {
     /// Type of the values in the cells of each attribute.
     pub kinds: &'a [Option<AttributeType>],
     /// Taxonomies whose nodes stand in cells.
@@ -74,7 +74,7 @@ impl Boxes {
     pub fn read(
         table: &PublishedTable,
         wanted: AttrSet,
-        meaning: CellMeaning<'_>,
+        meaning: BoxMeaning<'_>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Self, ModelError> {
@@ -246,7 +246,7 @@ fn expected(of: impl Iterator<Item = EqualRows>) -> Estimate {
 }
 
 impl PartBoxes {
-    fn read(source: PartSource<'_>, meaning: CellMeaning<'_>, control: &Control) -> Result<Self, ModelError> {
+    fn read(source: PartSource<'_>, meaning: BoxMeaning<'_>, control: &Control) -> Result<Self, ModelError> {
         let wanted = source.columns();
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
         // cell of each row; 0 is an empty one
@@ -371,7 +371,7 @@ impl Integrality {
 
 impl BoxColumn {
     /// The column of these texts; `None` if they are not cells of the published column.
-    fn from_texts(column: &PublishedColumn, meaning: CellMeaning<'_>, codes: Vec<u32>, texts: &Arena) -> Option<Self> {
+    fn from_texts(column: &PublishedColumn, meaning: BoxMeaning<'_>, codes: Vec<u32>, texts: &Arena) -> Option<Self> {
         let kind = meaning.kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
         let shape = column.cells.shape();
         if shape == CellShape::Node {

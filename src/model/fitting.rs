@@ -27,13 +27,13 @@ const FITTING_TOLERANCE: f64 = 1e-12;
 /// Shares of all combinations of the values of some attributes.
 #[derive(Debug)]
 pub struct Fitted {
-    axes: Vec<Axis>,
+    axes: Vec<FactorAxis>,
     shares: Vec<f64>,
 }
 
 /// An attribute of the combinations.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+struct FactorAxis {
     attr: Attr,
     /// Number of values.
     size: usize,
@@ -77,7 +77,7 @@ impl Fitted {
         let used: Vec<usize> = tables.iter().copied().filter(|&table| !stands_elsewhere(table)).collect();
         let all = used.iter().fold(AttrSet::EMPTY, |all, &table| all.union(published[table].attributes()));
         let size = |attr: Attr| cells.domain(attr).map_or(1, |domain| domain.len().max(1));
-        let axes: Vec<Axis> = all.iter().map(|attr| Axis { attr, size: size(attr) }).collect();
+        let axes: Vec<FactorAxis> = all.iter().map(|attr| FactorAxis { attr, size: size(attr) }).collect();
         let mut sizes: Vec<usize> = axes.iter().map(|axis| axis.size).collect();
         // the buckets of a table are an axis if they link anything
         let tied: Vec<usize> = used.iter().copied().filter(|&table| !published[table].is_plain()).collect();
@@ -119,7 +119,7 @@ impl Fitted {
     /// [`Cancelled`]
     pub fn cross_entropy(&self, cells: &PublishedRows, original: &Table, control: &Control) -> Result<f64, Cancelled> {
         let mut places: Vec<u32> = vec![0; original.rows()];
-        for &Axis { attr, size } in &self.axes {
+        for &FactorAxis { attr, size } in &self.axes {
             control.check()?;
             let Some(domain) = cells.domain(attr) else { continue };
             let column = original.column(attr);
@@ -170,7 +170,7 @@ impl ConstraintBuilder {
         Self { steps: Vec::new(), count: 1, keys: vec![0; rows] }
     }
 
-    fn add_attribute(&mut self, at: usize, axis: Axis, part: &PartCells) {
+    fn add_attribute(&mut self, at: usize, axis: FactorAxis, part: &PartCells) {
         let stride = self.count;
         if let Some(codes) = part.column(axis.attr) {
             with_codes!(codes, codes => for (key, &code) in self.keys.iter_mut().zip(codes) {

@@ -101,7 +101,7 @@ fn halve(
 
 /// How often a bucket has a value.
 #[derive(Clone, Copy)]
-struct ValueCount {
+struct KnownValueCount {
     value: u32,
     count: u32,
 }
@@ -110,7 +110,7 @@ struct ValueCount {
 pub(super) struct BucketValues {
     /// First entry of each bucket, and one more.
     starts: Vec<usize>,
-    entries: Vec<ValueCount>,
+    entries: Vec<KnownValueCount>,
     /// Rows of each bucket, in the part of the column.
     sizes: Vec<u32>,
     /// Codes of the column.
@@ -132,7 +132,7 @@ impl BucketValues {
         for bucket in 0..buckets {
             values.starts.push(values.entries.len());
             while let Some(run) = runs.next_if(|run| run[0].0 as usize == bucket) {
-                values.entries.push(ValueCount { value: run[0].1, count: run.len() as u32 });
+                values.entries.push(KnownValueCount { value: run[0].1, count: run.len() as u32 });
                 values.sizes[bucket] += run.len() as u32;
             }
         }
@@ -140,7 +140,7 @@ impl BucketValues {
         values
     }
 
-    fn of(&self, bucket: u32) -> &[ValueCount] {
+    fn of(&self, bucket: u32) -> &[KnownValueCount] {
         let at = bucket as usize;
         &self.entries[self.starts[at]..self.starts[at + 1]]
     }
@@ -241,7 +241,7 @@ impl BucketMixture {
         Self { counts: vec![0; codes], size: 0, expected: vec![0.0; codes], touched: Vec::new(), current: 0 }
     }
 
-    fn add(&mut self, entries: &[ValueCount], rows: u64, size: u32) {
+    fn add(&mut self, entries: &[KnownValueCount], rows: u64, size: u32) {
         if size != self.size {
             self.divide();
             self.size = size;

@@ -223,7 +223,7 @@ impl BucketedColumn {
         mut shown: impl FnMut(KnownGroup<'_>),
     ) -> Result<(), Cancelled> {
         let sizes = known.sizes();
-        let GroupedRows { place, rows } = self.grouped(known);
+        let EntropyGroups { place, rows } = self.grouped(known);
         let mut weights = vec![0f64; self.domain];
         let mut touched: Vec<u32> = Vec::new();
         let (mut from, mut since_check) = (0, 0);
@@ -254,7 +254,7 @@ impl BucketedColumn {
     }
 
     /// Rows by group, then by bucket. Groups of one row need only the bucket.
-    fn grouped(&self, known: &RowGroups) -> GroupedRows {
+    fn grouped(&self, known: &RowGroups) -> EntropyGroups {
         let (sizes, of_row) = (known.sizes(), known.of_row());
         let mut place = vec![0u32; sizes.len()];
         let mut shared = 0;
@@ -272,7 +272,7 @@ impl BucketedColumn {
                 place[group] = bucket;
             }
         }
-        GroupedRows { place, rows }
+        EntropyGroups { place, rows }
     }
 
     /// Adds the expected rows of each value for some rows of a bucket; `touched` gets the values that had no weight.
@@ -303,7 +303,7 @@ struct RowInBucket {
 }
 
 /// Rows of the groups with several rows.
-struct GroupedRows {
+struct EntropyGroups {
     /// Bucket of each group of one row.
     place: Vec<u32>,
     /// Rows by group, then by bucket.

@@ -24,7 +24,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use boxes::{Boxes, CellMeaning};
+pub use boxes::{BoxMeaning, Boxes};
 pub use cells::{ModelError, PublishedRows};
 pub use corruption::corrupted;
 pub use decomposed::DecompositionModel;

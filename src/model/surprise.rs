@@ -34,7 +34,7 @@ pub fn cross_entropy(
     used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
     let mut parts = Vec::with_capacity(used.len());
     for (part, attributes) in used {
-        parts.push(DistinctTuples::new(&PartTuples { table, part, attributes }, cells, original, control)?);
+        parts.push(DistinctTuples::new(&TupleSource { table, part, attributes }, cells, original, control)?);
     }
     let mut occurring: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
     for row in 0..original.rows() {
@@ -84,7 +84,7 @@ pub fn cross_entropy_of_columns(
     let (Some(tree), Some(read)) = (branches(&sets), cells.tables.first()) else { return Ok(None) };
     let (mut parts, mut shared) = (Vec::with_capacity(sets.len()), Vec::new());
     let tuples = |part: usize, attributes: AttrSet| {
-        let tuples = PartTuples { table: read, part: &read.parts[part], attributes };
+        let tuples = TupleSource { table: read, part: &read.parts[part], attributes };
         DistinctTuples::new(&tuples, cells, original, control)
     };
     for branch in &tree {
@@ -142,7 +142,7 @@ struct DistinctTuples {
 }
 
 /// The tuples of a part over some of its attributes.
-struct PartTuples<'a> {
+struct TupleSource<'a> {
     table: &'a TableCells,
     part: &'a PartCells,
     attributes: AttrSet,
@@ -150,7 +150,7 @@ struct PartTuples<'a> {
 
 impl DistinctTuples {
     fn new(
-        PartTuples { table, part, attributes }: &PartTuples<'_>,
+        TupleSource { table, part, attributes }: &TupleSource<'_>,
         cells: &PublishedRows,
         original: &Table,
         control: &Control,

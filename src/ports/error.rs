@@ -36,7 +36,7 @@ pub enum StoreError {
 }
 
 /// The error of a backend.
-pub(super) type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 
 impl StoreError {
     /// Something stored that does not read as what it should be.

@@ -26,6 +26,7 @@ pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, StatementRecord,
 };
+pub(crate) use error::ErrorSource;
 pub use error::StoreError;
 pub use fingerprints::{
     FingerprintPiece, FingerprintRecord, FingerprintStore, NewFingerprint, OverlapShare, RecordIdentity,

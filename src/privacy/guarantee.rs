@@ -208,7 +208,7 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
 }
 
 fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
-    let bucket = BucketCounts { counts: bucket, size: bucket.iter().map(|(_, count)| count).sum(), population };
+    let bucket = SortedCounts { counts: bucket, size: bucket.iter().map(|(_, count)| count).sum(), population };
     match guarantee {
         Guarantee::KAnonymity { k } => bucket.size >= k,
         Guarantee::LDiversity { l } => u128::from(bucket.largest()) * u128::from(l) <= u128::from(bucket.size),
@@ -249,7 +249,7 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
 }
 
 /// Counts of a bucket, next to those of the whole table.
-struct BucketCounts<'a> {
+struct SortedCounts<'a> {
     /// Each occurring value with its count, values rising.
     counts: &'a [(u32, u64)],
     /// Number of rows.
@@ -257,7 +257,7 @@ struct BucketCounts<'a> {
     population: &'a Population,
 }
 
-impl BucketCounts<'_> {
+impl SortedCounts<'_> {
     fn largest(&self) -> u64 {
         self.counts.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }

@@ -17,7 +17,7 @@ use crate::publication::{ModelKind, PublishedTable};
 
 /// How far the model is from the original, and how it is made.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Divergence {
+pub struct DivergenceReport {
     /// In nats, over the published attributes; infinite when some row of the original cannot occur.
     pub nats: f64,
     /// How the model is made.
@@ -33,7 +33,7 @@ pub fn divergence(
     cells: &PublishedRows,
     original: &Table,
     control: &Control,
-) -> Result<Divergence, Cancelled> {
+) -> Result<DivergenceReport, Cancelled> {
     let mut measure = EntropyCache { cells, original, control, surprises: HashMap::new(), entropies: HashMap::new() };
     let (mut nats, made) = if shape.whole {
         (measure.surprise(shape)?, ModelKind::ClosedForm)
@@ -49,7 +49,7 @@ pub fn divergence(
     let published = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
     nats -= measure.entropy(published)?;
     // what cancels out may leave less than nothing
-    Ok(Divergence { nats: if nats.abs() < 1e-12 { 0.0 } else { nats }, made })
+    Ok(DivergenceReport { nats: if nats.abs() < 1e-12 { 0.0 } else { nats }, made })
 }
 
 /// The divergence from what a reader makes of the boxes of a generalized table, which has all attributes of the original; `None` where it

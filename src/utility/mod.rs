@@ -8,6 +8,6 @@ mod practitioner;
 mod workload;
 
 pub use classification::{Classified, Feature, classify};
-pub use kl::{Divergence, divergence, divergence_of_boxes, divergence_of_columns};
+pub use kl::{DivergenceReport, divergence, divergence_of_boxes, divergence_of_columns};
 pub use practitioner::{PractitionerKnowledge, practitioner};
 pub use workload::{CountErrors, PredicateWidth, Workload, WorkloadRun};

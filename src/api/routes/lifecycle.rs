@@ -19,7 +19,8 @@ use crate::report::Manifest;
 /// The reason of a transition.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::api) struct Reason {
+#[schema(as = Reason)]
+pub(in crate::api) struct ReasonDocument {
     /// 1 to 500 characters.
     #[schema(min_length = 1, max_length = 500)]
     reason: String,
@@ -34,7 +35,7 @@ async fn apply_transition(
 ) -> Result<Json<Manifest>, Problem> {
     let malformed =
         || Problem::new(Kind::MalformedBody, "the body must be {\"reason\": \"…\"} with 1 to 500 characters");
-    let Reason { reason } = serde_json::from_value(document).map_err(|_| malformed())?;
+    let ReasonDocument { reason } = serde_json::from_value(document).map_err(|_| malformed())?;
     if reason.trim().is_empty() || reason.chars().count() > 500 || reason.contains('\0') {
         return Err(malformed());
     }
@@ -45,7 +46,7 @@ async fn apply_transition(
 ///
 /// Afterwards every key with the scope `releases:read` can read it. If the tenant requires separate approval, the approving key must
 /// differ from the keys that submitted the jobs of the release.
-#[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+#[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = ReasonDocument,
     responses(
         (status = 200, body = Manifest)))]
 pub(in crate::api) async fn approve(
@@ -61,7 +62,7 @@ pub(in crate::api) async fn approve(
 ///
 /// The service deletes its parts. If no caller has read a part, the disclosures of the release leave the ledger. Otherwise they
 /// remain, and an equal job is refused.
-#[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+#[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = ReasonDocument,
     responses(
         (status = 200, body = Manifest)))]
 pub(in crate::api) async fn reject(
@@ -76,7 +77,7 @@ pub(in crate::api) async fn reject(
 /// Withdraws a published release
 ///
 /// The service deletes its parts and answers 410 afterwards. Its disclosures remain in the ledger, and an equal job is `gone`.
-#[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+#[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = ReasonDocument,
     responses(
         (status = 200, body = Manifest)))]
 pub(in crate::api) async fn withdraw(

@@ -80,6 +80,15 @@ impl PartPosition {
         self.left = self.left.saturating_sub(chunk.first_row);
     }
 
+    /// Reads the chunk at the position, and advances by it.
+    async fn read(&mut self, app: &App, release: &ReleaseRecord) -> Result<Option<PartChunkRecord>, StoreError> {
+        let (tenant, store) = (release.tenant.as_str(), &app.service.store);
+        let found = store.part_chunk(tenant, release.job, release.attempt, &self.file, self.number).await;
+        let found = found.map_err(cut)?;
+        self.step(found.as_ref())?;
+        Ok(found)
+    }
+
     /// Advances by a chunk. A missing chunk truncates the stream: the release was withdrawn or rejected meanwhile.
     pub(in crate::api) fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
         let Some(chunk) = found else {
@@ -102,13 +111,7 @@ pub(in crate::api) fn part(
     stream::try_unfold(begun, |(app, release, mut place, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
-            let found = app
-                .service
-                .store
-                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
-                .await
-                .map_err(cut)?;
-            place.step(found.as_ref())?;
+            let found = place.read(&app, &release).await?;
             let last = found.is_none();
             let rendered = blocking(move || {
                 let bytes = match found {
@@ -165,13 +168,7 @@ pub(in crate::api) async fn archive(
                 return Ok(Some((Bytes::from(bytes), packing)));
             };
             let ArchiveProgress { app, release, .. } = &packing;
-            let found = app
-                .service
-                .store
-                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
-                .await
-                .map_err(cut)?;
-            place.step(found.as_ref())?;
+            let found = place.read(app, release).await?;
             let Some(chunk) = found else { continue };
             let file = place.file.clone();
             packing.current = Some(place);

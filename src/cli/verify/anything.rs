@@ -12,7 +12,9 @@ use crate::cli::exit::CommandOutcome;
 use crate::cli::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, BrokenClass, PublishedValue, Verification, VerificationMaterial, VerifiedRule};
+use crate::engine::{
+    self, BrokenClass, PublishedValue, TableMeasures, Verification, VerificationMaterial, VerifiedRule,
+};
 use crate::microdata::formats::IngestLimits;
 use crate::problem::{Kind, Problem};
 use crate::spec::{self, VerificationSubject};
@@ -103,16 +105,12 @@ fn in_words(found: &Verification) -> String {
     for table in &found.tables {
         let buckets = if table.buckets > 0 { format!(" in {} buckets", table.buckets) } else { String::new() };
         let _ = writeln!(text, "table {}: {} rows{buckets}", table.name, table.rows);
-        for measures in &table.measures {
-            let by = match &measures.quasi_identifiers[..] {
+        for TableMeasures { sensitive, quasi_identifiers, achieved: measures } in &table.measures {
+            let by = match &quasi_identifiers[..] {
                 [] => String::new(),
                 by => format!(" by {}", by.join(", ")),
             };
-            let _ = write!(
-                text,
-                "  {}{by}: {} classes, distinct l {}",
-                measures.sensitive, measures.classes, measures.distinct_l
-            );
+            let _ = write!(text, "  {sensitive}{by}: {} classes, distinct l {}", measures.classes, measures.distinct_l);
             if let (Some(k), Some(worst)) = (measures.k, measures.worst_posterior) {
                 let l = worst.of as f64 / worst.count.max(1) as f64;
                 let _ = write!(text, ", k {k}, l {l:.3}, worst posterior {}/{}", worst.count, worst.of);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, ExcludedValues, FindingValue};
+use super::report::{AttackFinding, AttackFindings, AttackReport, FindingValue, RuledOutValues, ValueList};
 use super::target::{AttackTarget, release_problem, unsupported};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -92,7 +92,7 @@ fn finding(
     let mut known = BTreeMap::new();
     if !inferred.known.is_empty() {
         let values = match attack {
-            Attack::Exclusion => FindingValue::Excluded(ExcludedValues { not: published(&inferred.known) }),
+            Attack::Exclusion => FindingValue::Excluded(RuledOutValues { not: published(&inferred.known) }),
             _ => cells(&inferred.known),
         };
         known.insert(primary.to_owned(), values);
@@ -112,7 +112,7 @@ fn finding(
 fn cells(cells: &[CellText]) -> FindingValue {
     match cells {
         [one] => FindingValue::Value(one.into()),
-        several => FindingValue::AnyOf(published(several)),
+        several => FindingValue::AnyOf(ValueList(published(several))),
     }
 }
 

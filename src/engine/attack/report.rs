@@ -71,14 +71,20 @@ pub enum FindingValue {
     /// Its value.
     Value(PublishedValue),
     /// The values that it may have.
-    AnyOf(Vec<PublishedValue>),
+    AnyOf(ValueList),
     /// The values that it does not have.
-    Excluded(ExcludedValues),
+    Excluded(RuledOutValues),
 }
+
+/// Several values.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(transparent)]
+pub struct ValueList(pub Vec<PublishedValue>);
 
 /// Values that are known not to be those of a person.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct ExcludedValues {
+#[schema(as = ExcludedValues)]
+pub struct RuledOutValues {
     /// The values.
     pub not: Vec<PublishedValue>,
 }

@@ -13,28 +13,9 @@ pub struct TableMeasures {
     pub sensitive: String,
     /// The attributes whose equal values make a class, in a bucketized table within a bucket.
     pub quasi_identifiers: Vec<String>,
-    /// How many classes there are.
-    pub classes: u64,
-    /// The size of the smallest.
-    pub k: Option<u64>,
-    /// The largest l for which they are l-diverse: the inverse of `worst_posterior`.
-    pub l: Option<ManifestRatio>,
-    /// The fewest values of a class.
-    pub distinct_l: u64,
-    /// The least number of equally frequent values that have a class's entropy.
-    pub entropy_l: Option<f64>,
-    /// As in `Measures`.
-    pub recursive_c: Vec<RecursiveC>,
-    /// The largest distance of a class from the whole part, all values equally far from each other.
-    pub t_equal: Option<f64>,
-    /// The same over the order of values.
-    pub t_ordered: Option<f64>,
-    /// The same along the taxonomy, where the request states one that has all values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub t_hierarchical: Option<f64>,
-    /// The largest share that a value takes of a class.
-    pub worst_posterior: Option<ManifestRatio>,
+    /// What the worst class shows, by each measure.
+    #[serde(flatten)]
+    pub achieved: AchievedMeasures,
 }
 
 impl TableMeasures {
@@ -43,32 +24,8 @@ impl TableMeasures {
         quasi_identifiers: Vec<String>,
         measured: &ClassMeasures,
     ) -> Self {
-        let AchievedMeasures {
-            classes,
-            k,
-            l,
-            distinct_l,
-            entropy_l,
-            recursive_c,
-            t_equal,
-            t_ordered,
-            t_hierarchical,
-            worst_posterior,
-        } = AchievedMeasures::from_classes(measured);
-        Self {
-            sensitive: sensitive.join(" & "),
-            quasi_identifiers,
-            classes,
-            k,
-            l,
-            distinct_l,
-            entropy_l,
-            recursive_c,
-            t_equal,
-            t_ordered,
-            t_hierarchical,
-            worst_posterior,
-        }
+        let achieved = AchievedMeasures::from_classes(measured);
+        Self { sensitive: sensitive.join(" & "), quasi_identifiers, achieved }
     }
 }
 

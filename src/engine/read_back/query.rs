@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{
-    Boxes, CellMeaning, ErrorModel, Estimate, Estimator, ModelShape, Predicates, PublishedRows, QueryPath, parted,
+    BoxMeaning, Boxes, ErrorModel, Estimate, Estimator, ModelShape, Predicates, PublishedRows, QueryPath, parted,
 };
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
@@ -133,7 +133,7 @@ impl QuerySet {
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, EngineError> {
         if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
-            let meaning = CellMeaning { kinds: &self.kinds, taxonomies: &self.taxonomies };
+            let meaning = BoxMeaning { kinds: &self.kinds, taxonomies: &self.taxonomies };
             let read = Boxes::read(table, wanted, meaning, parts, control);
             let boxes = read.map_err(model_problem)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));

@@ -6,7 +6,7 @@ use crate::engine::error::EngineError;
 use crate::engine::prepare::wording::notices_of;
 use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, model_problem, read_of};
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, CellMeaning, ModelShape, PublishedRows, parted};
+use crate::model::{Boxes, BoxMeaning, ModelShape, PublishedRows, parted};
 use crate::publication::{DecompositionDetails, ModelKind, Publication, PublishedBytes, PublishedTable};
 use crate::publish::{Design, DesignedTable};
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
@@ -95,7 +95,7 @@ struct MeasuredModel<'a> {
 impl MeasuredModel<'_> {
     fn of_boxes(&self, boxed: &PublishedTable) -> Result<ModelFigures, EngineError> {
         let (table, asked) = (self.order.table, &self.order.specification.internal);
-        let meaning = CellMeaning { kinds: self.kinds, taxonomies: &self.order.specification.taxonomies };
+        let meaning = BoxMeaning { kinds: self.kinds, taxonomies: &self.order.specification.taxonomies };
         let boxes = Boxes::read(boxed, table.attributes(), meaning, self.parts, self.control).map_err(model_problem)?;
         let nats = if asked.kl { utility::divergence_of_boxes(&boxes, table, self.control)? } else { None };
         let counted = asked.count_queries.map(|workload| self.counted(workload, |run| run.of_boxes(&boxes)));

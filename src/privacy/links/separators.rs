@@ -74,7 +74,7 @@ fn least(sides: &Separation<'_>, weights: &AttributeWeights) -> AttrSet {
     least
 }
 
-struct Flow {
+struct MaxFlow {
     amount: u64,
     /// The attributes through which nothing more can flow.
     saturated: AttrSet,
@@ -83,7 +83,7 @@ struct Flow {
 /// The maximal flow from the protected to the known side without the attributes `removed`.
 ///
 /// An attribute passes at most its weight; an element passes everything.
-fn flow(sides: &Separation<'_>, removed: AttrSet, weights: &AttributeWeights) -> Flow {
+fn flow(sides: &Separation<'_>, removed: AttrSet, weights: &AttributeWeights) -> MaxFlow {
     let elements: Vec<AttrSet> = sides.elements.iter().map(|element| element.minus(removed)).collect();
     let reached = connected(sides.protected, &elements);
     let mut used: Vec<AttrSet> = elements.into_iter().filter(|element| element.meets(reached)).collect();
@@ -110,5 +110,5 @@ fn flow(sides: &Separation<'_>, removed: AttrSet, weights: &AttributeWeights) ->
     }
     let amount = network.fill(source, sink);
     let saturated = passable.iter().zip(passages).filter(|(_, passage)| network.is_saturated(*passage));
-    Flow { amount, saturated: saturated.map(|(attr, _)| *attr).collect() }
+    MaxFlow { amount, saturated: saturated.map(|(attr, _)| *attr).collect() }
 }

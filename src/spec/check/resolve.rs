@@ -38,7 +38,7 @@ pub(in crate::spec) struct DraftDocument<'a, 'c> {
 }
 
 /// The attributes that a document publishes, and what they resolve to.
-struct Scope<'a, 'c> {
+struct ResolutionScope<'a, 'c> {
     columns: &'a DatasetColumns<'c>,
     attributes: &'a [AttributeOptions],
     general: &'a GeneralMembers,
@@ -55,7 +55,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
     check_workload(&document.general, &used, faults);
     let DraftDocument { columns, schema, general, attributes, method, tables } = document;
     let method = method?;
-    let mut scope = Scope { columns, attributes, general: &general, used: &used, attrs: HashMap::new() };
+    let mut scope = ResolutionScope { columns, attributes, general: &general, used: &used, attrs: HashMap::new() };
     check_measures(&method, &scope, faults);
     let entropy = general.entropy().unwrap_or_else(|| method.states_entropy());
     let parts =
@@ -146,8 +146,8 @@ fn check_workload(general: &GeneralMembers, used: &[usize], faults: &mut FaultLi
 }
 
 /// Checks what some methods do not do with the published attributes, and measures that they do not define.
-fn check_measures(method: &DraftMethod, scope: &Scope<'_, '_>, faults: &mut FaultList) {
-    let Scope { columns, attributes, general, used, .. } = *scope;
+fn check_measures(method: &DraftMethod, scope: &ResolutionScope<'_, '_>, faults: &mut FaultList) {
+    let ResolutionScope { columns, attributes, general, used, .. } = *scope;
     match method {
         DraftMethod::Generalize(draft) => draft.check(columns, attributes, used, general, faults),
         DraftMethod::Sequential(draft) => draft.check(columns, attributes, used, general, faults),
@@ -172,10 +172,10 @@ fn dropped_columns(method: &DraftMethod, used: &[usize], faults: &mut FaultList)
 /// The method over attributes, with the thresholds that its rules name; `None` after faults.
 fn resolve_method(
     method: DraftMethod,
-    scope: &Scope<'_, '_>,
+    scope: &ResolutionScope<'_, '_>,
     faults: &mut FaultList,
 ) -> Option<(MethodSpec, ThresholdsByDigest)> {
-    let Scope { columns, attrs, .. } = scope;
+    let ResolutionScope { columns, attrs, .. } = scope;
     let named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds(),
         DraftMethod::Anatomy(draft) => draft.thresholds(),
@@ -194,8 +194,12 @@ fn resolve_method(
 }
 
 /// Slicing over attributes, and the measures that are not defined for its columns.
-fn resolve_slicing(draft: &DraftSlicing, scope: &Scope<'_, '_>, faults: &mut FaultList) -> Option<SlicingSpec> {
-    let Scope { columns, attributes, general, used, attrs } = scope;
+fn resolve_slicing(
+    draft: &DraftSlicing,
+    scope: &ResolutionScope<'_, '_>,
+    faults: &mut FaultList,
+) -> Option<SlicingSpec> {
+    let ResolutionScope { columns, attributes, general, used, attrs } = scope;
     let measures = InternalUtility::from(&general.internal);
     if general.entropy() == Some(true) && !draft.has_entropy() {
         faults.unsupported(
@@ -216,7 +220,7 @@ fn resolve_slicing(draft: &DraftSlicing, scope: &Scope<'_, '_>, faults: &mut Fau
     Some(spec)
 }
 
-impl Scope<'_, '_> {
+impl ResolutionScope<'_, '_> {
     /// The attributes of published identifiers for which the caller takes responsibility.
     fn overridden_identifiers(&self) -> Vec<Attr> {
         let overridden = self.used.iter().filter(|column| self.attributes[**column].overrides_identifier());

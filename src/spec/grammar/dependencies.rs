@@ -42,9 +42,9 @@ pub(in crate::spec) struct DraftDependency {
 
 /// A list of dependencies, each with a reason where `REASONED`. Sorted, each once.
 #[derive(Clone, Default, Debug)]
-pub(in crate::spec) struct Dependencies<const REASONED: bool>(pub(in crate::spec) Vec<DraftDependency>);
+pub(in crate::spec) struct DependencyList<const REASONED: bool>(pub(in crate::spec) Vec<DraftDependency>);
 
-impl<const REASONED: bool> Member for Dependencies<REASONED> {
+impl<const REASONED: bool> Member for DependencyList<REASONED> {
     fn allowed() -> String {
         format!("an array of at most {MAX_DEPENDENCIES} dependencies")
     }

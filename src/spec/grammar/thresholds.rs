@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
 use super::document::{
-    Document, Fraction, Int, Member, MemberContext, SchemaMap, define_as, document, reference, scalar,
+    Document, Fraction, Int, Member, MemberContext, SchemaMap, Share, define_as, document, reference,
 };
-use super::reader::{FaultList, ratio};
+use super::reader::FaultList;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Ratio, Thresholds};
 
@@ -18,8 +18,6 @@ pub(in crate::spec) const MAX_TABLE_ROWS: u64 = 1 << 32;
 
 const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"theta\": \"8\", \"c\": \"0.02\"}} and \
                           {\"explicit\": {\"HIV\": \"0.02\"}, \"otherwise\": \"0.6\"}";
-
-const SHARE: &str = "a fraction above 0 and at most 1, as a text such as \"0.02\" or \"1/3\"";
 
 document! {
     /// How much of a bucket each value may take at most: one of `uniform`, `linear` and `explicit`. Fractions are exact: integers, or
@@ -57,28 +55,6 @@ document! {
     }
 }
 
-/// A threshold.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::spec) struct Share(Ratio);
-
-scalar! {
-    Share as "Share": SHARE,
-    share,
-    |share| json!(share.0),
-    {
-        "description": "A fraction above 0 and at most 1, exact: 1, a decimal of at most nine digits, or p/q",
-        "oneOf": [
-            {"type": "integer", "minimum": 1, "maximum": 1},
-            {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
-        ],
-    }
-}
-
-/// A threshold: exact, above 0 and at most 1.
-fn share(value: &Value) -> Option<Share> {
-    ratio(value).filter(|ratio| ratio.numerator() > 0 && *ratio <= Ratio::ONE).map(Share)
-}
-
 /// Thresholds of single values. No value is repeated in a pointer of a fault: it may be one of the data.
 #[derive(Clone, Default, Debug)]
 pub(in crate::spec) struct ThresholdsByValue(BTreeMap<String, Ratio>);
@@ -95,8 +71,8 @@ impl Member for ThresholdsByValue {
             return context.refuse();
         }
         let read: Option<BTreeMap<String, Ratio>> =
-            of.iter().map(|(value, threshold)| Some((value.clone(), share(threshold)?.0))).collect();
-        context.allowed = SHARE.to_owned();
+            of.iter().map(|(value, threshold)| Some((value.clone(), Share::parse(threshold)?.0))).collect();
+        context.allowed = Share::allowed();
         read.map(Self).or_else(|| context.refuse())
     }
 

@@ -90,6 +90,8 @@ document! {
     }
 }
 
+const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.4\"";
+
 document! {
     /// How many random queries, and what they are like. State either `value_fraction` or `selectivity`.
     CountWorkloadMembers as "CountWorkload" {
@@ -98,9 +100,9 @@ document! {
         /// How many attributes a query has, at most as many as are published. 1 when not given.
         optional dimensions: Int<1, 128> = Int(1) => "an integer from 1 to the number of attributes",
         /// The share of an attribute's values that a query has: above 0, at most 1, such as `0.4`.
-        optional value_fraction: Share,
+        optional value_fraction: Share => SHARE,
         /// The share of rows that a query would have if attributes were independent and values equally frequent: above 0, at most 1.
-        optional selectivity: Share,
+        optional selectivity: Share => SHARE,
     }
 }
 

@@ -6,7 +6,7 @@ use super::types::{AssumedKnowledge, AssumedUnknown, DeclaredDependency, Depende
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::Ratio;
-use crate::spec::grammar::dependencies::{Dependencies, DraftDependency};
+use crate::spec::grammar::dependencies::{DependencyList, DraftDependency};
 use crate::spec::grammar::document::{Document, document, scalar};
 use crate::spec::grammar::reader::{FaultList, ratio};
 
@@ -26,10 +26,10 @@ document! {
     /// What the adversary is assumed to know of the data.
     CommonMembers as "CommonMembers" {
         /// What the adversary knows to determine what, besides what the data shows.
-        optional functional_dependencies: Dependencies<false> = Dependencies::default(),
+        optional functional_dependencies: DependencyList<false> = DependencyList::default(),
         /// Dependencies that hold in the data and that the adversary is assumed not to know; the manifest has the reasons. Needs the
         /// scope `ledger:override`.
-        optional assume_unknown: Dependencies<true> = Dependencies::default(),
+        optional assume_unknown: DependencyList<true> = DependencyList::default(),
         optional dependencies: SearchMembers = SearchMembers::absent("/method/dependencies"),
     }
 }

@@ -8,6 +8,8 @@ use crate::spec::grammar::document::{DatasetColumns, Document, Fraction, Positiv
 
 const POSITIVE: &str = "a number above 0, as a text such as \"1000\" or \"0.5\"";
 
+const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.6\"";
+
 document! {
     /// Two counts answered with Laplace noise.
     DifferentialInferenceMembers as "DifferentialInferenceDocument" {
@@ -18,9 +20,9 @@ document! {
         /// The scale of the noise of each answer: sensitivity divided by budget.
         required scale: PositiveFraction => POSITIVE,
         /// The largest share that an adversary may infer; above 0 and at most 1.
-        required threshold: Share,
+        required threshold: Share => SHARE,
         /// The relative error of an inference; above 0 and at most 1, by default 0.1.
-        optional within: Share,
+        optional within: Share => SHARE,
     }
 }
 

@@ -53,7 +53,7 @@ document! {
 document! {
     /// A file of a form.
     FileMembers as "GivenFile" {
-        /// The name of the part of the form that holds it. Ends such as `.csv`, `.parquet` and `.csv.gz` tell how it is packed.
+        /// The name of the part of the form that holds it. An ending such as `.csv`, `.parquet` or `.csv.gz` says how it is packed.
         required file: Name,
         optional format: InputFormat,
     }

@@ -13,7 +13,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, SubmittedRule, ValueDistance};
 use crate::spec::check::resolve::declared_thresholds;
 use crate::spec::grammar::columns::ColumnOwner;
-use crate::spec::grammar::dependencies::Dependencies;
+use crate::spec::grammar::dependencies::DependencyList;
 use crate::spec::grammar::document::{
     DatasetColumns, Document, Entries, EntryValue, Given, Id, List, Member, MemberContext, SchemaMap, define_as,
     document, reference,
@@ -40,7 +40,7 @@ document! {
         /// The guarantee of rules that state none.
         optional default_guarantee: VerificationGuarantee,
         /// What the adversary knows to determine what; also attributes that no table has.
-        optional functional_dependencies: Dependencies<false>,
+        optional functional_dependencies: DependencyList<false>,
         optional taxonomies: Entries<Arc<Taxonomy>>,
         /// Attacks to be played on the tables.
         optional attacks: List<TableAttack> => "an array of attacks",

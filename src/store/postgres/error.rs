@@ -2,8 +2,8 @@
 
 use sqlx::error::{DatabaseError, ErrorKind};
 
-use crate::ports::StoreError;
-use crate::store::pulse::note;
+use crate::ports::{ErrorSource, StoreError};
+use crate::store::pulse::mapped;
 
 /// SQLSTATEs: <https://www.postgresql.org/docs/15/errcodes-appendix.html>
 const SERIALIZATION_FAILURE: &str = "40001";
@@ -54,31 +54,10 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
 
 /// Maps by kind where there is one, as for SQLite, else by SQLSTATE.
 pub(in crate::store) fn failed(error: sqlx::Error) -> StoreError {
-    let error = kind_of(error);
-    note(&error);
-    error
+    mapped(error, |state, error| of_state(state)(error))
 }
 
-fn kind_of(error: sqlx::Error) -> StoreError {
-    use sqlx::Error;
-    match &error {
-        Error::RowNotFound => StoreError::NotFound,
-        Error::Database(database) => match database.kind() {
-            ErrorKind::UniqueViolation => StoreError::Conflict,
-            ErrorKind::ForeignKeyViolation => StoreError::NotFound,
-            _ => of_state(&database.code().unwrap_or_default())(Box::new(error)),
-        },
-        // the decoder's own text may quote what is stored
-        Error::ColumnDecode { index, .. } => StoreError::corrupt(format!("column {index} cannot be decoded")),
-        Error::Decode(_) => StoreError::corrupt("a value cannot be decoded"),
-        Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Io(_) | Error::Tls(_) => {
-            StoreError::Unavailable(Box::new(error))
-        }
-        _ => StoreError::Backend(Box::new(error)),
-    }
-}
-
-fn of_state(state: &str) -> fn(Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+fn of_state(state: &str) -> fn(ErrorSource) -> StoreError {
     match state {
         DISK_FULL => |_| StoreError::Full,
         SERIALIZATION_FAILURE | DEADLOCK_DETECTED | LOCK_NOT_AVAILABLE | QUERY_CANCELED | READ_ONLY_TRANSACTION => {

@@ -1,9 +1,7 @@
 //! SQLite's errors as the store's.
 
-use sqlx::error::ErrorKind;
-
 use crate::ports::StoreError;
-use crate::store::pulse::note;
+use crate::store::pulse::mapped;
 
 /// Primary result codes, the low byte of the extended ones: <https://sqlite.org/rescode.html>
 const BUSY: u32 = 5;
@@ -29,31 +27,10 @@ impl From<StoreError> for TransactionError {
 
 /// Maps by kind, not by a constraint's name, which SQLite does not report.
 pub(in crate::store) fn failed(error: sqlx::Error) -> StoreError {
-    let error = kind_of(error);
-    note(&error);
-    error
-}
-
-fn kind_of(error: sqlx::Error) -> StoreError {
-    use sqlx::Error;
-    match &error {
-        Error::RowNotFound => StoreError::NotFound,
-        Error::Database(database) => match database.kind() {
-            ErrorKind::UniqueViolation => StoreError::Conflict,
-            ErrorKind::ForeignKeyViolation => StoreError::NotFound,
-            _ => match database.code().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
-                Some(FULL) => StoreError::Full,
-                Some(BUSY | LOCKED) => StoreError::Unavailable(Box::new(error)),
-                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Corrupt(Box::new(error)),
-                _ => StoreError::Backend(Box::new(error)),
-            },
-        },
-        // the decoder's own text may quote what is stored
-        Error::ColumnDecode { index, .. } => StoreError::corrupt(format!("column {index} cannot be decoded")),
-        Error::Decode(_) => StoreError::corrupt("a value cannot be decoded"),
-        Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Io(_) => {
-            StoreError::Unavailable(Box::new(error))
-        }
-        _ => StoreError::Backend(Box::new(error)),
-    }
+    mapped(error, |code, error| match code.parse::<u32>().map(|code| code & 0xff) {
+        Ok(FULL) => StoreError::Full,
+        Ok(BUSY | LOCKED) => StoreError::Unavailable(error),
+        Ok(CORRUPT | NOT_A_DATABASE) => StoreError::Corrupt(error),
+        _ => StoreError::Backend(error),
+    })
 }

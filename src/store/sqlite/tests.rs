@@ -205,14 +205,15 @@ async fn a_job_that_meets_a_full_store_fails_once_and_leaves_nothing() {
     new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Secret::new([1; 32])).unwrap();
     let id = store.enqueue(new).await.unwrap().id;
     let mut changes = signals.changes();
-    let workers = Workers::start(
-        Arc::<SqliteStore>::clone(&store),
-        Clock::settable(at(1)),
-        Arc::new(Writes),
+    let workers = Workers {
+        store: Arc::<SqliteStore>::clone(&store),
+        clock: Clock::settable(at(1)),
+        runner: Arc::new(Writes),
         vault,
         signals,
-        WorkerConfig::default(),
-    );
+        config: WorkerConfig::default(),
+    };
+    let workers = workers.start();
     let ended = async {
         loop {
             let job = conformance::job(&*store, id).await;

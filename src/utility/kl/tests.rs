@@ -120,7 +120,7 @@ fn the_divergence_is_that_of_the_vectors() {
         let (publication, files) = published(tables_of(&vector["tables"]));
         let (shape, cells) = read(&publication, &files, 4);
         assert!(shape.whole);
-        let Divergence { nats, made } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
+        let DivergenceReport { nats, made } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
         let expected = vector["kl_nats"].as_f64().unwrap();
         assert!((nats - expected).abs() < 1e-9, "vector {at}: {nats}, expected {expected}");
         assert_eq!(made, ModelKind::ClosedForm);
@@ -155,7 +155,7 @@ fn example() -> (Rows, Publication, Files) {
 fn several_sensitive_parts_diverge_as_the_definition_says() {
     let (rows, publication, files) = example();
     let (shape, cells) = read(&publication, &files, 4);
-    let Divergence { nats, .. } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
+    let DivergenceReport { nats, .. } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
     // p~(a,b,c,d) = 1/n sum_g n_g(a) n_g(b) n_g(c) / n_g^2 * n(b,d) / n(b)
     let n = rows.len() as f64;
     let count = |of: &dyn Fn(usize, &Vec<String>) -> bool| {

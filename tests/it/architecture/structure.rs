@@ -18,6 +18,27 @@ const WIDE_FUNCTIONS: &[(&str, usize)] = &[("api", 1), ("publish", 5), ("verifie
 /// For each room, the tuples that its functions may take as parameters.
 const TUPLE_PARAMETERS: &[(&str, usize)] = &[("publish", 1), ("report", 1), ("verifier", 4)];
 
+/// Types of the program that share their name, each with how many do.
+const HOMONYMS: &[(&str, usize)] = &[
+    ("Arguments", 9),
+    ("BrokenClass", 2),
+    ("Command", 4),
+    ("CutNode", 2),
+    ("DependencySearch", 2),
+    ("JoinStep", 2),
+    ("LinkedTable", 2),
+    ("List", 3),
+    ("NewRelease", 2),
+    ("PathStep", 3),
+    ("RowGroups", 2),
+    ("RuleStatus", 2),
+    ("TablePair", 2),
+    ("TransactionError", 2),
+    ("TupleCount", 2),
+    ("ValueCount", 2),
+    ("ValueShare", 2),
+];
+
 /// Files of modules that hold items of their own, each with the number of items.
 const MODULES_WITH_ITEMS: &[(&str, usize)] = &[
     ("api/mod.rs", 1),
@@ -177,6 +198,14 @@ fn open_parameters(tokens: &[Placed], from: usize) -> Option<usize> {
     None
 }
 
+/// The names of the structs, enums and traits of a source, without those of tests.
+fn types(text: &str) -> Vec<String> {
+    let tokens = tokens(&strip(text));
+    let declares = |token: &Token| ["struct", "enum", "trait"].iter().any(|word| token.is(word));
+    let pairs = tokens.windows(2).filter(|pair| declares(&pair[0]));
+    pairs.filter_map(|pair| pair[1].name().map(str::to_owned)).collect()
+}
+
 /// Number of items of a file of a module, other than modules and imports.
 fn items(text: &str) -> usize {
     let tokens = placed_tokens(&strip(text));
@@ -264,6 +293,23 @@ fn files_of_modules_hold_modules_and_imports() {
         }
     }
     assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+}
+
+#[test]
+fn types_have_names_of_their_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in program() {
+        types(&text).into_iter().for_each(|name| places.entry(name).or_default().push(file.clone()));
+    }
+    let ceiling = |name: &str| HOMONYMS.iter().find(|(of, _)| *of == name).map_or(1, |(_, ceiling)| *ceiling);
+    places.retain(|name, files| files.len() > ceiling(name));
+    assert!(places.is_empty(), "{places:#?}");
+}
+
+#[test]
+fn names_of_types_are_found() {
+    let text = "struct A;\npub(crate) enum B { C }\n// struct D;\ntrait E {}\n#[cfg(test)]\nmod tests { struct F; }\n";
+    assert_eq!(types(text), ["A", "B", "E"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn start(
     let config = WorkerConfig { workers: 4, tick: SOON, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
     let runner = Arc::new(Rationed(MemoryBudget::new(Some(mib * MIB)), runner));
     let (vault, signals) = (Arc::clone(&bench.vault), Arc::clone(&bench.signals));
-    Workers::start(Arc::clone(&bench.store), bench.clock.clone(), runner, vault, signals, config)
+    Workers { store: Arc::clone(&bench.store), clock: bench.clock.clone(), runner, vault, signals, config }.start()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,14 +69,15 @@ impl Bench {
         config: WorkerConfig,
         runner: impl Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync + 'static,
     ) -> WorkersHandle {
-        Workers::start(
-            Arc::clone(&self.store),
-            self.clock.clone(),
-            Arc::new(Does(runner)),
-            Arc::clone(&self.vault),
-            Arc::clone(&self.signals),
+        let workers = Workers {
+            store: Arc::clone(&self.store),
+            clock: self.clock.clone(),
+            runner: Arc::new(Does(runner)),
+            vault: Arc::clone(&self.vault),
+            signals: Arc::clone(&self.signals),
             config,
-        )
+        };
+        workers.start()
     }
 
     async fn submit(&self, reuse: u8) -> Uuid {

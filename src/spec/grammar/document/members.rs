@@ -198,15 +198,27 @@ scalar! {
     {"$ref": "#/components/schemas/Fraction"}
 }
 
-/// A share above 0.
+/// A share: exact, above 0 and at most 1.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::spec) struct Share(pub(in crate::spec) Ratio);
 
+impl Share {
+    pub(in crate::spec) fn parse(value: &Value) -> Option<Self> {
+        ratio(value).filter(|ratio| ratio.numerator() > 0 && *ratio <= Ratio::ONE).map(Self)
+    }
+}
+
 scalar! {
-    Share: "a number above 0 and at most 1, as a text such as \"0.4\"",
-    |value| ratio(value).filter(|share| share.numerator() > 0 && *share <= Ratio::ONE).map(Self),
+    Share as "Share": "a fraction above 0 and at most 1, as a text such as \"0.02\" or \"1/3\"",
+    Self::parse,
     |share| json!(share.0),
-    {"$ref": "#/components/schemas/Fraction"}
+    {
+        "description": "A fraction above 0 and at most 1, exact: 1, a decimal of at most nine digits, or p/q",
+        "oneOf": [
+            {"type": "integer", "minimum": 1, "maximum": 1},
+            {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
+        ],
+    }
 }
 
 /// The id of something that the service keeps.

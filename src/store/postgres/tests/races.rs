@@ -281,9 +281,9 @@ async fn listening_workers(
     let (signals, stopping) = (Arc::new(Notifier::default()), CancellationToken::new());
     tokio::spawn(store.listen(Arc::clone(&signals), stopping.clone()).await.unwrap());
     let config = WorkerConfig { tick: NEVER, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
-    let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(store);
-    let runner = Arc::new(Waits(sender));
-    let workers = Workers::start(shared, Clock::settable(at(1)), runner, Arc::clone(vault), signals, config);
+    let (vault, runner) = (Arc::clone(vault), Arc::new(Waits(sender)));
+    let store: Arc<dyn Store> = Arc::<PostgresStore>::clone(store);
+    let workers = Workers { store, clock: Clock::settable(at(1)), runner, vault, signals, config }.start();
     let stop = stopping.clone();
     tokio::spawn(async move {
         stop.cancelled().await;
@@ -300,9 +300,15 @@ async fn a_worker_keeps_its_lease_while_no_connection_is_free() {
     let clock = Clock::settable(at(1));
     let (sender, receiver) = mpsc::channel();
     let config = WorkerConfig { tick: Duration::from_millis(5), grace: Duration::ZERO, ..WorkerConfig::default() };
-    let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(&there);
-    let signals = Arc::new(Notifier::default());
-    let workers = Workers::start(shared, clock.clone(), Arc::new(Waits(sender)), Arc::clone(&vault), signals, config);
+    let workers = Workers {
+        store: Arc::<PostgresStore>::clone(&there),
+        clock: clock.clone(),
+        runner: Arc::new(Waits(sender)),
+        vault: Arc::clone(&vault),
+        signals: Arc::new(Notifier::default()),
+        config,
+    };
+    let workers = workers.start();
     let mut new = new_job(dataset(&*here).await, 1);
     new.wrapped_key = vault.wrap(crate::vault::Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
     let id = here.enqueue(new).await.unwrap().id;

@@ -14,7 +14,7 @@ fn divergence_of_fitted_tables_is_that_of_the_vectors() {
         let (publication, files) = published(tables_of(&vector["tables"]));
         let (shape, cells) = read(&publication, &files, rows[0].len());
         assert!(!shape.whole);
-        let Divergence { nats, made } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
+        let DivergenceReport { nats, made } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
         let expected = vector["kl_nats"].as_f64().unwrap();
         assert!((nats - expected).abs() < 1e-9, "vector {at}: {nats}, expected {expected}");
         assert_eq!(made.as_str(), "ipf");

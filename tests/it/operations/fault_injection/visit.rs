@@ -53,14 +53,15 @@ impl Bench {
             grace: Duration::ZERO,
             ..WorkerConfig::default()
         };
-        let workers = Workers::start(
-            Arc::clone(&faulty),
-            clock.clone(),
+        let workers = Workers {
+            store: Arc::clone(&faulty),
+            clock: clock.clone(),
             runner,
-            Arc::clone(&vault),
-            Arc::clone(&signals),
+            vault: Arc::clone(&vault),
+            signals: Arc::clone(&signals),
             config,
-        );
+        };
+        let workers = workers.start();
         let readiness = Readiness { store: Arc::clone(&faulty), draining: CancellationToken::new() };
         let keys: ReleaseKeySource = Arc::new(Vault::fresh_secret);
         let service = AppService {
