@@ -6,7 +6,7 @@ use crate::engine::error::EngineError;
 use crate::engine::prepare::wording::notices_of;
 use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, model_problem, read_of};
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, BoxMeaning, ModelShape, PublishedRows, parted};
+use crate::model::{BoxMeaning, Boxes, ModelShape, PublishedRows, parted};
 use crate::publication::{DecompositionDetails, ModelKind, Publication, PublishedBytes, PublishedTable};
 use crate::publish::{Design, DesignedTable};
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
