@@ -22,7 +22,7 @@ pub use attack::negative_association::negative_association;
 pub use attack::play::attack_tables;
 pub use attack::report::{
     AttackFinding, AttackFindings, AttackReport, FindingValue, JoinAttackMeasure, JoinAttackResult, MembershipClass,
-    MembershipSummary, RuledOutValues, TupleCount, ValueList,
+    MembershipSummary, PublishedValues, RuledOutValues, TupleCount,
 };
 pub use attack::target::AttackTarget;
 pub use error::EngineError;

@@ -52,6 +52,7 @@ pub enum XyMeasure {
         h: Ratio,
         /// The values that the bound covers; `None` for all values.
         #[serde(rename = "sensitive_values")]
+        #[schema(value_type = Option<Vec<Vec<Option<String>>>>)]
         sensitive: Option<Vec<SensitiveValue>>,
     },
 }

@@ -71,7 +71,7 @@ pub enum FindingValue {
     /// Its value.
     Value(PublishedValue),
     /// The values that it may have.
-    AnyOf(ValueList),
+    AnyOf(PublishedValues),
     /// The values that it does not have.
     Excluded(RuledOutValues),
 }
@@ -79,7 +79,7 @@ pub enum FindingValue {
 /// Several values.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(transparent)]
-pub struct ValueList(pub Vec<PublishedValue>);
+pub struct PublishedValues(pub Vec<PublishedValue>);
 
 /// Values that are known not to be those of a person.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]

@@ -69,8 +69,7 @@ pub fn verify(
         return Ok(refuted(CheckName::Requirements, detail));
     }
     publication.suppressed = suppressed_rows(claim, &publication);
-    let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
-    control.begin(Phase::Verify, rows)?;
+    control.begin(Phase::Verify, claim.manifest.tables.iter().flat_map(|of| &of.parts).map(|part| part.rows).sum())?;
     let submitted = submitted_rules(&publication);
     let kinds = column_types(claim);
     let (names, dependencies) = dependencies(claim);
