@@ -12,7 +12,7 @@ use crate::publication::{
     CellContent as CellKind, MethodDetails, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
     RowMeaning, TableName, TableProtection,
 };
-use crate::utility::{PredicateWidth, Workload, errors};
+use crate::utility::{PredicateWidth, Workload, WorkloadRun};
 
 struct Files(HashMap<String, String>);
 
@@ -190,7 +190,9 @@ fn workloads_are_compared_with_true_counts() {
             (state >> 8) % bound
         };
         let workload = Workload { number: 200, dimensions, width };
-        errors(&shape, &cells, &original, &workload, &mut below, &Control::default()).unwrap()
+        let control = Control::default();
+        let run = WorkloadRun { workload, original: &original, below: &mut below, control: &control };
+        run.of_tables(&shape, &cells).unwrap()
     };
     // one attribute is shown as it is
     let single = run(1, PredicateWidth::ValueFraction(0.3), 1);
