@@ -156,7 +156,7 @@ async fn dependency_known_later_weakens_a_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statement_entered_later_weakens_a_rule() {
+async fn later_statement_weakens_a_rule() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=clinic", people()).await.ok(201)["id"]);
     let first = server.publish(&dataset, withdrawn(open_rule())).await;

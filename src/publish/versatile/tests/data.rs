@@ -89,7 +89,7 @@ fn connected(start: AttrSet, sets: impl Iterator<Item = AttrSet> + Clone, cut: A
 }
 
 /// Whether nothing leads to the sensitive attribute of a rule, or a table guards it beside the links.
-fn is_held_beside(design: &Design, rule: &PrivacyRule, links: &[AttrSet]) -> bool {
+fn holds_with_links(design: &Design, rule: &PrivacyRule, links: &[AttrSet]) -> bool {
     let constant = |table: &DesignedTable| table.guards().first().map_or(AttrSet::EMPTY, |guard| guard.constant);
     let element = |(_, table): (usize, &DesignedTable)| table.attributes.union(constant(table));
     let all = design.tables.iter().enumerate().map(element).chain(links.iter().copied());
@@ -183,7 +183,7 @@ proptest! {
 
     /// Every rule holds beside the dependencies by the definition of a guardian, spelled out once more.
     #[test]
-    fn rules_hold_beside_planted_dependencies(
+    fn rules_hold_under_planted_dependencies(
         raw in rules(), rows in rows(), algorithm in algorithms(), links in prop::collection::vec((any::<u8>(), any::<u8>()), 1..3),
     ) {
         let table = table(8, &rows);
@@ -203,7 +203,7 @@ proptest! {
         let links: Vec<AttrSet> = links.iter().map(|&(a, b)| AttrSet::one(a).with(b)).collect();
         for rule in design.rules.iter().filter(|rule| rule.implied_by.is_none()) {
             prop_assert!(!matches!(privacy::judge(&schemas, &rule.rule), RuleStatus::Violated(_)), "{:?}", design);
-            prop_assert!(is_held_beside(&design, &rule.rule, &links), "{:?} in {:?}", rule, design);
+            prop_assert!(holds_with_links(&design, &rule.rule, &links), "{:?} in {:?}", rule, design);
         }
         let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
         prop_assert_eq!(all, table.attributes());
