@@ -25,6 +25,7 @@ const BINARY_MEDIA_TYPES: [&str; 3] =
 pub(super) fn complete(mut document: Value) -> Value {
     hoist::name_variants(&mut document);
     hoist::flatten_members(&mut document);
+    hoist::describe_nullable_members(&mut document);
     document = hoist::rename(&document, |name| match name.strip_prefix("ListPage_") {
         Some(item) => format!("{item}List"),
         None if name == "ManifestEnforcedBy" => "EnforcedBy".to_owned(),

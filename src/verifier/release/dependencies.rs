@@ -152,38 +152,33 @@ pub(in crate::verifier) fn constant_columns(evidence: &Evidence<'_>, claimed: &P
     constant.map(|(column, _)| column.attribute).collect()
 }
 
-/// Checks on the rows of a part that its buckets are constant in the claimed attributes.
+/// The claimed attributes in which the rows of a part show that a bucket is not constant.
 ///
 /// Those of the row side are in the part, and `constant` has those in which it is constant. With the original, others
 /// are compared where the protected values of a row determine them.
-pub(in crate::verifier) fn constant_in_part(
+pub(in crate::verifier) fn varying_in_part(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     part: &ParsedPart,
     constant: AttrSet,
-    place: &str,
-    log: &mut CheckLog,
-) {
-    let Some(labels) = &part.labels else { return };
+) -> AttrSet {
+    let Some(labels) = &part.labels else { return AttrSet::EMPTY };
     let parts: Vec<AttrSet> = parts(table).collect();
+    let mut varying = AttrSet::EMPTY;
     for guard in constant_guards(table) {
         let protected = protected_part(&parts, guards(table), guard);
-        for attr in guard.constant.iter() {
-            let holds = match part.columns.iter().any(|column| column.attribute == attr) {
-                true => constant.contains(attr),
-                false => {
-                    let columns: Vec<&ParsedColumn> =
-                        part.columns.iter().filter(|column| protected.contains(column.attribute)).collect();
-                    determined(evidence, &columns, attr)
-                        .is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
-                }
-            };
-            if !holds {
-                let detail = format!("{place}: a bucket is not constant in {}", evidence.name(attr));
-                log.fail(CheckName::Dependencies, detail);
+        let is_constant = |attr: &Attr| match part.columns.iter().any(|column| column.attribute == *attr) {
+            true => constant.contains(*attr),
+            false => {
+                let columns: Vec<&ParsedColumn> =
+                    part.columns.iter().filter(|column| protected.contains(column.attribute)).collect();
+                determined(evidence, &columns, *attr)
+                    .is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
             }
-        }
+        };
+        varying = varying.union(guard.constant.iter().filter(|attr| !is_constant(attr)).collect());
     }
+    varying
 }
 
 /// For each row of a part, the value of an attribute that its protected values determine in the original.

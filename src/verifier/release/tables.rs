@@ -211,7 +211,10 @@ impl<'a> TableCheck<'a> {
         self.closed.read_constants(self.table, &part);
         let constant = dependencies::constant_columns(self.evidence, claimed, &part);
         report.constant[self.index] = report.constant[self.index].union(constant);
-        dependencies::constant_in_part(self.evidence, self.table, &part, constant, &place, log);
+        for attr in dependencies::varying_in_part(self.evidence, self.table, &part, constant).iter() {
+            let detail = format!("{place}: a bucket is not constant in {}", self.evidence.name(attr));
+            log.fail(CheckName::Dependencies, detail);
+        }
         match (&part.labels, &part.buckets) {
             (None, _) => {}
             (Some(_), None) => {
