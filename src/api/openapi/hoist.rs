@@ -72,7 +72,8 @@ pub(super) fn flatten_members(document: &mut Value) {
 /// Moves the description of a reference that may be null to the member itself, where readers look for it.
 pub(super) fn describe_nullable_members(document: &mut Value) {
     let schemas = document["components"]["schemas"].as_object_mut().into_iter().flat_map(Map::values_mut);
-    let members = schemas.filter_map(|schema| schema["properties"].as_object_mut()).flat_map(Map::values_mut);
+    let objects = schemas.filter_map(|schema| schema.get_mut("properties").and_then(Value::as_object_mut));
+    let members = objects.flat_map(Map::values_mut);
     for member in members.filter(|member| is_nullable(member) && member["description"].is_null()) {
         let variants = member.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
         let description = variants.filter_map(Value::as_object_mut).find_map(|variant| variant.remove("description"));
