@@ -7,7 +7,7 @@ use super::cells::{PublishedRows, TableCells};
 use super::groups::RowGroups;
 use super::inference::{
     AttributeColumn, BucketValues, InferredByOthers, InferredRows, RowsByBucket, inferred_by_others, inferred_in_part,
-    inferred_through_buckets,
+    inferred_through_buckets, unique_rows,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
@@ -147,7 +147,8 @@ struct InferredColumn<'a> {
 }
 
 struct BucketedTarget<'a> {
-    rows: RowsByBucket<'a>,
+    /// `None` where no bucket can reveal a value, whatever the known columns are.
+    rows: Option<RowsByBucket<'a>>,
     values: BucketValues,
     work: u64,
 }
@@ -156,8 +157,16 @@ impl InferredColumn<'_> {
     fn inferred(&self, groups: &RowGroups, control: &Control) -> Result<InferredRows, Cancelled> {
         match &self.buckets {
             None => inferred_in_part(groups, self.column, control),
-            Some(BucketedTarget { rows, values, .. }) => inferred_through_buckets(groups, rows, values, control),
+            Some(BucketedTarget { rows: Some(rows), values, .. }) => {
+                inferred_through_buckets(groups, rows, values, control)
+            }
+            Some(BucketedTarget { rows: None, .. }) => Ok(InferredRows::default()),
         }
+    }
+
+    /// Whether some known columns may reveal a value.
+    fn may_follow(&self) -> bool {
+        self.buckets.as_ref().is_none_or(|buckets| buckets.rows.is_some())
     }
 
     /// Cells that are compared for one choice of known columns.
@@ -210,8 +219,9 @@ impl<'a> KnownPart<'a> {
         if attributes.is_empty() {
             return Ok(None);
         }
-        let groups = self.grouped(attributes, control)?;
-        let unique = groups.sizes().iter().filter(|size| **size == 1).count() as u64;
+        let columns = self.columns.iter().filter(|of| attributes.contains(of.attribute));
+        let columns: Vec<AttributeColumn<'_>> = columns.copied().collect();
+        let unique = unique_rows(self.rows, &columns, control)?;
         Ok(Some(UniqueRows { part: self.part, attributes, unique, of: self.rows as u64 }))
     }
 
@@ -242,7 +252,8 @@ impl<'a> KnownPart<'a> {
         let buckets = labels.iter().max().map_or(0, |last| *last as usize + 1);
         let column = column(other).filter(|_| parts[self.part].bucketed)?;
         let values = BucketValues::new(&self.cells.parts[other].labels, column, buckets);
-        let (rows, work) = (RowsByBucket::new(labels, &values), values.work(labels));
+        let rows = values.lean().then(|| RowsByBucket::new(labels, &values));
+        let work = values.work(labels);
         Some(InferredColumn { attribute, column, buckets: Some(BucketedTarget { rows, values, work }) })
     }
 
@@ -261,6 +272,10 @@ impl<'a> KnownPart<'a> {
             };
             let work: u64 = targets.iter().filter(|target| reveals(target)).map(|target| target.work(self.rows)).sum();
             if !targets.iter().any(reveals) || !budget.takes(self.rows as u64 + work) {
+                continue;
+            }
+            let follow = |target: &InferredColumn<'_>| reveals(target) && target.may_follow();
+            if !targets.iter().any(follow) {
                 continue;
             }
             let groups = self.grouped(known, control)?;
@@ -285,7 +300,11 @@ impl<'a> KnownPart<'a> {
                 }
             }
             let known = self.attributes.without(target.attribute);
-            let inferred = target.inferred(&self.grouped(known, control)?, control)?;
+            let inferred = if target.may_follow() {
+                target.inferred(&self.grouped(known, control)?, control)?
+            } else {
+                InferredRows::default()
+            };
             found.push(listed(ChosenColumns { known, inferred }));
         }
         Ok(found)

@@ -1,11 +1,15 @@
 //! Rows whose value of a column follows from other columns of a part, or from their bucket.
 
 use super::groups::RowGroups;
+use super::tuples::{AgreeingRows, PackedTuples};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Column};
 
 /// Relative excess over 1/2 that counts: a sum of fractions with different denominators is rounded.
 const TOLERANCE: f64 = 1e-9;
+
+/// Binary digits of shares that are summed over rows: 2^32 of them are less than a word holds.
+const SHARE_BITS: u32 = 31;
 
 /// Rows of which a reader infers the value of a column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -20,6 +24,11 @@ impl InferredRows {
     fn add(&mut self, rows: u64, fixed: bool, likely: bool) {
         self.fixed += if fixed { rows } else { 0 };
         self.likely += if fixed || likely { rows } else { 0 };
+    }
+
+    fn add_agreeing(&mut self, agreeing: AgreeingRows) {
+        let AgreeingRows { rows, most } = agreeing;
+        self.add(u64::from(rows), most == rows, u64::from(most) * 2 > u64::from(rows));
     }
 }
 
@@ -39,8 +48,8 @@ pub(super) fn inferred_in_part(
         *most = (*most).max(with_value.sizes()[*with_value_at as usize]);
     }
     let mut inferred = InferredRows::default();
-    for (&size, &most) in groups.sizes().iter().zip(&most) {
-        inferred.add(u64::from(size), most == size, u64::from(most) * 2 > u64::from(size));
+    for (&rows, &most) in groups.sizes().iter().zip(&most) {
+        inferred.add_agreeing(AgreeingRows { rows, most });
     }
     Ok(inferred)
 }
@@ -54,7 +63,22 @@ pub struct InferredByOthers {
     pub inferred: InferredRows,
 }
 
-/// For each column, the rows whose value of it follows from all others; n columns take n log n passes.
+/// The rows that no other row equals in all columns.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn unique_rows(rows: usize, columns: &[AttributeColumn<'_>], control: &Control) -> Result<u64, Cancelled> {
+    let columns: Vec<&Column> = columns.iter().map(|of| of.column).collect();
+    let whole = RowGroups::whole(rows);
+    if let Some(tuples) = PackedTuples::new(&whole, &columns, control)? {
+        return Ok(tuples.unique());
+    }
+    let groups = whole.refined(&columns, control)?;
+    Ok(groups.sizes().iter().filter(|size| **size == 1).count() as u64)
+}
+
+/// For each column, the rows whose value of it follows from all others; n columns take n passes, and where a word does not hold
+/// a row, n log n.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -86,8 +110,21 @@ fn halve(
     found: &mut Vec<InferredByOthers>,
     control: &Control,
 ) -> Result<(), Cancelled> {
-    if let [AttributeColumn { attribute, column }] = *columns {
-        found.push(InferredByOthers { attribute, inferred: inferred_in_part(groups, column, control)? });
+    if groups.are_rows() {
+        let rows = groups.of_row().len() as u64;
+        let inferred = InferredRows { fixed: rows, likely: rows };
+        found.extend(columns.iter().map(|of| InferredByOthers { attribute: of.attribute, inferred }));
+        return Ok(());
+    }
+    let packed: Vec<&Column> = columns.iter().map(|of| of.column).collect();
+    if let Some(tuples) = PackedTuples::new(groups, &packed, control)? {
+        let mut inferred = vec![InferredRows::default(); columns.len()];
+        tuples.each_column(control, |at, agreeing| inferred[at].add_agreeing(agreeing))?;
+        let by_others = |(of, inferred): (&AttributeColumn<'_>, InferredRows)| InferredByOthers {
+            attribute: of.attribute,
+            inferred,
+        };
+        found.extend(columns.iter().zip(inferred).map(by_others));
         return Ok(());
     }
     let (left, right) = columns.split_at(columns.len() / 2);
@@ -97,6 +134,34 @@ fn halve(
     };
     halve(&by(right)?, left, found, control)?;
     halve(&by(left)?, right, found, control)
+}
+
+/// Rows in the order of their buckets, and in a bucket in their own.
+struct BucketOrder {
+    rows: Vec<u32>,
+    /// First row of each bucket, and one more.
+    starts: Vec<usize>,
+}
+
+impl BucketOrder {
+    fn new(labels: &[u32], buckets: usize) -> Self {
+        let below = |label: u32| (label as usize).min(buckets);
+        let mut starts = vec![0_usize; buckets + 2];
+        labels.iter().for_each(|&label| starts[below(label) + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut ends = starts.clone();
+        let mut rows = vec![0_u32; labels.len()];
+        for (row, &label) in labels.iter().enumerate() {
+            let end = &mut ends[below(label)];
+            rows[*end] = row as u32;
+            *end += 1;
+        }
+        // rows of no bucket come last
+        starts.truncate(buckets + 1);
+        Self { rows, starts }
+    }
 }
 
 /// How often a bucket has a value.
@@ -113,31 +178,45 @@ pub(super) struct BucketValues {
     entries: Vec<KnownValueCount>,
     /// Rows of each bucket, in the part of the column.
     sizes: Vec<u32>,
+    /// Of each bucket, the share of its most frequent value, rounded up, in units of 2^-`SHARE_BITS`.
+    shares: Vec<u64>,
     /// Codes of the column.
     codes: usize,
 }
 
 impl BucketValues {
     pub(super) fn new(labels: &[u32], column: &Column, buckets: usize) -> Self {
-        let cell = |(row, &label): (usize, &u32)| (label, column.codes.get(row));
-        let mut cells: Vec<(u32, u32)> = labels.iter().enumerate().map(cell).collect();
-        cells.sort_unstable();
+        let BucketOrder { rows, starts } = BucketOrder::new(labels, buckets);
+        let codes = column.codes.gather(&rows);
         let mut values = Self {
             starts: Vec::with_capacity(buckets + 1),
             entries: Vec::new(),
-            sizes: vec![0; buckets],
+            sizes: Vec::with_capacity(buckets),
+            shares: Vec::with_capacity(buckets),
             codes: column.domain.len(),
         };
-        let mut runs = cells.chunk_by(|a, b| a == b).peekable();
-        for bucket in 0..buckets {
+        let mut cells: Vec<u32> = Vec::new();
+        for bounds in starts.windows(2) {
+            cells.clear();
+            cells.extend((bounds[0]..bounds[1]).map(|at| codes.get(at)));
+            cells.sort_unstable();
             values.starts.push(values.entries.len());
-            while let Some(run) = runs.next_if(|run| run[0].0 as usize == bucket) {
-                values.entries.push(KnownValueCount { value: run[0].1, count: run.len() as u32 });
-                values.sizes[bucket] += run.len() as u32;
+            let mut most = 0;
+            for run in cells.chunk_by(|a, b| a == b) {
+                values.entries.push(KnownValueCount { value: run[0], count: run.len() as u32 });
+                most = most.max(run.len());
             }
+            values.sizes.push(cells.len() as u32);
+            values.shares.push(((most as u64) << SHARE_BITS).div_ceil(cells.len().max(1) as u64));
         }
         values.starts.push(values.entries.len());
         values
+    }
+
+    /// Whether the most frequent value of some bucket has more than half of its rows. Of no mixture of other buckets has a value
+    /// more than half, nor all.
+    pub(super) fn lean(&self) -> bool {
+        self.shares.iter().any(|&share| share * 2 > 1 << SHARE_BITS)
     }
 
     fn of(&self, bucket: u32) -> &[KnownValueCount] {
@@ -163,30 +242,42 @@ pub(super) struct RowsByBucket<'a> {
 
 impl<'a> RowsByBucket<'a> {
     pub(super) fn new(labels: &'a [u32], values: &BucketValues) -> Self {
-        let mut rows: Vec<u32> = (0..labels.len() as u32).collect();
-        rows.sort_unstable_by_key(|&row| {
-            let label = labels[row as usize];
-            (values.size(label), label, row)
-        });
-        Self { labels, rows }
+        let order = BucketOrder::new(labels, values.sizes.len());
+        let mut buckets: Vec<usize> = (0..values.sizes.len()).collect();
+        buckets.sort_by_key(|&bucket| values.sizes[bucket]);
+        let of_bucket = |bucket: usize| &order.rows[order.starts[bucket]..order.starts[bucket + 1]];
+        Self { labels, rows: buckets.into_iter().flat_map(of_bucket).copied().collect() }
     }
 
-    /// The rows, group after group, each in this order; and the end of each group.
-    fn by_group(&self, groups: &RowGroups) -> (Vec<u32>, Vec<usize>) {
+    /// The labels of the rows of the wanted groups, group after group, each in this order; and the end of each group.
+    fn by_group(&self, groups: &RowGroups, wanted: &[bool]) -> (Vec<u32>, Vec<usize>) {
         let mut ends = Vec::with_capacity(groups.sizes().len());
         let mut start = 0;
-        for &size in groups.sizes() {
+        for (&size, &wanted) in groups.sizes().iter().zip(wanted) {
             ends.push(start);
-            start += size as usize;
+            start += if wanted { size as usize } else { 0 };
         }
-        let mut ordered = vec![0; self.rows.len()];
+        let mut ordered = vec![0; start];
         for &row in &self.rows {
-            let end = &mut ends[groups.of_row()[row as usize] as usize];
-            ordered[*end] = self.labels[row as usize];
-            *end += 1;
+            let group = groups.of_row()[row as usize] as usize;
+            if wanted[group] {
+                ordered[ends[group]] = self.labels[row as usize];
+                ends[group] += 1;
+            }
         }
         (ordered, ends)
     }
+}
+
+/// The groups in which a value may have more than half of the expected rows: the most frequent values of the buckets, were they
+/// all the same, would have. What a sum of fractions is rounded by is far below [`TOLERANCE`].
+fn leaning_groups(groups: &RowGroups, labels: &[u32], values: &BucketValues) -> Vec<bool> {
+    let mut shares = vec![0_u64; groups.sizes().len()];
+    for (&group, &label) in groups.of_row().iter().zip(labels) {
+        shares[group as usize] += values.shares[label as usize];
+    }
+    let leans = |(&size, &share): (&u32, &u64)| share > u64::from(size) << (SHARE_BITS - 1);
+    groups.sizes().iter().zip(&shares).map(leans).collect()
 }
 
 /// Rows whose value of a column in another part follows from their group: each row of the bucket is equally likely.
@@ -199,7 +290,8 @@ pub(super) fn inferred_through_buckets(
     values: &BucketValues,
     control: &Control,
 ) -> Result<InferredRows, Cancelled> {
-    let (labels, ends) = rows.by_group(groups);
+    let wanted = leaning_groups(groups, rows.labels, values);
+    let (labels, ends) = rows.by_group(groups, &wanted);
     let mut inferred = InferredRows::default();
     let mut mixture = BucketMixture::new(values.codes);
     let mut start = 0;
@@ -270,5 +362,61 @@ impl BucketMixture {
         }
         (self.current, self.size) = (0, 0);
         largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::super::groups::tests::table;
+    use super::*;
+
+    /// What follows of a value with the numbers of its bucket's rows, as fractions over one denominator.
+    fn by_definition(known: &[u32], labels: &[u32], values: &[BTreeMap<u32, u64>]) -> InferredRows {
+        const DENOMINATOR: u64 = 27_720; // of buckets of at most 12 rows
+        let mut groups = BTreeMap::<u32, Vec<u32>>::new();
+        known.iter().zip(labels).for_each(|(&known, &label)| groups.entry(known).or_default().push(label));
+        let mut inferred = InferredRows::default();
+        for labels in groups.values() {
+            let mut expected = BTreeMap::<u32, u64>::new();
+            for &label in labels {
+                let size: u64 = values[label as usize].values().sum();
+                for (&value, &count) in &values[label as usize] {
+                    *expected.entry(value).or_default() += count * DENOMINATOR / size;
+                }
+            }
+            let rows = labels.len() as u64;
+            let likely = expected.values().any(|&of| of * 2 > rows * DENOMINATOR);
+            inferred.add(rows, expected.len() == 1, likely);
+        }
+        inferred
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_reveal_what_their_values_say(
+            rows in prop::collection::vec((0u32..5, 0u32..4, prop_oneof![3 => 0u32..2, 1 => 0u32..6]), 1..60),
+        ) {
+            let mut sizes = [0_u32; 5];
+            let rows: Vec<(u32, u32, u32)> = rows.into_iter().filter(|(label, ..)| {
+                sizes[*label as usize] += 1;
+                sizes[*label as usize] <= 12
+            }).collect();
+            let table = table(&[4, 6], &rows.iter().map(|&(_, known, value)| vec![known, value]).collect::<Vec<_>>());
+            let [known, column] = [0, 1].map(|at| table.column(crate::microdata::Attr(at)));
+            let labels: Vec<u32> = rows.iter().map(|&(label, ..)| label).collect();
+            let (control, values) = (Control::default(), BucketValues::new(&labels, column, 5));
+            let groups = RowGroups::whole(rows.len()).refined(&[known], &control).unwrap();
+            let found = inferred_through_buckets(&groups, &RowsByBucket::new(&labels, &values), &values, &control);
+            let mut counts = vec![BTreeMap::<u32, u64>::new(); 5];
+            rows.iter().for_each(|&(label, _, value)| *counts[label as usize].entry(value).or_default() += 1);
+            let known: Vec<u32> = rows.iter().map(|&(_, known, _)| known).collect();
+            let defined = by_definition(&known, &labels, &counts);
+            prop_assert_eq!(found.unwrap(), defined);
+            prop_assert!(values.lean() || defined == InferredRows::default());
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What a reader infers who knows all published attributes of a person but one.
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Column, Table};
-use crate::model::{AttributeColumn, InferredByOthers, RowGroups, inferred_by_others};
+use crate::microdata::{AttrSet, Table};
+use crate::model::{AttributeColumn, InferredByOthers, inferred_by_others, unique_rows};
 
 /// What follows of rows of the original from their other attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,8 +20,6 @@ pub struct PractitionerKnowledge {
 pub fn practitioner(table: &Table, published: AttrSet, control: &Control) -> Result<PractitionerKnowledge, Cancelled> {
     let columns: Vec<AttributeColumn<'_>> =
         published.iter().map(|attribute| AttributeColumn { attribute, column: table.column(attribute) }).collect();
-    let all: Vec<&Column> = columns.iter().map(|of| of.column).collect();
-    let groups = RowGroups::whole(table.rows()).refined(&all, control)?;
-    let unique = groups.sizes().iter().filter(|size| **size == 1).count() as u64;
+    let unique = unique_rows(table.rows(), &columns, control)?;
     Ok(PractitionerKnowledge { unique, values: inferred_by_others(table.rows(), &columns, control)? })
 }

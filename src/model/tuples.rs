@@ -1,0 +1,195 @@
+//! Tuples of few bits as words, which are sorted digit by digit where a hash table would miss the caches.
+
+use super::groups::RowGroups;
+use crate::control::{Cancelled, Control};
+use crate::microdata::Column;
+use crate::with_codes;
+
+/// Bits by which one pass sorts.
+const DIGIT_BITS: u32 = 11;
+
+/// Where a word holds the codes of a column.
+#[derive(Clone, Copy)]
+struct WordField {
+    shift: u32,
+    bits: u32,
+}
+
+impl WordField {
+    fn mask(self) -> u64 {
+        if self.bits == 0 { 0 } else { (u64::MAX >> (u64::BITS - self.bits)) << self.shift }
+    }
+}
+
+/// Bits that hold the numbers below `values`.
+fn bits(values: usize) -> u32 {
+    u64::BITS - (values.max(1) as u64 - 1).leading_zeros()
+}
+
+/// A tuple, and the rows that have it.
+#[derive(Clone, Copy, Default)]
+struct CountedTuple {
+    word: u64,
+    rows: u32,
+}
+
+/// The rows of a group that agree in all columns but one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AgreeingRows {
+    /// The rows.
+    pub(super) rows: u32,
+    /// Those with the most frequent value of the one column.
+    pub(super) most: u32,
+}
+
+/// The distinct tuples of groups of rows by some columns. The first column has the lowest bits of a word, the group the highest.
+pub(super) struct PackedTuples {
+    fields: Vec<WordField>,
+    /// In the order of the words.
+    tuples: Vec<CountedTuple>,
+}
+
+impl PackedTuples {
+    /// The tuples of `columns` in each of `groups`; `None` where a word does not hold them.
+    pub(super) fn new(groups: &RowGroups, columns: &[&Column], control: &Control) -> Result<Option<Self>, Cancelled> {
+        let mut fields = Vec::with_capacity(columns.len());
+        let mut shift = 0;
+        for column in columns {
+            let bits = bits(column.domain.len());
+            fields.push(WordField { shift, bits });
+            shift += bits;
+        }
+        let used = shift + bits(groups.sizes().len());
+        if used > u64::BITS {
+            return Ok(None);
+        }
+        // the groups take no bits where there is one, and no shift can be too large then
+        let mut words: Vec<u64> = groups.of_row().iter().map(|&group| u64::from(group).unbounded_shl(shift)).collect();
+        for (column, field) in columns.iter().zip(&fields).filter(|(_, field)| field.bits > 0) {
+            with_codes!(&column.codes, codes => for (words, codes) in words.chunks_mut(Control::STRIDE).zip(codes.chunks(Control::STRIDE)) {
+                control.check()?;
+                words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= u64::from(code) << field.shift);
+            });
+        }
+        sort_by_field(&mut words, WordField { shift: 0, bits: used }, |word| *word, control)?;
+        let runs = words.chunk_by(|one, next| one == next);
+        let tuples = runs.map(|run| CountedTuple { word: run[0], rows: run.len() as u32 }).collect();
+        Ok(Some(Self { fields, tuples }))
+    }
+
+    /// Number of tuples that one row has.
+    pub(super) fn unique(&self) -> u64 {
+        self.tuples.iter().filter(|tuple| tuple.rows == 1).count() as u64
+    }
+
+    /// For each column in turn, calls `look` with its index and with each group of rows that agree in all others.
+    ///
+    /// A column whose bits decide last has these rows side by side. A stable sort by it makes it decide first, and the next one
+    /// last, so that one pass over the tuples turns from a column to the next.
+    pub(super) fn each_column(
+        mut self,
+        control: &Control,
+        mut look: impl FnMut(usize, AgreeingRows),
+    ) -> Result<(), Cancelled> {
+        let fields = std::mem::take(&mut self.fields);
+        for (at, &field) in fields.iter().enumerate() {
+            let others = !field.mask();
+            for run in self.tuples.chunk_by(|one, next| one.word & others == next.word & others) {
+                let agree = |sum: AgreeingRows, tuple: &CountedTuple| AgreeingRows {
+                    rows: sum.rows + tuple.rows,
+                    most: sum.most.max(tuple.rows),
+                };
+                look(at, run.iter().fold(AgreeingRows::default(), agree));
+            }
+            if at + 1 < fields.len() {
+                sort_by_field(&mut self.tuples, field, |tuple| tuple.word, control)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts by the bits of a field; stable.
+fn sort_by_field<T: Copy + Default>(
+    items: &mut Vec<T>,
+    field: WordField,
+    word: impl Fn(&T) -> u64,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let mut sorted = vec![T::default(); items.len()];
+    // digits of equal widths
+    let passes = field.bits.div_ceil(DIGIT_BITS);
+    for pass in 0..passes {
+        let (from, upto) = (field.bits * pass / passes, field.bits * (pass + 1) / passes);
+        let digit = |item: &T| (word(item) >> (field.shift + from)) as usize & ((1 << (upto - from)) - 1);
+        control.check()?;
+        let mut ends = vec![0_usize; 1 << (upto - from)];
+        items.iter().for_each(|item| ends[digit(item)] += 1);
+        if ends.contains(&items.len()) {
+            continue;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        for items in items.chunks(Control::STRIDE) {
+            control.check()?;
+            for item in items {
+                let end = &mut ends[digit(item)];
+                sorted[*end] = *item;
+                *end += 1;
+            }
+        }
+        std::mem::swap(items, &mut sorted);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::groups::tests::table;
+    use super::*;
+    use crate::microdata::Attr;
+
+    /// Of each group of rows that agree in all columns but one, their number and that of the most frequent value; by definition.
+    fn agreeing(table: &crate::microdata::Table, columns: &[Attr], one: usize) -> Vec<(u32, u32)> {
+        let mut groups = std::collections::BTreeMap::<Vec<u32>, std::collections::BTreeMap<u32, u32>>::new();
+        for row in 0..table.rows() {
+            let code = |attr: Attr| table.column(attr).codes.get(row);
+            let others = columns.iter().enumerate().filter(|(at, _)| *at != one).map(|(_, attr)| code(*attr));
+            *groups.entry(others.collect()).or_default().entry(code(columns[one])).or_default() += 1;
+        }
+        let mut found: Vec<(u32, u32)> =
+            groups.values().map(|values| (values.values().sum(), *values.values().max().unwrap())).collect();
+        found.sort_unstable();
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn tuples_of_words_agree_as_their_cells_do(
+            values in prop::collection::vec(prop::sample::select(vec![1u32, 2, 3, 300, 70_000]), 5),
+            rows in prop::collection::vec(prop::collection::vec(prop_oneof![4 => 0u32..3, 1 => any::<u32>()], 5), 0..60),
+            grouped in 0usize..3,
+        ) {
+            let (table, control) = (table(&values, &rows), Control::default());
+            let columns: Vec<Attr> = (0..5).map(Attr).collect();
+            let all: Vec<&Column> = columns.iter().map(|attr| table.column(*attr)).collect();
+            let groups = RowGroups::whole(rows.len()).refined(&all[..grouped], &control).unwrap();
+            let bits: u32 = all[grouped..].iter().map(|column| bits(column.domain.len())).sum();
+            let packed = PackedTuples::new(&groups, &all[grouped..], &control).unwrap();
+            prop_assert_eq!(packed.is_some(), bits + super::bits(groups.sizes().len()) <= 64);
+            let Some(packed) = packed else { return Ok(()) };
+            let whole = RowGroups::whole(rows.len()).refined(&all, &control).unwrap();
+            prop_assert_eq!(packed.unique(), whole.sizes().iter().filter(|size| **size == 1).count() as u64);
+            let mut found = vec![Vec::new(); all.len()];
+            packed.each_column(&control, |at, agree| found[grouped + at].push((agree.rows, agree.most))).unwrap();
+            for (at, found) in found.iter_mut().enumerate().skip(grouped) {
+                found.sort_unstable();
+                prop_assert_eq!(&*found, &agreeing(&table, &columns, at));
+            }
+        }
+    }
+}
