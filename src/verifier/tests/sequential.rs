@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fixture::{Cell, VerifierFixture, failed, protection, rule, table, verified};
 use crate::microdata::taxonomy::TaxonomyBuilder;
-use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
+use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     CellContent, Conditions, DeclaredTaxonomy, EarlierColumn, EarlierRelease, EarlierReleases, EnforcedBy, Exclusion,
     JoinAttribute, JoinResult, JoinSelection, MethodDetails, RecordMatches, RowCorrespondence, SequentialDetails,
@@ -512,4 +512,44 @@ fn by_itself_drops_what_other_releases_publish() {
         asked(both(), vec![attribute(&old), attribute(&class)], values(vec![vec![label("HIV"), label("c1")]])),
         Some((vec![new.clone()], vec![attribute(&class)], values(vec![vec![label("c1")]])))
     );
+}
+
+/// The case where an adversary knows these dependencies among name, job, class, disease and an attribute of no release.
+fn linked(dependencies: &[(u8, u8)]) -> Case {
+    let mut case = case();
+    case.fixture.names.extend(["disease".to_owned(), "unseen".to_owned()]);
+    let one = |at: u8| AttrSet::one(Attr(at));
+    case.fixture.dependencies = dependencies.iter().map(|(of, is)| (one(*of), one(*is))).collect();
+    case
+}
+
+#[test]
+fn links_between_joined_releases_are_found() {
+    let ways = [(true, true), (true, false), (false, false)];
+    for (original, witness) in ways {
+        // within one release, or to what no release has
+        for within in [&[(0, 2)][..], &[(1, 3)], &[(0, 4)], &[(0, 4), (2, 4)]] {
+            let report = linked(within).verify(original, witness, true);
+            assert_eq!(failed(&report), [], "{within:?}: {report:#?}");
+        }
+        for across in [&[(0, 3)][..], &[(3, 0)], &[(2, 3)], &[(0, 4), (3, 4)], &[(0, 4), (4, 3)]] {
+            let report = linked(across).verify(original, witness, true);
+            assert_eq!(failed(&report), [CheckName::Dependencies], "{across:?}: {report:#?}");
+        }
+    }
+}
+
+#[test]
+fn labels_that_say_less_than_is_known_are_found() {
+    let counting = |dependencies: &[(u8, u8)]| {
+        let mut case = linked(dependencies);
+        case.measure(XyMeasure::Linkability { h: "0.9".parse().expect("a ratio"), sensitive: None });
+        let on = &mut case.sequence.requirements[0];
+        (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![YElement::Attribute(reference(1, "disease"))]);
+        on.1[0].achieved = (2, 3);
+        case
+    };
+    assert_eq!(failed(&counting(&[]).verify(true, true, true)), []);
+    let report = counting(&[(1, 3)]).verify(true, true, true);
+    assert_eq!(failed(&report), [CheckName::Dependencies], "{report:#?}");
 }
