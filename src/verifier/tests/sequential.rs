@@ -525,8 +525,7 @@ fn linked(dependencies: &[(u8, u8)]) -> Case {
 
 #[test]
 fn links_between_joined_releases_are_found() {
-    let ways = [(true, true), (true, false), (false, false)];
-    for (original, witness) in ways {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
         // within one release, or to what no release has
         for within in [&[(0, 2)][..], &[(1, 3)], &[(0, 4)], &[(0, 4), (2, 4)]] {
             let report = linked(within).verify(original, witness, true);
