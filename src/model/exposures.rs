@@ -252,7 +252,7 @@ impl<'a> KnownPart<'a> {
         let buckets = labels.iter().max().map_or(0, |last| *last as usize + 1);
         let column = column(other).filter(|_| parts[self.part].bucketed)?;
         let values = BucketValues::new(&self.cells.parts[other].labels, column, buckets);
-        let rows = values.lean().then(|| RowsByBucket::new(labels, &values));
+        let rows = values.can_reveal().then(|| RowsByBucket::new(labels, &values));
         let work = values.work(labels);
         Some(InferredColumn { attribute, column, buckets: Some(BucketedTarget { rows, values, work }) })
     }

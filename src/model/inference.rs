@@ -215,7 +215,7 @@ impl BucketValues {
 
     /// Whether the most frequent value of some bucket has more than half of its rows. Of no mixture of other buckets has a value
     /// more than half, nor all.
-    pub(super) fn lean(&self) -> bool {
+    pub(super) fn can_reveal(&self) -> bool {
         self.shares.iter().any(|&share| share * 2 > 1 << SHARE_BITS)
     }
 
@@ -416,7 +416,7 @@ mod tests {
             let known: Vec<u32> = rows.iter().map(|&(_, known, _)| known).collect();
             let defined = by_definition(&known, &labels, &counts);
             prop_assert_eq!(found.unwrap(), defined);
-            prop_assert!(values.lean() || defined == InferredRows::default());
+            prop_assert!(values.can_reveal() || defined == InferredRows::default());
         }
     }
 }
