@@ -93,7 +93,7 @@ enum AchievedForm {
 struct ExclusionForm {
     /// The pointer of the exclusion.
     pointer: String,
-    /// The earlier release that stated it; absent for exclusions of the release itself.
+    /// The earlier release that declared it; absent for exclusions of the release itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     promised_by: Option<String>,

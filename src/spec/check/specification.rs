@@ -52,7 +52,7 @@ pub struct Specification {
     pub entropy: bool,
     /// The measures of the internal report. They have no effect on the release.
     pub internal: InternalUtility,
-    /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
+    /// Attributes for which the document has `"publish": true, "identifier": false`. All of them, not only those that were
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,
     /// Values that an insider can rule out, per attribute that has some.

@@ -108,7 +108,7 @@ impl Member for RuleGuarantee {
         ThresholdsGuarantee::define(schemas);
         let schema = json!({
             "anyOf": [reference("Guarantee"), ThresholdsGuarantee::schema()],
-            "description": "How much may be learned of a sensitive value; thresholds are stated whole.",
+            "description": "How much may be learned of a sensitive value; thresholds are given whole.",
         });
         schemas.insert("RuleGuarantee".to_owned(), schema);
     }

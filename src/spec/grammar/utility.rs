@@ -140,7 +140,7 @@ impl Member for InternalMeasure {
 }
 
 impl CountWorkloadMembers {
-    /// Exactly one of the shares is stated.
+    /// Exactly one of the shares is given.
     fn check(&self, faults: &mut FaultList) {
         let (fraction, selectivity) = (&self.value_fraction, &self.selectivity);
         if fraction.value.is_some() && selectivity.value.is_some() {

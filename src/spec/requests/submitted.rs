@@ -114,7 +114,8 @@ impl Member for SubmittedRowMeaning {
             Some("tuples") => Some(Self(RowMeaning::Tuples)),
             Some("values") => Some(Self(RowMeaning::Values)),
             Some("tuples_and_counterfeits") => {
-                let detail = "counterfeits are not told from tuples yet; state tuples or values";
+                let detail =
+                    "a submitted table with counterfeits is not verified yet; submit a part of `tuples` or `values`";
                 context.faults.unsupported(context.pointer.as_str(), detail);
                 None
             }
