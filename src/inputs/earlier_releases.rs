@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::columns::load;
@@ -18,9 +19,9 @@ use crate::engine::{ColumnSize, EngineError, ExternalTableRows, JoinContext};
 use crate::ledger::{AttributeIdentities, Disclosure, EarlierDisclosures};
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases, ReleaseStatus};
+use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases, Exclusion, ReleaseStatus};
 use crate::report::Manifest;
-use crate::spec::{MethodSpec, SequentialSpec};
+use crate::spec::MethodSpec;
 
 /// The bytes of memory that joining a release with earlier ones and checking its exclusions takes.
 #[must_use]
@@ -32,14 +33,25 @@ pub(crate) fn earlier_releases_memory(
     let MethodSpec::Sequential(spec) = &job.specification.method else { return 0 };
     let releases = named.iter().map(|named| match named {
         EarlierReleaseRef::Published(release) => {
-            disclosure_of(earlier, release.id).map_or(0, |disclosure| join_memory(job, &disclosure.attributes))
+            let joined =
+                disclosure_of(earlier, release.id).map_or(0, |disclosure| join_memory(job, &disclosure.attributes));
+            joined.saturating_add(join_memory(job, &kept_exclusions(&release.manifest)))
         }
         EarlierReleaseRef::External(table) => table.memory(job.dataset.rows),
     });
     let releases = releases.fold(0, u64::saturating_add);
     releases
         .saturating_add(join_memory(job, &job.specification.names))
-        .saturating_add(join_memory(job, &excluded(spec)))
+        .saturating_add(join_memory(job, &excluded(&spec.exclusions)))
+}
+
+/// The attributes that the exclusions of an earlier release name, by its manifest.
+fn kept_exclusions(manifest: &Value) -> Vec<String> {
+    let exclusions = manifest.pointer("/method_details/exclusions").and_then(Value::as_array);
+    let sides = exclusions.into_iter().flatten().flat_map(|exclusion| [&exclusion["left"], &exclusion["right"]]);
+    let references = sides.filter_map(Value::as_object).flat_map(|side| side.keys());
+    let names = references.filter_map(|reference| Some(reference.split_once('.')?.1.to_owned()));
+    sorted(names.collect())
 }
 
 /// The bytes of memory that a table of these attributes takes in a join.
@@ -131,15 +143,21 @@ pub(crate) fn read_earlier_releases(
         control.check()?;
         tables.extend(reader.add_release(at, of, *id)?.map(|table| (at, table)));
     }
-    let excluded = excluded(spec);
+    // what earlier releases exclude counts in the join, too
+    let kept = reader.found.releases.iter().filter_map(|release| release.sequence.as_ref());
+    let exclusions: Vec<Exclusion> =
+        spec.exclusions.iter().chain(kept.flat_map(|of| &of.exclusions)).cloned().collect();
+    let excluded = excluded(&exclusions);
     reader.add_external(&tables, &excluded)?;
     let EarlierReader { mut found, faults, .. } = reader;
     if !faults.is_empty() {
         return Err(EngineError::Refused(Problem::of_faults(faults)));
     }
-    let places = excluded.iter().map(|name| job.columns.iter().position(|column| column == name));
-    if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
-        found.excluded = Some(Arc::new(load(env, &job.dataset, &excluded, &used, control)?));
+    // a column that the dataset lacks leaves its exclusion without a check, which the plan refuses
+    let place = |name: String| Some((job.columns.iter().position(|column| *column == name)?, name));
+    let (used, names): (Vec<usize>, Vec<String>) = excluded.into_iter().filter_map(place).unzip();
+    if !used.is_empty() {
+        found.excluded = Some(Arc::new(load(env, &job.dataset, &names, &used, control)?));
     }
     Ok(found)
 }
@@ -278,10 +296,14 @@ fn corrupt(error: StoreError) -> EngineError {
     EngineError::Refused(error.into())
 }
 
-/// The columns that exclusions name.
-pub(super) fn excluded(spec: &SequentialSpec) -> Vec<String> {
-    let sides = spec.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
-    let mut names: Vec<String> = sides.flat_map(|side| side.within.iter().map(|(name, _)| name.clone())).collect();
+/// The attributes that exclusions name.
+fn excluded(exclusions: &[Exclusion]) -> Vec<String> {
+    let sides = exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
+    sorted(sides.flat_map(|side| side.within.iter().map(|(name, _)| name.clone())).collect())
+}
+
+/// Different names, in order.
+fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names

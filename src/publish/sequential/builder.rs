@@ -229,6 +229,11 @@ impl<'a> ProblemBuilder<'a> {
         }
     }
 
+    /// The attributes of earlier releases.
+    pub(super) fn earlier_names(&self) -> impl Iterator<Item = &str> {
+        self.earlier.iter().flat_map(|release| &release.columns).map(|column| column.name.as_str())
+    }
+
     /// Ids of the external tables.
     pub(super) fn external(&self) -> Vec<String> {
         self.earlier.iter().filter(|release| release.external).map(|release| release.release.clone()).collect()
@@ -390,16 +395,39 @@ impl<'a> ProblemBuilder<'a> {
             labels.push(PublishedLabels { attribute, codes: &column.codes, places });
         }
         let rows = excluded.map_or(0, Table::rows);
-        for (exclusion, said) in sequence.exclusions.iter().zip(&self.exclusions).filter(|(_, said)| said.of == 0) {
-            let detail = match exclusion.contradicted_by(rows, &labels, control)? {
-                Some(0) => continue,
-                Some(found) => format!("{found} rows of the original are what it says nobody is"),
-                // an exclusion that cannot be checked is not accepted
-                None => "it cannot be held against the original, whose columns it names are not at hand".to_owned(),
-            };
-            faults.push(Fault::new(said.pointer.as_str(), Kind::ExclusionContradicted, detail));
+        for (exclusion, said) in sequence.exclusions.iter().zip(&self.exclusions) {
+            let contradicted = exclusion.contradicted_by(rows, &labels, control)?;
+            if contradicted == Some(0) {
+                continue;
+            }
+            faults.push(match said.of.checked_sub(1) {
+                None => Fault::new(said.pointer.as_str(), Kind::ExclusionContradicted, contradiction(contradicted)),
+                Some(earlier) => self.contradicted_before(earlier, said, contradicted),
+            });
         }
         Ok(faults)
+    }
+
+    /// The fault of an exclusion that an earlier release declares, and that the dataset contradicts or cannot show.
+    fn contradicted_before(&self, earlier: usize, said: &publication::Exclusion, contradicted: Option<u64>) -> Fault {
+        let sides = said.left.within.iter().chain(&said.right.within);
+        let names: Vec<&str> = sides.map(|(name, _)| name.as_str()).collect();
+        let detail = format!(
+            "release {} keeps an exclusion on {}: {}; upload a dataset with these columns, or do not join the release",
+            self.earlier[earlier].release,
+            names.join(" and "),
+            contradiction(contradicted)
+        );
+        Fault::new(format!("{AGAINST_POINTER}/{earlier}"), Kind::BadColumns, detail)
+    }
+}
+
+/// What is wrong with an exclusion that this number of rows contradicts; `None` where it could not be checked.
+fn contradiction(rows: Option<u64>) -> String {
+    match rows {
+        Some(found) => format!("{found} rows of the original are what it says nobody is"),
+        // an exclusion that cannot be checked is not accepted
+        None => "it cannot be held against the original, whose columns it names are not at hand".to_owned(),
     }
 }
 
