@@ -18,6 +18,17 @@ use crate::privacy::links::{
 };
 use crate::privacy::{Dependency, GnfViolation, Guard, RuleDemand, TableSchema};
 
+/// By what a series knows a dependency that a new release does not declare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DependencyOrigin {
+    /// This earlier release recorded it.
+    Recorded(Uuid),
+    /// The data has it, with an attribute that this earlier release publishes and the new one lacks.
+    Published(Uuid),
+    /// A statement declares it.
+    Statement,
+}
+
 /// What an adversary knows of all attributes.
 pub(super) struct LinkedKnowledge {
     dependencies: KnownDependencies,
@@ -103,6 +114,43 @@ impl LedgerUnion {
         let own = AttrSet::first(attributes);
         let is_own = |known: &&KnownDependency| links::Link::from(known.dependency).attributes.is_subset(own);
         self.series.recorded.iter().filter(is_own).copied().collect()
+    }
+
+    /// The dependencies on attributes behind the first `attributes`, as far as they constrain the new release.
+    ///
+    /// Over attributes that the job lacks they may tie attributes that it has. The verifier knows them, and so the design
+    /// has to. A join knows all of them: its earlier releases publish attributes that the job lacks.
+    #[must_use]
+    pub fn hidden_dependencies(&self, attributes: usize, is_join: bool) -> Vec<KnownDependency> {
+        let own = AttrSet::first(attributes);
+        let known = self.series.of_new_release();
+        let hidden: Vec<KnownDependency> =
+            known.entries().filter(|known| !Link::from(known.dependency).attributes.is_subset(own)).collect();
+        let behind: Vec<AttrSet> =
+            hidden.iter().map(|known| Link::from(known.dependency).attributes.minus(own)).collect();
+        let ties_own = |known: &KnownDependency| {
+            let attributes = Link::from(known.dependency).attributes;
+            let reached = links::connected(attributes.minus(own), &behind);
+            let meeting = hidden.iter().map(|other| Link::from(other.dependency).attributes);
+            let meeting = meeting.filter(|other| other.meets(reached)).fold(attributes, AttrSet::union);
+            meeting.intersection(own).len() > 1
+        };
+        hidden.iter().filter(|known| is_join || ties_own(known)).copied().collect()
+    }
+
+    /// The earlier release by which the series knows a dependency of the new one, as words and id.
+    ///
+    /// It recorded the dependency, or publishes an attribute of it that the job lacks.
+    #[must_use]
+    pub fn origin_of(&self, dependency: &Dependency) -> Option<DependencyOrigin> {
+        if let Some(release) = self.series.recorded_by(dependency) {
+            return Some(DependencyOrigin::Recorded(release));
+        }
+        if self.series.recorded.iter().any(|recorded| recorded.dependency == *dependency) {
+            return Some(DependencyOrigin::Statement);
+        }
+        let lacking = Link::from(*dependency).attributes.minus(self.series.own_attributes());
+        self.release_with(lacking).map(DependencyOrigin::Published)
     }
 
     /// The dependencies against which the rules of the new release must hold, those of earlier releases included.

@@ -26,6 +26,7 @@ pub use disclosure::{
     ActiveRule, Disclosure, EarlierDisclosures, ExternalRowsRef, RecordedDependency, RecordedGuard, RecordedProtection,
 };
 pub use identity::{AttributeIdentities, IdentityError};
+pub use linked::DependencyOrigin;
 pub use overview::{conflicting_pairs, shared_attributes};
 pub use record::{disclosures, taxonomy_of};
 pub use series::ReleaseDependencies;

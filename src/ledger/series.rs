@@ -29,6 +29,8 @@ pub struct ReleaseDependencies<'a> {
 pub(super) struct SeriesDependencies {
     /// Those that earlier releases recorded, then those of declared identities.
     pub(super) recorded: Vec<KnownDependency>,
+    /// The earlier release that recorded each first.
+    recorded_by: HashMap<Dependency, Uuid>,
     /// Those of which the new release knows.
     pub(super) own: Vec<KnownDependency>,
     /// Those that the rules of the new release assume unknown.
@@ -50,6 +52,9 @@ impl SeriesDependencies {
         let mut series =
             Self { recorded: recorded.chain(of_identities(places)).collect(), attributes, ..Self::default() };
         for (release, disclosure) in &earlier.disclosures {
+            for known in disclosure.dependencies.iter().flat_map(|recorded| known(places, recorded)) {
+                series.recorded_by.entry(known.dependency).or_insert(*release);
+            }
             let withdrawn = disclosure.withdrawn.iter().flat_map(|withdrawn| known(places, withdrawn));
             let mut withdrawn = withdrawn.map(|withdrawn| withdrawn.dependency).peekable();
             if withdrawn.peek().is_some() {
@@ -80,6 +85,11 @@ impl SeriesDependencies {
         self.withdrawn = release.withdrawn.to_vec();
     }
 
+    /// The attributes of the new release.
+    pub(super) fn own_attributes(&self) -> AttrSet {
+        AttrSet::first(self.attributes)
+    }
+
     /// All knowledge of the series, whatever any release withdraws.
     pub(super) fn all(&self) -> KnownDependencies {
         KnownDependencies::new(&self.whole(), &[])
@@ -87,6 +97,11 @@ impl SeriesDependencies {
 
     fn whole(&self) -> Vec<KnownDependency> {
         [self.recorded.as_slice(), &self.own, &self.withdrawn, &self.elsewhere].concat()
+    }
+
+    /// The earlier release that recorded a dependency first; `None` for one of a statement, and for one that none has.
+    pub(super) fn recorded_by(&self, dependency: &Dependency) -> Option<Uuid> {
+        self.recorded_by.get(dependency).copied()
     }
 
     /// Whether an earlier release withdrew a dependency.

@@ -10,6 +10,8 @@ pub struct PlanInput<'a> {
     pub counts: &'a dyn AttributeCounts,
     /// Published name of each attribute.
     pub published_names: &'a [String],
+    /// Dataset name of each attribute of `known`: those of the job, then others.
+    pub names: &'a [String],
     /// Tables that the ledger records of the same data subjects.
     pub earlier: &'a [TableSchema],
     /// Rules that earlier releases promised.

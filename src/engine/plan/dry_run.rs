@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
 use crate::engine::prepare::cross_dependencies::ExtendedTable;
-use crate::engine::prepare::known::{JobDependencies, attribute_names};
+use crate::engine::prepare::known::JobDependencies;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::repairs::RepairTrials;
 use crate::engine::prepare::unused_thresholds::Inspection;
@@ -153,7 +153,7 @@ fn assess(
     mut faults: Vec<Fault>,
     mut problems: Vec<Value>,
 ) -> Plan {
-    faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
+    faults.extend(proposal::violations(&prepared.design, &prepared.dependencies.names(specification)));
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
     }
@@ -181,7 +181,7 @@ fn assess(
     warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
     Plan {
         dependencies: PlanDependencies::new(&described),
-        ..to_report(&prepared.design, specification, composition, problems, warnings)
+        ..to_report(prepared, specification, composition, problems, warnings)
     }
 }
 

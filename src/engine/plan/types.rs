@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::engine::prepare::known::attribute_names;
+use crate::engine::prepare::PreparedRelease;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::ledger::CompositionViolation;
 use crate::microdata::AttrSet;
@@ -242,13 +242,14 @@ pub(in crate::engine) fn paths(design: &Design, rule: &PrivacyRule, violation: &
 /// The plan of a design, without dependencies, proxies and exposures. Feasibility, problems and composition are the caller's.
 #[must_use]
 pub(in crate::engine) fn to_report(
-    design: &Design,
+    prepared: &PreparedRelease,
     specification: &Specification,
     composition: PlanComposition,
     problems: Vec<Value>,
     warnings: Vec<SpecificationNotice>,
 ) -> Plan {
-    let writer = PlanWriter::new(design, specification);
+    let design = &prepared.design;
+    let writer = PlanWriter::new(prepared, specification);
     let tables = design.tables.iter().enumerate();
     let anonymity = tables.clone().filter_map(|(index, table)| writer.anonymity_rule(index, table));
     Plan {
@@ -286,7 +287,10 @@ struct PlannedEnforcement {
 }
 
 impl<'a> PlanWriter<'a> {
-    fn new(design: &'a Design, specification: &'a Specification) -> Self {
+    fn new(
+        PreparedRelease { design, dependencies, .. }: &'a PreparedRelease,
+        specification: &'a Specification,
+    ) -> Self {
         let of_method = match &specification.method {
             MethodSpec::Bucketize(spec) => Some(DigestedThresholds::from(spec.thresholds.clone())),
             _ => None,
@@ -296,7 +300,7 @@ impl<'a> PlanWriter<'a> {
             design,
             unit: &specification.unit,
             promised: specification.unit.promised(of_rules.chain(&of_method)),
-            names: attribute_names(specification),
+            names: dependencies.names(specification),
             infeasible: matches!(design.decision, Decision::NotDiverse(_)),
         }
     }

@@ -49,6 +49,8 @@ pub(in crate::engine) struct JobDependencies {
     pub(super) declared: usize,
     /// The number of those that only the series knows.
     pub(super) recorded: usize,
+    /// The names of attributes that only the series has, behind those of the job.
+    pub(super) names_of_series: Vec<String>,
     /// The evidence of each; `None` where rows were not read.
     pub(super) evidence: Vec<Option<DiscoveredDependency>>,
     /// Dependencies within the tolerance that may be accidents.
@@ -127,6 +129,27 @@ impl JobDependencies {
             }
         }
         self.settle();
+    }
+
+    /// Adds dependencies of the series on attributes that the job lacks; `names` are those of all attributes.
+    ///
+    /// They have no evidence in the rows of the job, and so count as inexact.
+    pub(super) fn add_hidden(&mut self, hidden: &[KnownDependency], names: &[String]) {
+        for KnownDependency { dependency, .. } in hidden {
+            if !self.all.contains(dependency) {
+                let at = self.declared + self.recorded;
+                self.all.insert(at, *dependency);
+                self.evidence.insert(at, None);
+                self.recorded += 1;
+            }
+        }
+        self.names_of_series = names.to_vec();
+        self.settle();
+    }
+
+    /// The published names of the attributes of the job, those that its dependencies name, and those of the series.
+    pub(in crate::engine) fn names(&self, specification: &Specification) -> Vec<String> {
+        [attribute_names(specification), self.names_of_series.clone()].concat()
     }
 
     /// The discovered dependencies.

@@ -1,6 +1,6 @@
 //! Known dependencies in manifests and plans, and the notices on them.
 
-use super::known::{JobDependencies, attribute_names, withdrawal};
+use super::known::{JobDependencies, withdrawal};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::links::{KnownDependency, Link, connected};
 use crate::privacy::{Dependency, DiscoveredDependency};
@@ -32,7 +32,7 @@ pub(in crate::engine) struct DescribedDependency {
 impl DescribedDependencies<'_> {
     /// The form for plans and manifests, with the discovered dependencies that the release makes use of.
     pub(in crate::engine) fn in_json(&self) -> ManifestDependencies {
-        let names = attribute_names(self.specification);
+        let names = self.dependencies.names(self.specification);
         let declared = |of: &DeclaredDependency| DependencyForm {
             dependent: named(&names, of.dependent),
             determinant: named(&names, of.determinant),
@@ -62,7 +62,7 @@ impl DescribedDependencies<'_> {
 
     /// All known dependencies.
     pub(in crate::engine) fn known(&self) -> Vec<DescribedDependency> {
-        let names = attribute_names(self.specification);
+        let names = self.dependencies.names(self.specification);
         let JobDependencies { all, evidence, declared, recorded, .. } = self.dependencies;
         let described = |(at, dependency): (usize, &Dependency)| DescribedDependency {
             form: UsedDependencyForm {
@@ -79,7 +79,7 @@ impl DescribedDependencies<'_> {
 
     /// Dependencies within the tolerance that may be accidents.
     pub(in crate::engine) fn rejected(&self) -> Vec<(DependencyForm, DiscoveredDependency)> {
-        let names = attribute_names(self.specification);
+        let names = self.dependencies.names(self.specification);
         let rejected = self.dependencies.rejected.iter().map(|rejected| {
             let Dependency { determinant, dependent } = rejected.dependency;
             let form = DependencyForm {
@@ -174,7 +174,7 @@ impl DescribedDependencies<'_> {
 
     /// Notices on withdrawn dependencies whose attributes another one ties.
     fn still_linked(&self) -> Vec<SpecificationNotice> {
-        let names = attribute_names(self.specification);
+        let names = self.dependencies.names(self.specification);
         let JobDependencies { all, withdrawn, .. } = self.dependencies;
         let mut notices = Vec::new();
         for KnownDependency { dependency, .. } in withdrawn {
@@ -197,7 +197,7 @@ impl DescribedDependencies<'_> {
     }
 
     fn moved_notices(&self, table: &DesignedTable) -> Vec<SpecificationNotice> {
-        let names = attribute_names(self.specification);
+        let names = self.dependencies.names(self.specification);
         let (moved, protects) = (moved(table), table.bucketized().map(|bucketized| bucketized.protects()));
         let others = table.attributes.minus(moved).minus(protects.unwrap_or_default());
         let notice = |attr: Attr| {

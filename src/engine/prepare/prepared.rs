@@ -7,10 +7,10 @@ use super::known::{JobDependencies, attribute_names};
 use crate::control::Control;
 use crate::engine::sequential::earlier;
 use crate::ledger::{
-    CompositionViolation, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRelease, NewRule, ReleaseDependencies,
-    TooManyAttributesError, WeakenedRule,
+    CompositionViolation, DependencyOrigin, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRelease, NewRule,
+    ReleaseDependencies, TooManyAttributesError, WeakenedRule,
 };
-use crate::microdata::{AttrSet, AttributeCounts, Table};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
 use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierReleases, Unit};
@@ -82,30 +82,101 @@ pub(in crate::engine) fn prepare(
     let own = dependencies.of_job();
     let withdrawn = [dependencies.withdrawn.as_slice(), &across.withdrawn].concat();
     union.assume(ReleaseDependencies { own: &own, across: &across.known, withdrawn: &withdrawn });
+    if specification.unproven.is_none() {
+        // the verifier knows them, and so must the design
+        let attributes = attribute_names(specification).len();
+        let is_join = matches!(specification.method, MethodSpec::Sequential(_));
+        let hidden = union.hidden_dependencies(attributes, is_join);
+        dependencies.add_hidden(&hidden, union.attribute_names().get(attributes..).unwrap_or_default());
+    }
     let of_others = across.known.iter().map(|known| known.dependency);
     let all_dependencies: Vec<Dependency> = dependencies.all.iter().copied().chain(of_others).collect();
-    if let MethodSpec::Sequential(spec) = &specification.method {
-        let own = AttrSet::first(specification.names.len()).minus(dropped);
-        earlier::joined_by_names(spec.generalized, own, joined, &union, &all_dependencies)?;
-    }
-    let (earlier, active_rules) = binding_disclosures(specification, &union);
-    let input = PlanInput {
-        counts,
-        published_names: &specification.published_names,
-        earlier,
-        active_rules,
-        known: &dependencies.known,
-        earlier_releases: Some(joined),
-        rows,
-    };
-    let design = match &specification.schema {
-        Some(tables) => publish::check_proposed(&specification.method, tables, &input)?,
-        None => publish::plan(&specification.method, &input, control)?,
-    };
+    let input = DesignInput { specification, counts, rows, joined, union: &union, dependencies: &dependencies };
+    let own = AttrSet::first(specification.names.len()).minus(dropped);
+    let design = input.design(own, &all_dependencies, control).map_err(|error| input.with_origins(error))?;
     if let Some(table) = extended {
         table.link(&mut union, specification, &design, &all_dependencies, control)?;
     }
     Ok(PreparedRelease { design, union, dependencies, misnamed })
+}
+
+/// Everything that a design is made from, once the dependencies are known.
+#[derive(Clone, Copy)]
+struct DesignInput<'a> {
+    specification: &'a Specification,
+    counts: &'a dyn AttributeCounts,
+    rows: Option<PlanRows<'a>>,
+    joined: &'a EarlierReleases,
+    union: &'a LedgerUnion,
+    dependencies: &'a JobDependencies,
+}
+
+impl DesignInput<'_> {
+    /// The design; `own` are the attributes that it publishes, `known` all dependencies between these and others.
+    fn design(&self, own: AttrSet, known: &[Dependency], control: &Control) -> Result<Design, PlanError> {
+        let Self { specification, counts, rows, joined, union, dependencies } = *self;
+        if let MethodSpec::Sequential(spec) = &specification.method {
+            earlier::joined_by_names(spec.generalized, own, joined, union, known)?;
+        }
+        let (earlier, active_rules) = binding_disclosures(specification, union);
+        let input = PlanInput {
+            counts,
+            published_names: &specification.published_names,
+            names: union.attribute_names(),
+            earlier,
+            active_rules,
+            known: &dependencies.known,
+            earlier_releases: Some(joined),
+            rows,
+        };
+        match &specification.schema {
+            Some(tables) => Ok(publish::check_proposed(&specification.method, tables, &input)?),
+            None => publish::plan(&specification.method, &input, control),
+        }
+    }
+
+    /// A refusal that says of each dependency by what the series knows it.
+    fn with_origins(&self, error: PlanError) -> PlanError {
+        match error {
+            PlanError::Refused(PlanRefusal(faults)) => {
+                let names = self.dependencies.names(self.specification);
+                PlanRefusal(faults.into_iter().map(|fault| with_origin(fault, self.union, &names)).collect()).into()
+            }
+            cancelled @ PlanError::Cancelled(_) => cancelled,
+        }
+    }
+}
+
+/// The fault of a dependency that the job itself does not name, with what knows it and what to do.
+fn with_origin(mut fault: Fault, union: &LedgerUnion, names: &[String]) -> Fault {
+    let among =
+        |all: &[String], name: &Value| all.iter().position(|known| name.as_str() == Some(known)).map(Attr::from);
+    let place = |name: &Value| among(names, name).or_else(|| among(union.attribute_names(), name));
+    let side = |name: &str| -> Option<AttrSet> {
+        fault.members.get("dependency")?.get(name)?.as_array()?.iter().map(place).collect()
+    };
+    let Some((determinant, dependent)) = side("determinant").zip(side("dependent")) else { return fault };
+    let origin = dependent.iter().find_map(|dependent| union.origin_of(&Dependency { determinant, dependent }));
+    let (because, release) = match origin {
+        None => return fault,
+        Some(DependencyOrigin::Recorded(release)) => {
+            (format!("release {release} recorded this dependency, and no later release can withdraw it"), Some(release))
+        }
+        Some(DependencyOrigin::Published(release)) => {
+            (format!("release {release} publishes an attribute of this dependency"), Some(release))
+        }
+        Some(DependencyOrigin::Statement) => ("a statement of the series declares this dependency".to_owned(), None),
+    };
+    let remedy = match fault.kind {
+        // the detail of a join says what to publish
+        Kind::BadColumns => "",
+        _ => ": leave an attribute that it ties out of the release",
+    };
+    let _ = write!(fault.detail, "; {because}{remedy}");
+    match release {
+        Some(release) if !fault.members.contains_key("release") => fault.with("release", release.to_string()),
+        _ => fault,
+    }
 }
 
 /// The disclosures and active rules that a design must respect; none for a release without proof.
@@ -162,16 +233,21 @@ pub(in crate::engine) fn feasible(
     specification: &Specification,
 ) -> Result<(), PlanRefusal> {
     let mut faults = prepared.misnamed.clone();
-    if let Err(PlanRefusal(of_design)) = feasible_design(&prepared.design, specification) {
+    if let Err(PlanRefusal(of_design)) = feasible_design(prepared, specification) {
         faults.extend(of_design);
     }
     if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
 }
 
 /// The faults of an infeasible design; faults of values point to the values of the dataset.
-pub(super) fn feasible_design(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
-    let Err(PlanRefusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
-    let faults = faults.into_iter().map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
+pub(super) fn feasible_design(
+    PreparedRelease { design, union, dependencies, .. }: &PreparedRelease,
+    specification: &Specification,
+) -> Result<(), PlanRefusal> {
+    let names = dependencies.names(specification);
+    let Err(PlanRefusal(faults)) = design.feasible(&names) else { return Ok(()) };
+    let faults = faults.into_iter().map(|fault| with_origin(fault, union, &names));
+    let faults = faults.map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);

@@ -123,7 +123,7 @@ impl RepairTrials<'_> {
             Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_same)),
             Err(PlanError::Cancelled(cancelled)) => return Err(cancelled),
         };
-        let Err(PlanRefusal(faults)) = feasible_design(&prepared.design, &repair.specification) else {
+        let Err(PlanRefusal(faults)) = feasible_design(&prepared, &repair.specification) else {
             return Ok(true);
         };
         Ok(!faults.iter().any(is_same))

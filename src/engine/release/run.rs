@@ -96,7 +96,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
     if prepared.design.decision == Decision::Undecided {
         return Err(EngineError::bug("no tables were chosen though the rows are known"));
     }
-    let violations = proposal::violations(&prepared.design, &attribute_names(specification));
+    let violations = proposal::violations(&prepared.design, &prepared.dependencies.names(specification));
     if !violations.is_empty() {
         return Err(PlanRefusal(violations).into());
     }
@@ -200,7 +200,7 @@ impl<'a> DescribedRelease<'a> {
             method: method_name(&specification.method, &design.decision),
             publication,
             // a rule may follow from a dependency on an attribute that is not published
-            names: &attribute_names(specification),
+            names: &prepared.dependencies.names(specification),
             written,
             verification: summary(verification),
             bucket_sizes: bucket_sizes(verification, publication),
@@ -289,6 +289,7 @@ fn publish_and_write(
     let input = PlanInput {
         counts: permuted,
         published_names: &specification.published_names,
+        names: prepared.union.attribute_names(),
         earlier,
         active_rules,
         known: &prepared.dependencies.known,

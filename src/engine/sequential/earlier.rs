@@ -136,8 +136,8 @@ pub(in crate::engine) fn joined_by_names(
         std::iter::once(JoinMember { all: own, exact: own.minus(generalized) }).chain(earlier).collect();
     let Some((at, found)) = linking(&members, known) else { return Ok(()) };
     let name = |attr: Attr| union.names()[attr.index()].as_str();
-    let determinant: Vec<&str> = found.determinant.iter().map(name).collect();
-    let (determinant, dependent) = (determinant.join(" and "), name(found.dependent));
+    let determinants: Vec<&str> = found.determinant.iter().map(name).collect();
+    let (determinant, dependent) = (determinants.join(" and "), name(found.dependent));
     let detail = format!(
         "{determinant} determines {dependent}, which would join the release by more than the attributes that it shares with others: \
          publish both exactly in every release that has one of them, or neither"
@@ -146,6 +146,7 @@ pub(in crate::engine) fn joined_by_names(
     let tied = all_of(&found).intersection(own);
     let repairs: Vec<serde_json::Value> = tied.iter().map(|attr| serde_json::json!({ "drop": [name(attr)] })).collect();
     let fault = Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent);
+    let fault = fault.with("dependency", serde_json::json!({ "determinant": determinants, "dependent": [dependent] }));
     Err(PlanRefusal(vec![fault.with("repairs", repairs)]))
 }
 

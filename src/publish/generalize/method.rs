@@ -108,6 +108,7 @@ fn designed_rules(spec: &GeneralizeSpec, input: &PlanInput<'_>) -> Vec<DesignedR
     let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
     let mut rules: Vec<DesignedRule> = protecting.map(|rule| DesignedRule::submitted(rule, input)).collect();
     let demands: Vec<RuleDemand> = rules.iter().map(DesignedRule::demand).collect();
+    let published = AttrSet::first(input.counts.attributes());
     for rule in &mut rules {
         rule.status = RuleStatus::Guardian { table: 0, known: rule.rule.known };
         if !rule.rule.guarantee.reference().is_table() {
@@ -118,7 +119,10 @@ fn designed_rules(spec: &GeneralizeSpec, input: &PlanInput<'_>) -> Vec<DesignedR
             continue;
         };
         // a derived rule is kept if another rule implies it
-        let kept = |demand: &RuleDemand| demands.iter().any(|other| other.implies(demand));
+        // and where it protects an attribute that is not published
+        let kept = |demand: &RuleDemand| {
+            !demand.protects.is_subset(published) || demands.iter().any(|other| other.implies(demand))
+        };
         let broken = expansion.derived.iter().find(|derived| !kept(&derived.demand)).map(|derived| derived.because);
         let by_itself = expansion.impossible.first().or(expansion.unsupported.first());
         let dependency = by_itself.map(|(_, dependency)| *dependency).or(broken);

@@ -8,7 +8,7 @@ use super::share::MeasureValue;
 use super::{SequentialError, SequentialSolution};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::privacy::links::{self, Link};
+use crate::privacy::links;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     EarlierReleases, JoinAttribute, JoinResult, MethodDetails, SequentialDetails, XyRequirement, YElement,
@@ -20,7 +20,6 @@ use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
 use crate::spec::SequentialSpec;
 
-const PUBLISH_BOTH_DETAIL: &str = "a dependency may tie attributes of two of the joined releases; publish both of its sides in one release, or neither";
 const GENERALIZED_X_DETAIL: &str =
     "a dependency ties what is counted to an attribute of X whose labels are generalized; leave that attribute out";
 
@@ -38,7 +37,7 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
     let problem = builder.problem(control)?;
     let mut faults = builder.contradicted(&problem, earlier.excluded.as_deref(), control)?;
     faults.extend(builder.tied(control)?);
-    faults.extend(linked_faults(spec, &builder, input, rows.table.names()));
+    faults.extend(linked_faults(spec, &builder, input));
     if !faults.is_empty() {
         return Err(PlanRefusal(faults).into());
     }
@@ -67,30 +66,19 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
     })
 }
 
-/// Faults of dependencies that a join with earlier releases is not proved beside.
+/// Faults of dependencies that a requirement is not proved beside.
 ///
-/// One that ties a published attribute to one outside the new release may tie the joined releases to each other. One that
-/// ties an attribute of Y to a generalized one of X says more of a group than its labels do.
-fn linked_faults(
-    spec: &SequentialSpec,
-    builder: &ProblemBuilder<'_>,
-    input: &PlanInput<'_>,
-    names: &[String],
-) -> Vec<Fault> {
+/// One that ties an attribute of Y to a generalized one of X says more of a group than its labels do. That none ties the
+/// joined releases to each other is checked before.
+fn linked_faults(spec: &SequentialSpec, builder: &ProblemBuilder<'_>, input: &PlanInput<'_>) -> Vec<Fault> {
+    let names = input.names;
+    let place = |name: &str| names.iter().position(|known| known == name).map(Attr::from);
     let published = AttrSet::first(input.counts.attributes());
-    let with_known = input.known.all().iter().fold(published, |all, of| all.union(of.determinant).with(of.dependent));
-    let links = input.known.links(with_known);
+    let visible = builder.earlier_names().filter_map(place).fold(published, AttrSet::with);
+    let links = input.known.links(visible);
     let elements: Vec<AttrSet> = links.iter().map(|link| link.attributes).collect();
     let mut faults = Vec::new();
-    let leads_out = |link: &&Link| link.attributes.meets(published) && !link.attributes.is_subset(published);
-    if let Some(link) = links.iter().find(leads_out).filter(|_| !spec.against.is_empty()) {
-        let kind = Kind::RuleImpossible;
-        let fault = dependency_fault("/method/against", kind, link.because, PUBLISH_BOTH_DETAIL, names);
-        let dropped = link.attributes.intersection(published);
-        let dropped: Vec<&String> = dropped.iter().filter_map(|attr| names.get(attr.index())).collect();
-        faults.push(fault.with("repairs", serde_json::json!([{ "drop": dropped }])));
-    }
-    let attr_of = |of: &JoinAttribute| names.iter().position(|known| *known == of.attribute).map(Attr::from);
+    let attr_of = |of: &JoinAttribute| place(&of.attribute);
     // labels of earlier releases may be generalized, too
     let is_shared = |of: &&JoinAttribute| of.release > 0 || attr_of(of).is_some_and(|x| spec.generalized.contains(x));
     for requirement in &builder.requirements {

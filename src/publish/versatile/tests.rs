@@ -127,6 +127,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
     let input = PlanInput {
         counts: &counts,
         published_names: &names,
+        names: &names,
         earlier: &[],
         active_rules: &[],
         known: &KnownDependencies::default(),

@@ -208,3 +208,86 @@ async fn recorded_dependency_steers_a_later_release() {
     assert_eq!(problem["errors"][0]["pointer"], "/method/assume_unknown/0", "{problem:#}");
     server.stop().await;
 }
+
+/// A release that declares two dependencies on an attribute which later jobs lack: together they tie two others.
+fn naming_a_chain(known: &str) -> Value {
+    let mut first = plain(&["sex"]);
+    first["method"]["functional_dependencies"] =
+        json!([{"determinant": ["dx"], "dependent": ["unit"]}, {"determinant": [known], "dependent": ["unit"]}]);
+    first
+}
+
+/// Every method, protecting the diagnosis from who knows the age band.
+fn protecting_methods() -> Vec<Value> {
+    let known = json!(["age_band", "unit_name"]);
+    let guarantee = json!({"type": "l_diversity", "l": 2});
+    let columns = json!({"explicit": [["age_band"], ["unit_name"], ["dx"]]});
+    vec![
+        versatile(&["age_band, unit_name -> dx"]),
+        json!({"type": "anatomy", "quasi_identifiers": known, "sensitive": "dx", "guarantee": guarantee}),
+        json!({"type": "bucketize", "quasi_identifiers": known, "sensitive": "dx", "thresholds": {"uniform": {"l": 2}}}),
+        json!({"type": "generalize", "quasi_identifiers": known, "sensitive": ["dx"], "guarantees": [guarantee]}),
+        json!({"type": "decompose", "quasi_identifiers": known, "sensitive": ["dx"], "l": {"dx": 2}}),
+        json!({"type": "slicing", "sensitive": "dx", "columns": columns, "guarantee": guarantee}),
+    ]
+}
+
+/// The same people again, as others: each with a first release of its own.
+async fn other_people(server: &Server, at: usize) -> String {
+    let header = people().lines().next().unwrap().to_owned() + "\n";
+    let rows: String = people().lines().skip(1).map(|row| format!("{row}{at}\n")).collect();
+    server.dataset(header + &rows).await
+}
+
+fn of_method(method: &Value) -> Value {
+    let publish = json!({"age_band": {"publish": true}, "unit_name": {"publish": true}, "dx": {"publish": true}});
+    json!({"unlisted": "drop", "attributes": publish, "method": method})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chain_over_a_missing_attribute_makes_strata() {
+    let server = Server::start().await;
+    for (at, method) in protecting_methods().into_iter().enumerate() {
+        let dataset = other_people(&server, at).await;
+        server.publish(&dataset, naming_a_chain("age_band")).await;
+        let release = server.publish(&dataset, of_method(&method)).await;
+        let recorded = release["dependencies"]["recorded"].as_array().unwrap();
+        let has = |from: &str| {
+            recorded.iter().any(|of| of["determinant"] == json!([from]) && of["dependent"] == json!(["unit"]))
+        };
+        assert!(has("age_band"), "{method}: {release:#}");
+        // two tables that are judged together have no guard that names its strata
+        if method["type"] != "decompose" {
+            assert_eq!(release["rules"][0]["strata"], json!(["age_band"]), "{method}: {release:#}");
+            assert!(has("dx"), "{method}: {release:#}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chain_over_a_missing_attribute_is_refused_by_name() {
+    let server = Server::start().await;
+    let guarantee = json!({"type": "l_diversity", "l": 8});
+    // fifteen people of an age have no eight diagnoses of equal share; mixtures are not proved beside dependencies
+    let refused = [
+        json!({"type": "generalize", "quasi_identifiers": ["age"], "sensitive": ["dx"], "guarantees": [guarantee]}),
+        json!({"type": "anatomy", "quasi_identifiers": ["age"], "sensitive": "dx", "guarantee": guarantee}),
+        json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["dx"], "l": {"dx": 8}}),
+        json!({"type": "slicing", "sensitive": "dx", "columns": {"explicit": [["age"], ["dx"]]}, "diversity": "mixture",
+            "guarantee": {"type": "l_diversity", "l": 2}}),
+    ];
+    for (at, method) in refused.into_iter().enumerate() {
+        let dataset = other_people(&server, at).await;
+        let first = server.publish(&dataset, naming_a_chain("age")).await;
+        let attributes = json!({"age": {"publish": true}, "dx": {"publish": true}});
+        let document = json!({"unlisted": "drop", "attributes": attributes, "method": method});
+        let problem = server.refused(&dataset, document).await;
+        let fault = &problem["errors"][0];
+        assert!(matches!(kind(fault), "rule-impossible" | "guarantee-unsupported"), "{method}: {problem:#}");
+        assert_eq!(fault["dependency"]["dependent"], json!(["unit"]), "{method}: {problem:#}");
+        assert_eq!(fault["release"], first["id"], "{method}: {problem:#}");
+        assert!(text(&fault["detail"]).contains(&text(&first["id"])), "{method}: {problem:#}");
+    }
+    server.stop().await;
+}

@@ -88,6 +88,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     let input = PlanInput {
         counts: table,
         published_names: &specification.published_names,
+        names: &specification.names,
         earlier: &[],
         active_rules: &[],
         known: &KnownDependencies::default(),

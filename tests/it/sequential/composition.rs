@@ -70,6 +70,95 @@ async fn releases_that_a_dependency_joins_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn releases_that_a_link_ties_are_not_joined() {
+    let server = Server::start().await;
+    // the first release declares what the data do not show; the new one has no attribute of the dependency
+    for (tied, name) in [("region", "s"), ("disease", "t")] {
+        let query = format!("series={name}&same_people=false&reason=test");
+        let dataset = text(&server.upload(&query, regions()).await.ok(201)["id"]);
+        let mut first = plain(&["zip", "age"]);
+        first["method"]["functional_dependencies"] = json!([{"determinant": ["zip"], "dependent": [tied]}]);
+        let first = server.publish(&dataset, first).await;
+        let second = server.publish(&dataset, plain(&[tied])).await;
+        let asked = json!([anonymity(&[new("age")], &[new("#key")], 10)]);
+        let mut document = sequential(&["age"], &[&first, &second], None, asked);
+        document["attributes"] = json!({});
+        let fault = server.refused(&dataset, document).await["errors"][0].clone();
+        assert_eq!((kind(&fault), &fault["pointer"]), ("bad-columns", &json!("/method/against/1")), "{fault:#}");
+        assert_eq!(fault["dependency"], json!({"determinant": ["zip"], "dependent": [tied]}), "{fault:#}");
+        assert_eq!(fault["release"], first["id"], "{fault:#}");
+        assert!(text(&fault["detail"]).contains(&format!("zip determines {tied}")), "{fault:#}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chain_from_counted_to_generalized_is_refused() {
+    let server = Server::start().await;
+    let dataset = server.dataset(regions()).await;
+    let mut first = plain(&["zip"]);
+    first["method"]["functional_dependencies"] = json!([{"determinant": ["disease"], "dependent": ["region"]}, {"determinant": ["age"], "dependent": ["region"]}]);
+    let first = server.publish(&dataset, first).await;
+    let asked = |x: &str, y: &str| json!([anonymity(&[new(x)], &[new(y)], 2)]);
+    let document = |asked: Value| {
+        let mut document = sequential(&["age", "disease"], &[], None, asked);
+        document["attributes"] = json!({});
+        document
+    };
+    let fault = server.refused(&dataset, document(asked("age", "disease"))).await["errors"][0].clone();
+    assert_eq!(
+        (kind(&fault), &fault["pointer"]),
+        ("guarantee-unsupported", &json!("/method/requirements/0")),
+        "{fault:#}"
+    );
+    assert_eq!(fault["dependency"]["dependent"], json!(["region"]), "{fault:#}");
+    assert_eq!(fault["release"], first["id"], "{fault:#}");
+    // rows are counted, which no dependency ties
+    server.publish(&dataset, document(asked("age", "#key"))).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_dependency_of_a_series_ties_no_join() {
+    let server = Server::start().await;
+    let dataset = server.dataset(regions()).await;
+    // a region that no release publishes, and no other dependency names, ties nothing
+    let mut first = plain(&["zip"]);
+    first["method"]["functional_dependencies"] = json!([{"determinant": ["zip", "disease"], "dependent": ["region"]}]);
+    let first = server.publish(&dataset, first).await;
+    let second = server.publish(&dataset, plain(&["disease"])).await;
+    let asked = json!([anonymity(&[new("age")], &[new("#key")], 10)]);
+    let mut document = sequential(&["age"], &[&first, &second], None, asked);
+    document["attributes"] = json!({});
+    server.publish(&dataset, document).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exclusions_of_an_earlier_release_are_kept() {
+    let server = Server::start().await;
+    let dataset = server.dataset(TOWNS).await;
+    let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
+    let asked = json!([anonymity(&[new("job"), of(&earlier, "disease")], &[new("#key")], 2)]);
+    let mut second = sequential(&["name", "job"], &[&earlier], None, asked);
+    let disease = of(&earlier, "disease");
+    second["method"]["exclusions"] = json!([{"left": {"new.name": "Alice"}, "right": {disease.as_str(): "HIV"}}]);
+    let second = server.publish(&dataset, second).await;
+    let own = json!([anonymity(&[new("town")], &[new("#key")], 2)]);
+    let mut third = sequential(&["class", "town"], &[&earlier, &second], None, own);
+    third["attributes"] = json!({"town": {"taxonomy": {"*": ["A", "B"]}}});
+    let third = server.publish(&dataset, third).await;
+    let kept = &third["method_details"]["exclusions"];
+    assert_eq!(kept.as_array().map(Vec::len), Some(1), "{third:#}");
+    // a fourth takes the same exclusion from both
+    let own = json!([anonymity(&[new("town")], &[new("#key")], 2)]);
+    let mut fourth = sequential(&["town"], &[&earlier, &second, &third], None, own);
+    fourth["attributes"] = json!({"town": {"taxonomy": {"*": ["A", "B"]}}});
+    server.publish(&dataset, fourth).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn table_without_rows_is_not_joined() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);

@@ -66,6 +66,7 @@ fn planned_among(
     let input = PlanInput {
         counts: table,
         published_names: table.names(),
+        names: table.names(),
         earlier,
         active_rules: protection,
         known: &known,
@@ -320,6 +321,7 @@ fn unknown_rows_or_rejected_rules_leave_the_plan_undecided() {
     let input = PlanInput {
         counts: &even,
         published_names: &names,
+        names: &names,
         earlier: &[],
         active_rules: &[],
         known: &KnownDependencies::default(),
@@ -345,6 +347,7 @@ fn a_plan_that_is_cancelled_stops() {
     let input = PlanInput {
         counts: &table,
         published_names: table.names(),
+        names: table.names(),
         earlier: &[],
         active_rules: &[],
         known: &KnownDependencies::default(),

@@ -8,7 +8,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::{JoinAttribute, SequentialDetails, XyRequirement, YElement};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::evidence::Evidence;
-use crate::verifier::definition::links::{link_across, tied};
+use crate::verifier::definition::links::{link_across, links_of, tied};
 
 /// Checks the links beside the join of a sequential release with earlier ones.
 ///
@@ -20,14 +20,15 @@ pub(in crate::verifier) fn check(
     known: &[(AttrSet, AttrSet)],
     log: &mut CheckLog,
 ) {
-    let links: Vec<AttrSet> = known.iter().map(|(determinant, dependent)| determinant.union(*dependent)).collect();
-    let links = links.as_slice();
     let attr_of = |of: &str| evidence.names.iter().position(|name| joined_as(sequence, 0, name) == of).map(Attr::from);
     let columns = evidence.publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
     let mut releases: Vec<AttrSet> = vec![columns.map(|column| column.attribute).collect()];
     for release in earlier(evidence.earlier_releases, sequence).unwrap_or_default() {
         releases.push(release.columns.iter().filter_map(|column| attr_of(&column.name)).collect());
     }
+    let visible = releases.iter().fold(AttrSet::EMPTY, |all, release| all.union(*release));
+    let links = links_of(known, visible);
+    let links = links.as_slice();
     if let Some(across) = link_across(&releases, links).filter(|_| !sequence.against.is_empty()) {
         let detail = format!("dependencies tie {} of different releases to each other", evidence.list(across));
         log.fail(CheckName::Dependencies, detail);
