@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let document = serde_json::from_slice(&fs::read(document)?)?;
     let reading = spec::read(
         &document,
-        &DatasetSchema { columns: &facts, record_key: &[], unit: &guardian::publication::Unit::Row },
+        &DatasetSchema { columns: &facts, keys: &[], unit: &guardian::publication::Unit::Row },
         DocumentSource::CommandLine,
     );
     let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::api;
 use crate::api::{App, AuthMethods, Gateway, Prefix, Readiness};
-use crate::app::{AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, encrypt_datasets};
+use crate::app::{AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, collect_missing_evidence, encrypt_datasets};
 use crate::clock::Clock;
 use crate::config::{
     Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
@@ -109,6 +109,10 @@ impl ProcessContext {
         let ciphertext = encrypt_datasets(shared.as_ref(), &vault).await?;
         if ciphertext > 0 {
             tracing::info!(datasets = ciphertext, "encrypted datasets of earlier versions");
+        }
+        let collected = collect_missing_evidence(&shared, &vault, data).await?;
+        if collected > 0 {
+            tracing::info!(datasets = collected, "collected the evidence of datasets of earlier versions");
         }
         store.listen(&signals, &stopping).await?;
         if store.is_shared() {

@@ -41,7 +41,7 @@ fn judge(document: &Value, origin: DocumentSource) {
     facts[7].identifier = true;
     facts[8].overflow = true;
     let record_key = ["id".to_owned()];
-    let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &Unit::Row };
+    let schema = DatasetSchema { columns: &facts, keys: &record_key, unit: &Unit::Row };
     let reading = spec::read(document, &schema, origin);
     let points = |pointer: &str| {
         let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);

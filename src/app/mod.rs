@@ -2,10 +2,12 @@
 
 mod blocking;
 mod encrypt_datasets;
+mod evidence;
 mod idempotency;
 mod lifecycle;
 mod named_documents;
 mod originals;
+mod people;
 mod plans;
 mod profiles;
 mod series;
@@ -15,7 +17,9 @@ pub(crate) mod upload;
 
 pub(crate) use blocking::{engine_problem, run_blocking, run_engine};
 pub use encrypt_datasets::encrypt_datasets;
+pub use evidence::{collect_missing_evidence, evidence_of};
 pub use idempotency::{IDEMPOTENCY_KEY_LIFETIME, IdempotencyClaim, IdempotencyOutcome};
+pub use people::{CommonPersonCount, EarlierPublication};
 pub use profiles::{ValueCount, ValuePage};
 pub use service::{AppService, ReleaseKeySource, unauthenticated};
 pub use upload::{SubjectDeclaration, Upload, UploadRequest};

@@ -222,9 +222,8 @@ impl AppService {
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles(&self.vault)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
-        let record_key = dataset.record_key.clone().unwrap_or_default();
-        let unit = dataset.unit();
-        let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
+        let (keys, unit) = (dataset.key_columns(), dataset.unit());
+        let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
         let reading = spec::read(document, &schema, origin);
         Ok(ResolvedDocument { dataset, profiles, reading })
     }

@@ -1,19 +1,23 @@
 //! Uploads: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::people::{UploadPeople, describe_people};
 use super::service::AppService;
+use crate::control::Control;
 use crate::fingerprints::{FingerprintCollector, FingerprintComparison, overlaps};
 use crate::identity::Caller;
-use crate::inputs::{column_of, encrypt_profiles};
+use crate::inputs::{column_of, encrypt_profiles, evidence_problem, keep_evidence};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
 use crate::microdata::{AttributeType, Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
+use crate::people::{Evidence, EvidenceCollector, SystemColumns};
 use crate::ports::{
     AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError, SubjectFingerprint,
 };
@@ -37,7 +41,14 @@ pub struct SubjectDeclaration {
 pub struct UploadRequest {
     /// A name for readers.
     pub name: Option<String>,
-    /// The series of all datasets of the same data subjects; the dataset's own when not given.
+    /// The population whose persons the rows are about.
+    pub population: Option<String>,
+    /// The columns that identify persons, as `PersonColumns::parse` reads them; those of the population when not given.
+    pub person: Option<String>,
+    /// The most rows of one person; that of the population when not given.
+    pub max_rows_per_person: Option<u64>,
+    /// The series of all datasets of the same data subjects; the dataset's own when not given. The name of a population
+    /// means the population.
     pub series: Option<String>,
     /// The columns that identify a record.
     pub record_key: Option<Vec<String>>,
@@ -100,25 +111,32 @@ impl<'a> Upload<'a> {
         body: impl Read + Send + 'static,
         received: &dyn Fn() -> Result<u64, Problem>,
     ) -> Result<DatasetRecord, Problem> {
-        let WrittenTable { stored, wrapped_key, rows, names, kinds, content, fingerprint } =
-            self.write(&request, body)?;
+        let people = self.handle.block_on(self.service.upload_people(self.caller, &request))?;
+        let WrittenTable { stored, wrapped_key, rows, names, kinds, content, collected } =
+            self.write(&request, &people, body)?;
         let bytes = received()?;
+        let CollectedPeople { fingerprint, evidence, systems } = collected;
         let fingerprint = stored.fingerprint(fingerprint)?;
+        let evidence = stored.evidence(evidence)?;
         let columns = names.into_iter().zip(kinds).zip(0..);
         let profiles = columns.map(|((name, kind), column)| stored.profile(column, name, kind, &request.limits));
         let profiles: Vec<ColumnProfile> = profiles.collect::<Result<_, _>>()?;
-        if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
+        if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject)
+            && systems.is_empty()
+        {
             check_subjects(subject, most, &profiles)?;
         }
         let ciphertext = encrypt_profiles(&stored.key, &profiles)?;
         let (same_people, same_people_reason) = request.same_people.map(|of| (of.same, of.reason)).unzip();
-        let dataset = DatasetRecord {
+        let mut dataset = DatasetRecord {
             id: self.id,
             tenant: self.caller.tenant.clone(),
             name: request.name,
             series: request.series.unwrap_or_else(|| self.id.to_string()),
             same_people,
             same_people_reason,
+            population: None,
+            person: BTreeMap::new(),
             record_key: request.record_key,
             subject: request.subject,
             max_rows_per_subject: request.max_rows_per_subject,
@@ -133,6 +151,7 @@ impl<'a> Upload<'a> {
             purged_at: None,
             overlaps: Vec::new(),
         };
+        describe_people(&mut dataset, &people, &systems, &evidence)?;
         self.admit(dataset, &fingerprint)
     }
 
@@ -141,31 +160,46 @@ impl<'a> Upload<'a> {
     }
 
     /// Writes the chunks of a table.
-    fn write(self, request: &UploadRequest, body: impl Read + Send + 'static) -> Result<WrittenTable<'a>, Problem> {
+    fn write(
+        self,
+        request: &UploadRequest,
+        people: &UploadPeople,
+        body: impl Read + Send + 'static,
+    ) -> Result<WrittenTable<'a>, Problem> {
         let limits = &request.limits;
         let encoding = request.encoding.unwrap_or(Encoding::Identity);
         let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
         let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
         let names = reader.names().to_vec();
         known_columns(request, &names)?;
+        let layout = people.layout(&names, request.record_key.as_deref())?;
 
         let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
         self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
         let mut stored = StoredChunks { upload: self, key, columns: names.len() as u32, chunks: 0 };
         let mut content = TableContentHash::new(self.hasher(), &names);
-        let mut fingerprint =
-            FingerprintCollector::new(self.hasher(), &names, request.record_key.as_deref(), &request.spool);
+        let mut collected = CollectedPeople {
+            fingerprint: FingerprintCollector::new(
+                self.hasher(),
+                &names,
+                request.record_key.as_deref(),
+                &request.spool,
+            ),
+            systems: layout.systems.clone(),
+            evidence: EvidenceCollector::new(self.hasher(), layout, &request.spool),
+        };
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
             content.add(&chunk);
-            fingerprint.add(&chunk)?;
+            collected.fingerprint.add(&chunk)?;
+            collected.evidence.add(&chunk, |_| true).map_err(evidence_problem)?;
             stored.put(&chunk)?;
             rows += u64::from(chunk.rows);
         }
         if rows == 0 {
             return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
         }
-        Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, fingerprint })
+        Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, collected })
     }
 
     /// Makes a dataset visible, compared with all that came first.
@@ -210,7 +244,15 @@ struct WrittenTable<'a> {
     names: Vec<String>,
     kinds: Vec<Option<AttributeType>>,
     content: TableContentHash,
+    collected: CollectedPeople,
+}
+
+/// What is gathered of the people of an upload.
+struct CollectedPeople {
     fingerprint: FingerprintCollector,
+    evidence: EvidenceCollector<ContentHasher>,
+    /// The key systems of the evidence.
+    systems: Vec<SystemColumns>,
 }
 
 /// The fingerprint of an upload, with the pieces that are compared with those of others.
@@ -252,6 +294,13 @@ impl StoredChunks<'_> {
     fn chunk(&self, number: u32) -> Result<Chunk, Problem> {
         let columns: Vec<_> = (0..self.columns).map(|column| self.column(number, column)).collect::<Result<_, _>>()?;
         Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
+    }
+
+    /// Stores the evidence of the rows.
+    fn evidence(&self, evidence: EvidenceCollector<ContentHasher>) -> Result<Evidence, Problem> {
+        let Upload { service, handle, id, .. } = self.upload;
+        let store = service.store.as_ref();
+        keep_evidence(handle, store, id, evidence, &Control::default()).map_err(evidence_problem)
     }
 
     /// Stores the fingerprint of the data subjects.

@@ -80,7 +80,7 @@ pub(super) fn job(
 
     // the used columns do not depend on the values, so only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let schema = DatasetSchema { columns: &unseen, record_key: &[], unit };
+    let schema = DatasetSchema { columns: &unseen, keys: &[], unit };
     let first = spec::read(document, &schema, origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut columns: Vec<UsedColumn> =
@@ -107,7 +107,7 @@ pub(super) fn job(
             }
         }
     }
-    let schema = DatasetSchema { columns: &facts, record_key: &[], unit };
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit };
     let (specification, table) = checked(spec::read(document, &schema, origin), built)
         .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
     Ok(InputJob { specification, table, persons: persons.fault })

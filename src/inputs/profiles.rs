@@ -18,6 +18,18 @@ impl DatasetRecord {
         }
     }
 
+    /// The columns that identify records or persons, each once.
+    #[must_use]
+    pub fn key_columns(&self) -> Vec<String> {
+        let mut columns = self.record_key.clone().unwrap_or_default();
+        for column in self.person.values().flatten() {
+            if !columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+        columns
+    }
+
     /// The key of the dataset.
     ///
     /// # Errors
@@ -107,9 +119,8 @@ pub(crate) fn specification_of(
     limits: &IngestLimits,
 ) -> Result<Specification, Vec<Fault>> {
     let facts = column_facts(dataset.rows, profiles, limits);
-    let record_key = dataset.record_key.clone().unwrap_or_default();
-    let unit = dataset.unit();
-    let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
+    let (keys, unit) = (dataset.key_columns(), dataset.unit());
+    let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
     let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));

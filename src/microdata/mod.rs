@@ -20,6 +20,7 @@ mod selection;
 mod table;
 pub mod taxonomy;
 mod value;
+mod words;
 
 pub use annotations::{ColumnAnnotations, ExactFraction};
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
@@ -38,3 +39,4 @@ pub use selection::ValueSelection;
 pub use table::{AttributeCounts, Codes, Column, Table};
 pub use taxonomy::{BoundTaxonomy, Taxonomy};
 pub use value::{AttributeType, parse_integer};
+pub use words::nearest_names;

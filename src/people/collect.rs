@@ -17,6 +17,9 @@ use crate::microdata::{Chunk, ChunkColumn};
 /// Most columns whose blocks and signatures are kept.
 const MAX_CHOSEN_COLUMNS: usize = 16;
 
+/// Sorts that each key system takes: of persons, their spellings and their records.
+const SORTERS_PER_SYSTEM: usize = 3;
+
 /// Person hashes that are handed over at once.
 const PERSONS_AT_ONCE: usize = 1 << 15;
 
@@ -36,21 +39,25 @@ pub struct KeyLayout {
 /// Why there is no evidence of a table.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
-    /// A row without a key.
-    #[error("row {row} has no value of {column}, which identifies persons")]
+    /// Rows without a key.
+    #[error("{rows} rows have no value of {column}, which identifies persons; row {row} is the first")]
     MissingKey {
-        /// The row, from 1.
+        /// The first such row, from 1.
         row: u64,
-        /// The name of the column.
+        /// The name of the column that it has no value of.
         column: String,
+        /// How many rows lack a component of their key.
+        rows: u64,
     },
     /// A person with too many rows.
-    #[error("row {row} is row {number} of its person, more than max_rows_per_person")]
+    #[error("a person has {found} rows, and max_rows_per_person is {limit}; row {row} is the first too many")]
     TooManyRows {
         /// The first row too many, from 1.
         row: u64,
-        /// How many rows the person has up to there.
-        number: u64,
+        /// The most rows that a person may have.
+        limit: u64,
+        /// The most rows that a person has.
+        found: u64,
     },
     /// Memory on disk could not be written or read.
     #[error("temporary storage failed: {0}")]
@@ -102,7 +109,7 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
     /// Takes the next rows; of these only those for which `counts` says so.
     ///
     /// # Errors
-    /// A row without a key, or no room on disk.
+    /// No room on disk.
     pub fn add(&mut self, chunk: &Chunk, counts: impl Fn(usize) -> bool) -> Result<(), EvidenceError> {
         let hashes: Vec<Vec<u128>> = chunk.columns.iter().map(|column| cell_hashes(&self.hasher, column)).collect();
         let kept: Vec<usize> = (0..chunk.rows as usize).filter(|row| counts(*row)).collect();
@@ -110,10 +117,14 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         for (system, columns) in self.systems.iter_mut().zip(&self.layout.systems) {
             let components = KeyComponents::new(&self.hasher, columns, chunk);
             for &row in &kept {
-                let key = components.key(row).map_err(|column| EvidenceError::MissingKey {
-                    row: self.seen + row as u64 + 1,
-                    column: self.layout.names[column].clone(),
-                })?;
+                let key = match components.key(row) {
+                    Ok(key) => key,
+                    Err(column) => {
+                        system.keyless.get_or_insert(KeylessRow { row: self.seen + row as u64 + 1, column });
+                        system.keyless_rows += 1;
+                        continue;
+                    }
+                };
                 let record = |column: &usize| cell(*column, row);
                 system.add(key, self.seen + row as u64 + 1, self.layout.record_key.iter().map(record))?;
                 for (column, sum) in system.columns.iter_mut().enumerate() {
@@ -139,7 +150,7 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
     /// Hands over the person hashes of each key system, sorted, and gives the rest.
     ///
     /// # Errors
-    /// A person with too many rows, no room on disk, or what `put` fails with.
+    /// Rows without a key, a person with too many rows, no room on disk, or what `put` fails with.
     pub fn finish(
         mut self,
         control: &Control,
@@ -180,8 +191,18 @@ fn chosen(cells: &mut CellFile, contents: &[u128]) -> io::Result<Vec<usize>> {
     Ok(order)
 }
 
+/// The first row without a key.
+struct KeylessRow {
+    /// From 1.
+    row: u64,
+    /// The column that it has no value of.
+    column: usize,
+}
+
 /// What is collected of one key system.
 struct SystemCollector {
+    keyless: Option<KeylessRow>,
+    keyless_rows: u64,
     persons: ExternalSorter,
     /// The keys as they are written, by which the rows of a person are counted.
     spellings: ExternalSorter,
@@ -197,10 +218,14 @@ impl SystemCollector {
     fn new(layout: &KeyLayout, spool: &Path) -> Self {
         let has_records = !layout.record_key.is_empty();
         let has_marks = has_records || layout.max_rows_per_person == 1;
+        let sorters = layout.systems.len() * SORTERS_PER_SYSTEM;
+        let sorter = || ExternalSorter::one_of(spool, sorters);
         Self {
-            persons: ExternalSorter::new(spool),
-            spellings: ExternalSorter::new(spool),
-            records: has_records.then(|| ExternalSorter::new(spool)),
+            keyless: None,
+            keyless_rows: 0,
+            persons: sorter(),
+            spellings: sorter(),
+            records: has_records.then(sorter),
             record: 0,
             columns: if has_marks { vec![0; layout.names.len()] } else { Vec::new() },
         }
@@ -224,6 +249,10 @@ impl SystemCollector {
         layout: &KeyLayout,
         put: impl FnMut(&[KeyedHash]) -> Result<(), EvidenceError>,
     ) -> Result<SystemEvidence, EvidenceError> {
+        if let Some(KeylessRow { row, column }) = self.keyless {
+            let column = layout.names[column].clone();
+            return Err(EvidenceError::MissingKey { row, column, rows: self.keyless_rows });
+        }
         check_rows(self.spellings, layout.max_rows_per_person)?;
         let persons = put_persons(self.persons, put)?;
         // of rows that one hash stands for it is not known which cell belongs to which
@@ -270,18 +299,19 @@ fn put_persons(
 }
 
 /// Checks how many rows have one key; the error names the first row too many.
-fn check_rows(sorted: ExternalSorter, most: u64) -> Result<(), EvidenceError> {
-    let (mut last, mut number) = (None, 0_u64);
+fn check_rows(sorted: ExternalSorter, limit: u64) -> Result<(), EvidenceError> {
+    let (mut last, mut number, mut found) = (None, 0_u64, 0_u64);
     let mut first_wrong: Option<u64> = None;
     sorted.finish(|hash, row| -> io::Result<()> {
         number = if last == Some(hash) { number + 1 } else { 1 };
         last = Some(hash);
-        if number == most + 1 {
+        found = found.max(number);
+        if number == limit + 1 {
             first_wrong = Some(first_wrong.map_or(row, |earlier| earlier.min(row)));
         }
         Ok(())
     })?;
-    first_wrong.map_or(Ok(()), |row| Err(EvidenceError::TooManyRows { row, number: most + 1 }))
+    first_wrong.map_or(Ok(()), |row| Err(EvidenceError::TooManyRows { row, limit, found }))
 }
 
 fn has_repeated(sorted: ExternalSorter) -> io::Result<bool> {

@@ -231,9 +231,18 @@ fn named(
         (None, _) => None,
         (Some(system), keys) => keys.iter().find(|key| key.key_system == *system),
     };
-    let fits = |key: &&PopulationKey| key.columns.len() == columns.columns.len();
     let unknown = || UploadPersonError::UnknownSystem(columns.system.clone().unwrap_or_default());
-    columns_of(key.filter(fits).ok_or_else(unknown)?, &columns.columns, names)
+    let key = key.ok_or_else(unknown)?;
+    columns_of(key, &columns.with_parts(key.columns.len()).ok_or_else(unknown)?, names)
+}
+
+impl NamedColumns {
+    /// The columns, if there are as many. A plus sign that a client did not escape arrives as a space.
+    fn with_parts(&self, parts: usize) -> Option<Vec<String>> {
+        let spaced = || self.columns.iter().flat_map(|column| column.split(' ')).map(str::to_owned).collect::<Vec<_>>();
+        let columns = if self.columns.len() == parts { self.columns.clone() } else { spaced() };
+        (columns.len() == parts).then_some(columns)
+    }
 }
 
 fn columns_of(key: &PopulationKey, columns: &[String], names: &[String]) -> Result<SystemColumns, UploadPersonError> {
@@ -309,6 +318,8 @@ mod tests {
         assert_eq!(columns("clinic", "prenom+nom", &["nom", "prenom"]), by_name(&[1, 0]));
         assert_eq!(columns("staff", "name:a+b", &["a", "b"]), by_name(&[0, 1]));
         assert_eq!(columns("staff", "", &["first", "last", "age"]), by_name(&[0, 1]));
+        assert_eq!(columns("clinic", "prenom nom", &["nom", "prenom"]), by_name(&[1, 0]));
+        assert_eq!(columns("clinic", "first name+nom", &["nom", "first name"]), by_name(&[1, 0]));
         assert_eq!(columns("clinic", "none", &["first"]), Ok(vec![]));
         for (place, person) in [("staff", "a+b"), ("clinic", "a"), ("clinic", "no:a")] {
             assert!(

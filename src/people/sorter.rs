@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Most hashes that are sorted in memory.
 const RUN_HASHES: usize = 1 << 19;
 
+/// Fewest hashes of a run: with less, most of the time goes into merging.
+const MIN_RUN_HASHES: usize = 1 << 12;
+
 /// Bytes of a run that are read at once.
 const READ_BYTES: usize = 1 << 15;
 
@@ -30,6 +33,11 @@ pub(crate) struct ExternalSorter {
 impl ExternalSorter {
     pub(crate) fn new(folder: &Path) -> Self {
         Self::with_runs(folder, RUN_HASHES)
+    }
+
+    /// Keeps at most `1 / of` of the usual memory: for one of several that are filled at once.
+    pub(crate) fn one_of(folder: &Path, of: usize) -> Self {
+        Self::with_runs(folder, (RUN_HASHES / of.max(1)).max(MIN_RUN_HASHES))
     }
 
     fn with_runs(folder: &Path, size: usize) -> Self {

@@ -1,5 +1,7 @@
 //! Uploaded tables.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -25,6 +27,10 @@ pub struct DatasetRecord {
     pub same_people: Option<bool>,
     /// Declared reason why not.
     pub same_people_reason: Option<String>,
+    /// The population whose persons it is about; none of an undeclared dataset.
+    pub population: Option<String>,
+    /// Per key system that identifies its persons, the attributes of the key.
+    pub person: BTreeMap<String, Vec<String>>,
     /// The attributes that identify a record.
     pub record_key: Option<Vec<String>>,
     /// The attribute that identifies a subject.

@@ -173,10 +173,10 @@ pub trait PeopleStore: Send + Sync {
         audit_entry: &AuditEntry,
     ) -> Result<SeparationOutcome, StoreError>;
 
-    /// Keeps a piece of the persons of an upload that has begun.
+    /// Keeps a piece of the persons of a dataset, or of an upload that has begun. A piece that is there is replaced.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when it is there already, the dataset is visible, or the upload has no key.
+    /// [`StoreError::Conflict`] when the evidence of the dataset is there already, or it has no key (any more).
     async fn put_person_piece(
         &self,
         dataset: Uuid,
@@ -185,11 +185,14 @@ pub trait PeopleStore: Send + Sync {
         persons: &[KeyedHash],
     ) -> Result<(), StoreError>;
 
-    /// Keeps the evidence of an upload that has begun.
+    /// Keeps the evidence of a dataset, or of an upload that has begun, after its persons. Both never change again.
     ///
     /// # Errors
     /// As of [`PeopleStore::put_person_piece`].
     async fn put_evidence(&self, dataset: Uuid, evidence: &Evidence) -> Result<(), StoreError>;
+
+    /// The datasets of all tenants that have rows and no evidence: those of earlier versions, oldest first.
+    async fn datasets_without_evidence(&self) -> Result<Vec<(String, Uuid)>, StoreError>;
 
     /// The evidence of a tenant's dataset; none of one that is not visible, or is purged.
     async fn evidence(&self, tenant: &str, dataset: Uuid) -> Result<Option<Evidence>, StoreError>;

@@ -126,6 +126,10 @@ catalogue! {
         "give each node of the tree its own label, and each value one leaf";
     TaxonomyValueMissing, "taxonomy-value-missing", 422, "some values of an attribute are not leaves of its taxonomy",
         "add the values to the tree; values_url lists the values of the attribute";
+    UnknownPopulation, "unknown-population", 422, "the population is unknown",
+        "name a population that the service has; nearest lists names that resemble it";
+    PersonKeyMissing, "person-key-missing", 422, "the table lacks columns of the person key",
+        "upload the table with the columns that the problem names, name its key columns with person, or set person=none";
     UnknownRelease, "unknown-release", 422, "the release is unknown",
         "name a published release of the same series that GET /v1/releases lists, with one table of tuples";
     UnclassifiedAttributes, "unclassified-attributes", 422, "the specification does not classify some attributes",

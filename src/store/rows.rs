@@ -1,5 +1,7 @@
 //! Rows as they are read, and the records they become. A row that does not fit its record is corrupt.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::FromRow;
@@ -41,6 +43,9 @@ pub(super) struct DatasetRow {
     record_key: Option<Vec<String>>,
     subject: Option<String>,
     max_rows_per_subject: Option<i64>,
+    population: Option<String>,
+    #[sqlx(json(nullable))]
+    person: Option<BTreeMap<String, Vec<String>>>,
     created_at: DateTime<Utc>,
     row_count: i64,
     byte_count: i64,
@@ -65,6 +70,8 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             series: row.series,
             same_people: row.same_people,
             same_people_reason: row.same_people_reason,
+            population: row.population,
+            person: row.person.unwrap_or_default(),
             record_key: row.record_key,
             subject: row.subject,
             max_rows_per_subject: row.max_rows_per_subject.map(number).transpose()?,

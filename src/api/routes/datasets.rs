@@ -1,5 +1,7 @@
 //! Listing, describing and purging datasets.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
@@ -12,7 +14,7 @@ use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, QueryParameters};
 use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
-use crate::app::AppService;
+use crate::app::{AppService, CommonPersonCount};
 use crate::microdata::ColumnProfile;
 use crate::ports::{DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap};
 use crate::problem::Problem;
@@ -25,6 +27,12 @@ pub(in crate::api) struct Dataset {
     name: Option<String>,
     /// The series of all datasets and releases of the same people; by default the dataset's own id.
     series: String,
+    /// The population whose persons the rows are about; null for an undeclared dataset.
+    population: Option<String>,
+    /// Per key system that identifies persons, the columns of the key.
+    person: BTreeMap<String, Vec<String>>,
+    /// Whether persons are identified, or only equal tables are recognized.
+    identity: PersonIdentity,
     same_people: Option<bool>,
     record_key: Option<Vec<String>>,
     subject: Option<String>,
@@ -41,9 +49,37 @@ pub(in crate::api) struct Dataset {
     /// Other series with the same people. Above an overlap of 1%, jobs need the dataset in that series, or `same_people=false` with
     /// a reason.
     overlaps: Vec<SeriesOverlap>,
+    /// What was published before of these persons; computed for each answer, and absent from lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    published_before: Option<PublishedBefore>,
     /// Undecidable overlaps with other series; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
+}
+
+/// How the persons of a dataset are known.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum PersonIdentity {
+    /// By keys: common persons of two datasets are found.
+    Identified,
+    /// Not at all: only an equal table is recognized.
+    ContentOnly,
+}
+
+/// What was published before of the persons of a dataset.
+#[derive(Serialize, ToSchema)]
+struct PublishedBefore {
+    /// The persons that stand in a release, by the key system that finds most of them; of more than 1,048,576 persons, those with the
+    /// lowest hashes are counted. Null where persons are not identified.
+    persons: Option<ManifestRatio>,
+    /// Whether an equal table was published.
+    same_table: bool,
+    /// Up to 100 populations and undeclared datasets with releases of which it is unknown whether they share persons with this one.
+    /// A job is refused until that is known.
+    #[serde(rename = "unknown_beside")]
+    unknown_places: BTreeSet<String>,
 }
 
 /// The overlap with another series; for several datasets the one with the largest overlap.
@@ -98,6 +134,9 @@ impl Dataset {
             id: record.id,
             name: record.name,
             series: record.series,
+            identity: if record.person.is_empty() { PersonIdentity::ContentOnly } else { PersonIdentity::Identified },
+            population: record.population,
+            person: record.person,
             same_people: record.same_people,
             record_key: record.record_key,
             subject: record.subject,
@@ -109,17 +148,30 @@ impl Dataset {
             purged_at: record.purged_at,
             columns: profiles.into_iter().map(column).collect(),
             overlaps: record.overlaps.into_iter().map(overlap).collect(),
+            published_before: None,
             warnings: Vec::new(),
         })
     }
 
+    /// A dataset with what was published before of its persons.
+    pub(in crate::api) async fn looked_up(service: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
+        let found = service.published_before(&record).await?;
+        let persons = |of: CommonPersonCount| ManifestRatio { count: of.count, of: of.of };
+        let published_before = found.map(|found| PublishedBefore {
+            persons: found.persons.map(persons),
+            same_table: found.has_same_table,
+            unknown_places: found.unknown_places,
+        });
+        Ok(Self { published_before, ..Self::new(service, record)? })
+    }
+
     /// A new dataset with its warnings.
-    pub(in crate::api) fn warned(
+    pub(in crate::api) async fn warned(
         service: &AppService,
         record: DatasetRecord,
         warnings: Vec<SpecificationNotice>,
     ) -> Result<Self, Problem> {
-        Ok(Self { warnings, ..Self::new(service, record)? })
+        Ok(Self { warnings, ..Self::looked_up(service, record).await? })
     }
 }
 
@@ -148,7 +200,8 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
 ) -> Result<Json<Dataset>, Problem> {
-    Ok(Json(Dataset::new(&app.service, app.service.dataset(&caller, id).await?)?))
+    let dataset = app.service.dataset(&caller, id).await?;
+    Ok(Json(Dataset::looked_up(&app.service, dataset).await?))
 }
 
 /// The receipt of a purge.

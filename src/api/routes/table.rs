@@ -2,9 +2,9 @@
 
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, OverlappingRowSets, Quota,
-    ReservedName, SeriesUndeclared, StorageFull, TooLarge, TooManyColumns, Unavailable, UnsupportedMediaType,
-    UploadMalformed, WorkLimit,
+    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, OverlappingRowSets,
+    PersonKeyMissing, Quota, ReservedName, SeriesUndeclared, StorageFull, TooLarge, TooManyColumns, Unavailable,
+    UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -118,7 +118,8 @@ route_table! {
         answers: &[("201", "The dataset.", &[(JSON, "dataset.json")])],
         problems: &[
             MalformedRequest, DigestMismatch, NotFound, Conflict, IdempotencyConflict, Gone, TooLarge, TooManyColumns,
-            UnsupportedMediaType, UploadMalformed, EmptyTable, GuaranteeUnsupported, StorageFull,
+            UnsupportedMediaType, UploadMalformed, EmptyTable, GuaranteeUnsupported, UnknownPopulation, PersonKeyMissing,
+            StorageFull,
         ],
     }
     GET "/v1/datasets" => datasets::list, "list_datasets" {

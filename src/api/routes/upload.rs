@@ -32,8 +32,11 @@ use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::ports::{DatasetRecord, IdempotencyRecord};
 use crate::problem::{Kind, Problem};
 
-/// The largest accepted `max_rows_per_subject`.
+/// The largest accepted `max_rows_per_subject` and `max_rows_per_person`.
 const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
+
+/// The most characters of `person`.
+const MAX_PERSON_CHARS: usize = 2_000;
 
 /// The query of an upload.
 #[derive(Deserialize, IntoParams)]
@@ -42,7 +45,15 @@ const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
 pub(in crate::api) struct UploadQuery {
     /// A display name.
     name: Option<String>,
-    /// The series of all datasets of the same people; by default a new one.
+    /// The population whose persons the rows are about; by default the dataset is undeclared.
+    population: Option<String>,
+    /// The columns of this table that identify persons of the population: `pid`, or with the key system `patient:pid`, with `+`
+    /// between columns of one key (`name:first+last`) and `,` between key systems; `none` where no column does. By default the
+    /// columns of the population.
+    person: Option<String>,
+    /// The maximum number of rows of a person; by default that of the population. A table with more rows of a person is refused.
+    max_rows_per_person: Option<u64>,
+    /// The series of all datasets of the same people; by default a new one. The name of a population means `population`.
     series: Option<String>,
     /// The columns that identify a record, separated by commas.
     record_key: Option<String>,
@@ -135,7 +146,8 @@ pub(in crate::api) async fn create(
     };
     let location = format!("/v1/datasets/{}", dataset.id);
     let warnings = app.service.subject_warnings(&dataset).await?;
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.service, dataset, warnings)?)))
+    let dataset = Dataset::warned(&app.service, dataset, warnings).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(dataset)))
 }
 
 /// An admitted upload before its body.
@@ -378,14 +390,7 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if query.subject.is_some() != query.max_rows_per_subject.is_some() {
         faults.push("subject and max_rows_per_subject go together".to_owned());
     }
-    if query.max_rows_per_subject.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
-        faults.push(format!("max_rows_per_subject must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
-    }
-    for (name, value) in [("name", &query.name), ("series", &query.series), ("reason", &query.reason)] {
-        if value.as_ref().is_some_and(|value| !(1..=500).contains(&value.chars().count())) {
-            faults.push(format!("{name} must have 1 to 500 characters"));
-        }
-    }
+    note_sizes(&query, &mut faults);
     if query.same_people.is_some() != query.reason.is_some() {
         faults.push("same_people and reason go together".to_owned());
     }
@@ -408,10 +413,14 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if !faults.is_empty() {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }
-    let UploadQuery { name, series, subject, max_rows_per_subject, null, .. } = query;
+    let UploadQuery { name, series, population, person, max_rows_per_person, .. } = query;
+    let UploadQuery { subject, max_rows_per_subject, null, .. } = query;
     let options = CsvOptions { delimiter, null, types: types.unwrap_or_default() };
     Ok(UploadRequest {
         name,
+        population,
+        person,
+        max_rows_per_person,
         series,
         record_key,
         subject,
@@ -420,6 +429,31 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         options,
         ..UploadRequest::default()
     })
+}
+
+/// Notes the numbers and texts that are too small or too large.
+fn note_sizes(query: &UploadQuery, faults: &mut Vec<String>) {
+    for (name, rows) in
+        [("max_rows_per_subject", query.max_rows_per_subject), ("max_rows_per_person", query.max_rows_per_person)]
+    {
+        if rows.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
+            faults.push(format!("{name} must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
+        }
+    }
+    if query.person.as_ref().is_some_and(|person| !(1..=MAX_PERSON_CHARS).contains(&person.chars().count())) {
+        faults.push(format!("person must have 1 to {MAX_PERSON_CHARS} characters"));
+    }
+    let texts = [
+        ("name", &query.name),
+        ("series", &query.series),
+        ("population", &query.population),
+        ("reason", &query.reason),
+    ];
+    for (name, value) in texts {
+        if value.as_ref().is_some_and(|value| !(1..=500).contains(&value.chars().count())) {
+            faults.push(format!("{name} must have 1 to 500 characters"));
+        }
+    }
 }
 
 /// Notes a fault of a parameter that has no value then.

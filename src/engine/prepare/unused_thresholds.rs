@@ -1,6 +1,6 @@
 //! Thresholds of values that do not occur: they protect nothing, and the value that was meant has the threshold of others.
 
-use crate::microdata::{Attr, Domain, Table};
+use crate::microdata::{Attr, Domain, Table, nearest_names};
 use crate::problem::{Fault, Kind};
 use crate::publication::Thresholds;
 use crate::publish::bucketize::unused;
@@ -19,7 +19,7 @@ pub enum Inspection {
 
 /// The number of unused values of which a fault names the nearest one that occurs.
 const NAMED_VALUES: usize = 3;
-/// The longest value, in bytes, that is compared and named.
+/// The longest value, in characters, that is named.
 const LONGEST_NAMED: usize = 64;
 
 /// The faults of thresholds of values that do not occur.
@@ -88,48 +88,14 @@ fn with_nearest(value: &str, domain: &Domain) -> String {
 
 /// The occurring value with the smallest edit distance, regardless of case; the first of equals.
 fn nearest(value: &str, domain: &Domain) -> Option<String> {
-    if value.len() > LONGEST_NAMED {
-        return None;
-    }
-    let folded: Vec<char> = value.to_lowercase().chars().collect();
-    let mut best: Option<(usize, &str)> = None;
-    let short = domain.iter().flatten().filter(|occurring| occurring.len() <= LONGEST_NAMED);
-    for occurring in short.filter_map(|occurring| std::str::from_utf8(occurring).ok()) {
-        let distance = edit_distance(&folded, &occurring.to_lowercase().chars().collect::<Vec<_>>());
-        if best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, occurring));
-        }
-    }
-    best.map(|(_, occurring)| occurring.to_owned())
-}
-
-/// The least number of inserted, deleted and replaced characters that turn one text into the other.
-fn edit_distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, left) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, right) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
+    let occurring = domain.iter().flatten().filter_map(|occurring| std::str::from_utf8(occurring).ok());
+    nearest_names(value, occurring, 1).first().map(|&occurring| occurring.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::microdata::{Arena, AttributeType};
-
-    #[test]
-    fn edit_distances_are_those_of_hand() {
-        let of = |a: &str, b: &str| edit_distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
-        let cases = [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("HVI", "HIV", 2), ("grün", "grun", 1)];
-        for (a, b, distance) in cases {
-            assert_eq!((of(a, b), of(b, a)), (distance, distance), "{a} {b}");
-        }
-    }
 
     #[test]
     fn the_nearest_value_ignores_case_and_skips_long_ones() {

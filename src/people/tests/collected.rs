@@ -86,7 +86,7 @@ fn persons_with_repeated_rows_have_no_column_marks() {
     assert_eq!((marked.persons, marked.columns.len()), (50, 7));
     assert!(twice(2, &[], with_visit.clone()).unwrap().columns.is_empty(), "no record key");
     assert!(twice(2, &[1], json!({"id": "p{p}", "visit": "1"})).unwrap().columns.is_empty(), "one record twice");
-    assert!(matches!(twice(1, &[], with_visit), Err(EvidenceError::TooManyRows { row: 51, number: 2 })));
+    assert!(matches!(twice(1, &[], with_visit), Err(EvidenceError::TooManyRows { row: 51, limit: 1, found: 2 })));
     // two spellings of one person are two persons of the file, and one of the ledger
     let mut respelled = table(&json!({"people": [[0, 50]], "keys": {"id": "{p}"}}));
     respelled.rows[7][0] = "08".to_owned();
@@ -99,8 +99,9 @@ fn persons_with_repeated_rows_have_no_column_marks() {
 fn a_row_without_a_key_is_named() {
     let mut table = table(&json!({"people": [[0, 9]], "keys": {"id": "p{p}"}}));
     table.rows[4][0] = "\u{200b}".to_owned();
+    table.rows[6][0] = String::new();
     let found = collect(&layout(&table), &[table.chunk()]);
-    assert!(matches!(found, Err(EvidenceError::MissingKey { row: 5, column }) if column == "id"));
+    assert!(matches!(found, Err(EvidenceError::MissingKey { row: 5, column, rows: 2 }) if column == "id"));
 }
 
 #[test]

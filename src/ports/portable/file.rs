@@ -427,6 +427,8 @@ mod tests {
                 series: "s".into(),
                 same_people: None,
                 same_people_reason: None,
+                population: None,
+                person: BTreeMap::new(),
                 record_key: Some(vec!["k".into()]),
                 subject: None,
                 max_rows_per_subject: None,

@@ -1,6 +1,7 @@
 //! Hashes that stand in a file, and stay there until they are asked for.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -241,6 +242,12 @@ pub struct PortableDataset {
     pub same_people: Option<bool>,
     /// Declared reason why not.
     pub same_people_reason: Option<String>,
+    /// The population whose persons it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
+    /// Per key system that identifies its persons, the attributes of the key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub person: BTreeMap<String, Vec<String>>,
     /// The attributes that identify a record.
     pub record_key: Option<Vec<String>>,
     /// The attribute that identifies a subject.

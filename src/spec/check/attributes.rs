@@ -50,12 +50,12 @@ pub(super) fn check_attribute(
         faults.range(child(&pointer, "drop"), "false, or no rule that uses the attribute");
     }
     let is_subject = matches!(schema.unit, Unit::Subject { attribute, .. } if attribute == name);
-    let is_key = schema.record_key.contains(name);
+    let is_key = schema.keys.contains(name);
     let is_identifier = options.identifier.value == Some(true) || facts.identifier || is_key || is_subject;
     if is_identifier && !options.overrides_identifier() {
         let why = match (is_key, facts.identifier) {
             _ if is_subject => "tells persons apart",
-            (true, _) => "belongs to the record key",
+            (true, _) => "belongs to a key of records or persons",
             (_, true) => "looks like an identifier: over 90% of its values are distinct",
             _ => "is declared as an identifier",
         };

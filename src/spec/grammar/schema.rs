@@ -22,8 +22,8 @@ pub enum DocumentSource {
 pub struct DatasetSchema<'a> {
     /// The columns, in the dataset's order.
     pub columns: &'a [ColumnFacts],
-    /// The names of the record key's columns.
-    pub record_key: &'a [String],
+    /// The columns that identify records or persons. Each is an identifier.
+    pub keys: &'a [String],
     /// The unit of protection. The column that identifies subjects is an identifier.
     pub unit: &'a Unit,
 }

@@ -102,7 +102,7 @@ fn faults_of(specification: &Value) -> Vec<Fault> {
         let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();
         let faults = read(
             specification,
-            &DatasetSchema { columns: &columns, record_key: &[], unit: &crate::publication::Unit::Row },
+            &DatasetSchema { columns: &columns, keys: &[], unit: &crate::publication::Unit::Row },
             DocumentSource::Policy,
         )
         .faults;

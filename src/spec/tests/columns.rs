@@ -55,7 +55,7 @@ fn identifiers_are_published_only_when_declared() {
             let document = document(json!({"a": given}));
             let reading = read(
                 &document,
-                &DatasetSchema { columns, record_key, unit: &crate::publication::Unit::Row },
+                &DatasetSchema { columns, keys: record_key, unit: &crate::publication::Unit::Row },
                 DocumentSource::Http,
             );
             let expected = if declared || (found && !overridden) {

@@ -49,7 +49,7 @@ fn hospital_document() -> Value {
 }
 
 fn read_on(document: &Value, columns: &[ColumnFacts]) -> ParsedDocument {
-    read(document, &DatasetSchema { columns, record_key: &[], unit: &Unit::Row }, DocumentSource::Http)
+    read(document, &DatasetSchema { columns, keys: &[], unit: &Unit::Row }, DocumentSource::Http)
 }
 
 /// The specification of a document without faults.
@@ -179,7 +179,7 @@ fn the_dataset_is_found_first() {
 #[test]
 fn on_the_command_line_the_dataset_may_be_left_out() {
     let columns = hospital();
-    let schema = DatasetSchema { columns: &columns, record_key: &[], unit: &Unit::Row };
+    let schema = DatasetSchema { columns: &columns, keys: &[], unit: &Unit::Row };
     let mut document = hospital_document();
     let with_dataset = read(&document, &schema, DocumentSource::CommandLine);
     document.as_object_mut().expect("an object").remove("dataset");
@@ -194,7 +194,7 @@ fn a_score_against_the_original_is_for_reproductions() {
     let mut document = hospital_document();
     document["method"]["score"] = "kl".into();
     let columns = hospital();
-    let schema = DatasetSchema { columns: &columns, record_key: &[], unit: &Unit::Row };
+    let schema = DatasetSchema { columns: &columns, keys: &[], unit: &Unit::Row };
     let reading = read(&document, &schema, DocumentSource::CommandLine);
     assert_eq!(reading.faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["/method/score"]);
     let reading = read(&document, &schema, DocumentSource::Reproduction);

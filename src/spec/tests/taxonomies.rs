@@ -184,12 +184,8 @@ fn stored_taxonomies_are_named_and_written_out() {
     // a policy names what will be there, the command line has no store
     let stored = with(hospital_document(), "/attributes/race/taxonomy", json!("race"));
     let faults = |origin| {
-        read(
-            &stored,
-            &DatasetSchema { columns: &hospital(), record_key: &[], unit: &crate::publication::Unit::Row },
-            origin,
-        )
-        .faults
+        read(&stored, &DatasetSchema { columns: &hospital(), keys: &[], unit: &crate::publication::Unit::Row }, origin)
+            .faults
     };
     assert_eq!(
         kinds_of(&faults(DocumentSource::CommandLine)),

@@ -71,6 +71,8 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         series: "people".into(),
         same_people: Some(false),
         same_people_reason: Some("another town".into()),
+        population: Some("people".into()),
+        person: [("pid".into(), vec!["a".into()]), ("name".into(), vec!["b,c".into(), "d".into()])].into(),
         record_key: Some(vec!["a".into(), "b,c".into()]),
         subject: None,
         max_rows_per_subject: Some(3),
@@ -282,6 +284,7 @@ macro_rules! conformance {
                 coverages_stand_in_the_order_of_tickets
                 rows_of_published_people_are_left_out
                 evidence_of_a_dataset_goes_with_its_rows
+                evidence_of_a_visible_dataset_is_added_once
                 an_upload_that_was_given_up_leaves_no_evidence
                 persons_are_found_by_key_system
                 marks_are_read_as_they_were_written

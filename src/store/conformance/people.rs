@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
+use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
 use crate::inputs::{JobPeople, announce, standing, unpublished_rows};
 use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::{
@@ -244,12 +244,13 @@ pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench)
     let (own, persons) = (evidence(&[1, 2, 3], 1), [1, 2, 3].map(hash));
     store.put_person_piece(id, "k", 0, &persons[..2]).await.unwrap();
     store.put_person_piece(id, "k", 1, &persons[2..]).await.unwrap();
-    assert!(is_conflict(&store.put_person_piece(id, "k", 1, &persons).await), "twice");
+    store.put_person_piece(id, "k", 1, &persons[2..]).await.unwrap();
     store.put_evidence(id, &own).await.unwrap();
     assert_eq!(store.evidence(TENANT, id).await.unwrap(), None, "not visible yet");
     store.insert_dataset(&dataset_record(id, 0), &audit_entry()).await.unwrap();
-    assert!(is_conflict(&store.put_person_piece(id, "k", 2, &persons).await), "a visible dataset does not change");
-    assert!(is_conflict(&store.put_evidence(id, &own).await), "a visible dataset does not change");
+    assert!(is_conflict(&store.put_person_piece(id, "k", 1, &persons).await), "evidence does not change");
+    assert!(is_conflict(&store.put_person_piece(id, "k", 2, &persons).await), "evidence does not change");
+    assert!(is_conflict(&store.put_evidence(id, &own).await), "evidence does not change");
     assert_eq!(store.evidence(TENANT, id).await.unwrap(), Some(own));
     let piece = |tenant: &'static str, system: &'static str, number| {
         let store = store.clone();
@@ -268,6 +269,22 @@ pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench)
     assert_eq!((store.evidence(TENANT, id).await.unwrap(), piece(TENANT, "k", 0).await), (None, None));
     assert_eq!((bench.count("dataset_evidence").await, bench.count("dataset_persons").await), (0, 0));
     assert_eq!(bench.count("covered").await, 3);
+}
+
+pub(crate) async fn evidence_of_a_visible_dataset_is_added_once(bench: &impl Bench) {
+    let store = bench.store();
+    let (old, purged) = (dataset(&*store).await, dataset(&*store).await);
+    store.purge_dataset(TENANT, purged, at(9), &audit_entry()).await.unwrap();
+    begun(&*store).await;
+    assert_eq!(store.datasets_without_evidence().await.unwrap(), [(TENANT.to_owned(), old)]);
+    // interrupted after the first piece, and begun again
+    store.put_person_piece(old, "k", 0, &[hash(1)]).await.unwrap();
+    store.put_person_piece(old, "k", 0, &[hash(1)]).await.unwrap();
+    store.put_evidence(old, &evidence(&[1], 1)).await.unwrap();
+    assert!(is_conflict(&store.put_evidence(old, &evidence(&[2], 2)).await));
+    assert_eq!(store.evidence(TENANT, old).await.unwrap(), Some(evidence(&[1], 1)));
+    assert!(is_conflict(&store.put_evidence(purged, &evidence(&[1], 1)).await), "its rows are gone");
+    assert!(store.datasets_without_evidence().await.unwrap().is_empty());
 }
 
 pub(crate) async fn an_upload_that_was_given_up_leaves_no_evidence(bench: &impl Bench) {

@@ -26,6 +26,8 @@ fn uploaded_elsewhere() -> LedgerCopy {
             series: record.series,
             same_people: record.same_people,
             same_people_reason: record.same_people_reason,
+            population: record.population,
+            person: record.person,
             record_key: record.record_key,
             subject: Some("s".into()),
             max_rows_per_subject: record.max_rows_per_subject,

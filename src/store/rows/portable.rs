@@ -96,6 +96,8 @@ impl TryFrom<PortableDatasetRow> for PortableDataset {
             series: dataset.series,
             same_people: dataset.same_people,
             same_people_reason: dataset.same_people_reason,
+            population: dataset.population,
+            person: dataset.person,
             record_key: dataset.record_key,
             subject: dataset.subject,
             max_rows_per_subject: dataset.max_rows_per_subject,

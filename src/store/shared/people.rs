@@ -153,6 +153,10 @@ both_stores! {
             run_transaction("put_evidence", put).await
         }
 
+        async fn datasets_without_evidence(&self) -> Result<Vec<(String, Uuid)>, StoreError> {
+            run_sql!(query_as.fetch_all, self.reader(), sql::DATASETS_WITHOUT_EVIDENCE).map_err(failed)
+        }
+
         async fn evidence(&self, tenant: &str, dataset: Uuid) -> Result<Option<Evidence>, StoreError> {
             let row: Option<EvidenceRow> =
                 run_sql!(query_as.fetch_optional, self.reader(), sql::EVIDENCE, tenant, dataset).map_err(failed)?;

@@ -164,7 +164,8 @@ both_stores! {
             query.execute, &mut *connection, datasets::IMPORT_DATASET, dataset.id, &dataset.tenant, &dataset.name,
             &dataset.series, dataset.same_people, &dataset.same_people_reason, dataset.record_key.as_ref().map(Json),
             &dataset.subject, dataset.max_rows_per_subject.map(stored).transpose()?, dataset.created_at,
-            stored(dataset.rows)?, stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), at
+            stored(dataset.rows)?, stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), at,
+            &dataset.population, Json(&dataset.person)
         )?;
         if let Some(known) = &dataset.fingerprint {
             run_sql!(

@@ -31,17 +31,25 @@ pub(crate) const NEXT_TICKET: &str = "\
 INSERT INTO ticket_counters (tenant, ticket) VALUES ($1, 1)
 ON CONFLICT (tenant) DO UPDATE SET ticket = ticket_counters.ticket + 1 RETURNING ticket";
 
+/// Of rows whose key is there, until their evidence is. Who computes it again after an interruption writes the same.
 pub(crate) const PUT_PERSON_PIECE: &str = "\
 -- put_person_piece
 INSERT INTO dataset_persons (dataset_id, system, piece_no, hashes)
 SELECT $1, $2, $3, $4
-WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1) AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1)";
+WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1)
+AND NOT EXISTS (SELECT 1 FROM dataset_evidence WHERE dataset_id = $1)
+ON CONFLICT (dataset_id, system, piece_no) DO UPDATE SET hashes = excluded.hashes";
 
 pub(crate) const PUT_EVIDENCE: &str = "\
 -- put_evidence
 INSERT INTO dataset_evidence (dataset_id, body)
-SELECT $1, $2
-WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1) AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1)";
+SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1)
+ON CONFLICT (dataset_id) DO NOTHING";
+
+pub(crate) const DATASETS_WITHOUT_EVIDENCE: &str = "\
+-- datasets_without_evidence
+SELECT tenant, id FROM datasets AS d
+WHERE d.purged_at IS NULL AND NOT EXISTS (SELECT 1 FROM dataset_evidence AS e WHERE e.dataset_id = d.id) ORDER BY id";
 
 pub(crate) const EVIDENCE: &str = "\
 -- evidence

@@ -160,7 +160,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
     let upload = move |rows: u32| {
         let csv: String = (0..rows).map(|row| format!("{},{}\n", row, row.wrapping_mul(2_654_435_761))).collect();
         let body = std::io::Cursor::new(format!("a,b\n{csv}"));
-        let (id, request) = (Uuid::now_v7(), UploadRequest::default());
+        let (id, request) = (Uuid::now_v7(), UploadRequest { spool: std::env::temp_dir(), ..UploadRequest::default() });
         Upload { service: &service, caller: &Caller::local(), handle: &handle, id }.store(request, body, &|| Ok(1))
     };
     let uploads = tokio::task::spawn_blocking(move || (upload(200_000), upload(10)));

@@ -99,6 +99,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "identity",
             "engine",
             "ledger",
+            "people",
             "report",
             "random",
             "spec",

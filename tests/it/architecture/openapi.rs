@@ -532,7 +532,7 @@ fn documents_are_taken_as_their_schema_says() {
         let read = |document: &Value| {
             spec::read(
                 document,
-                &DatasetSchema { columns: &columns, record_key: &[], unit: &guardian::publication::Unit::Row },
+                &DatasetSchema { columns: &columns, keys: &[], unit: &guardian::publication::Unit::Row },
                 origin,
             )
             .faults

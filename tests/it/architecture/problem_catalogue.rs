@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 25] = [
+const ELSEWHERE: [(Kind, &str, &str); 27] = [
+    (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
+    (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
     (Kind::OverlappingRowSets, "tests/it/ledger/data_subjects.rs", "table_with_one_added_patient_is_refused"),
     (

@@ -7,3 +7,4 @@ pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod many_releases;
 pub(crate) mod transfer;
+pub(crate) mod uploads_of_people;

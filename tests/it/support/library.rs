@@ -62,7 +62,7 @@ impl Original {
     }
 
     pub(crate) fn job(&self, document: &Value) -> Result<Job, Vec<Fault>> {
-        let schema = DatasetSchema { columns: &self.facts, record_key: &[], unit: &Unit::Row };
+        let schema = DatasetSchema { columns: &self.facts, keys: &[], unit: &Unit::Row };
         let reading = spec::read(document, &schema, DocumentSource::CommandLine);
         let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
             return Err(reading.faults);

@@ -195,6 +195,7 @@ faulty! {
         ) -> SeparationOutcome;
         fn put_person_piece(dataset: Uuid, system: &str, piece: u32, persons: &[KeyedHash]) -> ();
         fn put_evidence(dataset: Uuid, evidence: &Evidence) -> ();
+        fn datasets_without_evidence() -> Vec<(String, Uuid)>;
         fn evidence(tenant: &str, dataset: Uuid) -> Option<Evidence>;
         fn person_piece(tenant: &str, dataset: Uuid, system: &str, piece: u32) -> Option<Vec<KeyedHash>>;
         fn announce_coverage(new: &NewCoverage) -> CoverageId;

@@ -1,0 +1,120 @@
+//! The evidence of the rows of a dataset: collected from chunks, kept with its persons.
+
+use std::collections::BTreeMap;
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::columns::{column_of, missing};
+use super::env::InputEnv;
+use super::error::InputError;
+use crate::control::Control;
+use crate::microdata::Chunk;
+use crate::microdata::formats::IngestError;
+use crate::people::{
+    Evidence, EvidenceCollector, EvidenceError, KeyLayout, KeyedHash, PopulationRegistry, SystemColumns,
+};
+use crate::ports::{DatasetRecord, Store, StoreError};
+use crate::problem::{Kind, Problem};
+use crate::vault::{ContentHasher, DataKey};
+
+/// The rows of a dataset that is stored, chunk by chunk with all columns.
+pub(crate) struct StoredRows<'a> {
+    env: &'a InputEnv,
+    dataset: &'a DatasetRecord,
+    key: DataKey,
+    names: Vec<String>,
+}
+
+impl<'a> StoredRows<'a> {
+    /// Of a dataset that is not purged.
+    ///
+    /// # Errors
+    /// [`InputError`]
+    pub(crate) fn open(env: &'a InputEnv, dataset: &'a DatasetRecord) -> Result<Self, InputError> {
+        let key = dataset.data_key(&env.vault)?;
+        let names = dataset.profiles(&env.vault)?.into_iter().map(|profile| profile.name).collect();
+        Ok(Self { env, dataset, key, names })
+    }
+
+    /// The columns that identify its persons and records, as it was uploaded.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when a column or a key system is missing.
+    pub(crate) fn key_layout(&self, registry: &PopulationRegistry) -> Result<KeyLayout, StoreError> {
+        let place = |name: &String| {
+            let found = self.names.iter().position(|column| column == name);
+            found.ok_or_else(|| StoreError::corrupt("a key of a dataset has an unknown column"))
+        };
+        let places = |names: &[String]| names.iter().map(place).collect::<Result<Vec<usize>, StoreError>>();
+        let system = |(name, columns): (&String, &Vec<String>)| {
+            let system = registry.systems.get(name);
+            let system = system.ok_or_else(|| StoreError::corrupt("a dataset has an unknown key system"))?;
+            Ok(SystemColumns { system: name.clone(), fold: system.fold, columns: places(columns)? })
+        };
+        Ok(KeyLayout {
+            names: self.names.clone(),
+            systems: self.dataset.person.iter().map(system).collect::<Result<_, StoreError>>()?,
+            record_key: places(self.dataset.record_key.as_deref().unwrap_or_default())?,
+            max_rows_per_person: self.dataset.max_rows_per_subject.unwrap_or(1),
+        })
+    }
+
+    /// Every column of a chunk.
+    ///
+    /// # Errors
+    /// [`InputError`]
+    pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
+        let InputEnv { handle, store, .. } = self.env;
+        let column = |column: u32| -> Result<_, InputError> {
+            let payload = handle.block_on(store.get_column_chunk(self.dataset.id, number, column))?;
+            let payload = payload.ok_or_else(|| missing(self.env, self.dataset))?;
+            Ok(column_of(&self.key, number, column, &payload)?)
+        };
+        let columns: Vec<_> = (0..self.names.len() as u32).map(column).collect::<Result<_, _>>()?;
+        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
+    }
+}
+
+/// Ends a collection: keeps the persons in pieces, and then the evidence.
+///
+/// # Errors
+/// Those of the collector. A failure of the store is [`EvidenceError::Put`].
+pub(crate) fn keep_evidence(
+    handle: &Handle,
+    store: &dyn Store,
+    dataset: Uuid,
+    collector: EvidenceCollector<ContentHasher>,
+    control: &Control,
+) -> Result<Evidence, EvidenceError> {
+    let failed = |error: StoreError| EvidenceError::Put(Box::new(error));
+    let mut pieces: BTreeMap<String, u32> = BTreeMap::new();
+    let put = |system: &str, persons: &[KeyedHash]| {
+        let piece = pieces.entry(system.to_owned()).or_default();
+        handle.block_on(store.put_person_piece(dataset, system, *piece, persons)).map_err(failed)?;
+        *piece += 1;
+        Ok(())
+    };
+    let evidence = collector.finish(control, put)?;
+    handle.block_on(store.put_evidence(dataset, &evidence)).map_err(failed)?;
+    Ok(evidence)
+}
+
+/// The answer where the evidence of a table cannot be collected.
+pub(crate) fn evidence_problem(error: EvidenceError) -> Problem {
+    let detail = error.to_string();
+    match error {
+        EvidenceError::MissingKey { row, column, rows } => {
+            Problem::new(Kind::UploadMalformed, detail).with("row", row).with("column", column).with("missing", rows)
+        }
+        EvidenceError::TooManyRows { row, limit, found } => {
+            Problem::new(Kind::UploadMalformed, detail).with("row", row).with("limit", limit).with("found", found)
+        }
+        EvidenceError::Spool(error) => IngestError::Spool(error).into(),
+        EvidenceError::Cancelled(_) => Problem::new(Kind::Unavailable, "the collection of evidence was stopped"),
+        EvidenceError::Put(error) => match error.downcast::<StoreError>() {
+            Ok(error) => Problem::from(*error),
+            Err(_) => Problem::new(Kind::Internal, "the evidence cannot be kept"),
+        },
+    }
+}

@@ -1,0 +1,59 @@
+//! Names that resemble each other: what a misspelled one may mean.
+
+/// The longest name, in bytes, that is compared.
+const LONGEST_COMPARED: usize = 64;
+
+/// The names with the smallest edit distance, nearest first, regardless of case; the first of equals comes first. Long
+/// names resemble nothing.
+pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    if text.len() > LONGEST_COMPARED {
+        return Vec::new();
+    }
+    let folded: Vec<char> = text.to_lowercase().chars().collect();
+    let mut nearest: Vec<(usize, &str)> = Vec::with_capacity(most + 1);
+    for name in among.filter(|name| name.len() <= LONGEST_COMPARED) {
+        let distance = edit_distance(&folded, &name.to_lowercase().chars().collect::<Vec<_>>());
+        let place = nearest.partition_point(|(other, _)| *other <= distance);
+        nearest.insert(place, (distance, name));
+        nearest.truncate(most);
+    }
+    nearest.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The least number of inserted, deleted and replaced characters that turn one text into the other.
+fn edit_distance(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, left) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, right) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edit_distances_are_those_of_hand() {
+        let of = |a: &str, b: &str| edit_distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
+        let cases = [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("HVI", "HIV", 2), ("grün", "grun", 1)];
+        for (a, b, distance) in cases {
+            assert_eq!((of(a, b), of(b, a)), (distance, distance), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_names_come_first_and_long_ones_never() {
+        let long = "x".repeat(LONGEST_COMPARED + 1);
+        let names = ["births", "Clinic", "clinics", long.as_str(), "cline"];
+        assert_eq!(nearest_names("clinic", names.into_iter(), 3), ["Clinic", "clinics", "cline"]);
+        assert_eq!(nearest_names("birth", names.into_iter(), 1), ["births"]);
+        assert_eq!(nearest_names("birth", names.into_iter(), 0), [""; 0]);
+        assert_eq!(nearest_names(&long, names.into_iter(), 3), [""; 0]);
+    }
+}
