@@ -7,6 +7,7 @@ pub mod ledger;
 mod listen;
 mod memory;
 mod open;
+pub mod populations;
 mod tools;
 mod vault;
 

@@ -36,14 +36,23 @@ impl AppService {
     /// `not-found`, or the store's problem.
     pub async fn series(&self, caller: &Caller, name: String) -> Result<Series, Problem> {
         let record = self.store.series(&caller.tenant, &name).await?;
-        let first = record.datasets.iter().map(|(_, at)| *at);
-        let first = first.chain(record.statements.iter().map(|statement| statement.recorded_at));
-        let first = first.chain(record.entries.iter().map(|entry| entry.entry.recorded_at)).min();
-        let created_at = first.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))?;
-        // pairs by pairs by tables: not on a thread that answers others
-        let shown = run_blocking("the listing of the series", move |_| shown(name, created_at, record)).await?;
-        shown.map_err(Problem::from)
+        let series = ledger_of(name, record).await?;
+        series.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))
     }
+}
+
+/// What there is in a series; none if there is nothing.
+///
+/// # Errors
+/// The store's problem.
+pub(super) async fn ledger_of(name: String, record: SeriesRecord) -> Result<Option<Series>, Problem> {
+    let first = record.datasets.iter().map(|(_, at)| *at);
+    let first = first.chain(record.statements.iter().map(|statement| statement.recorded_at));
+    let first = first.chain(record.entries.iter().map(|entry| entry.entry.recorded_at)).min();
+    let Some(created_at) = first else { return Ok(None) };
+    // pairs by pairs by tables: not on a thread that answers others
+    let shown = run_blocking("the listing of the series", move |_| shown(name, created_at, record)).await?;
+    shown.map(Some).map_err(Problem::from)
 }
 
 fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Result<Series, StoreError> {
@@ -218,6 +227,6 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: ReleaseSt
     }
 }
 
-fn written(time: DateTime<Utc>) -> String {
+pub(super) fn written(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

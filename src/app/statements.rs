@@ -15,7 +15,30 @@ impl AppService {
     /// # Errors
     /// `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
     /// `invalid-specification` with every fault of tables whose rows contradict the statement, or the store's problem.
-    pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
+    pub async fn state(&self, caller: &Caller, series: &str, statement: Statement) -> Result<Vec<Uuid>, Problem> {
+        let statement = self.checked_statement(caller, series, statement).await?;
+        let record = self.statement_record(&statement)?;
+        let audit_entry = self.audit_entry(caller, AuditAction::State, series);
+        self.store.enter_statement(&caller.tenant, series, &record, &audit_entry).await?;
+        Ok(statement.tables.iter().map(|table| table.id).collect())
+    }
+
+    /// The record of a statement that was checked.
+    pub(super) fn statement_record(&self, statement: &Statement) -> Result<StatementRecord, Problem> {
+        let body = serde_json::to_value(statement).map_err(StoreError::corrupt)?;
+        Ok(StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() })
+    }
+
+    /// A statement about a series that can be recorded, with ids of its tables.
+    ///
+    /// # Errors
+    /// As of [`AppService::state`].
+    pub(super) async fn checked_statement(
+        &self,
+        caller: &Caller,
+        series: &str,
+        mut statement: Statement,
+    ) -> Result<Statement, Problem> {
         if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
             return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
         }
@@ -43,11 +66,7 @@ impl AppService {
         for table in &mut statement.tables {
             table.id = Uuid::now_v7();
         }
-        let body = serde_json::to_value(&statement).map_err(StoreError::corrupt)?;
-        let statement_record = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
-        let audit_entry = self.audit_entry(caller, AuditAction::State, series);
-        self.store.enter_statement(&caller.tenant, series, &statement_record, &audit_entry).await?;
-        Ok(statement.tables.iter().map(|table| table.id).collect())
+        Ok(statement)
     }
 
     /// Faults of the declared tables and of the datasets with their rows. A statement stays for ever, so it is checked before.

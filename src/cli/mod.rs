@@ -10,6 +10,7 @@ mod interrupt;
 mod keys;
 mod ledger;
 mod migrate;
+mod populations;
 mod progress;
 mod publish;
 mod query;
@@ -49,6 +50,9 @@ pub enum Command {
     /// Sets the options of a tenant and lists tenants
     #[command(subcommand)]
     Tenants(tenants::Command),
+    /// Lists the populations of a tenant and relates them
+    #[command(subcommand)]
+    Populations(populations::PopulationCommand),
     /// Prints the audit log of a tenant, newest first, as one JSON object per line
     AuditLog(audit_log::Arguments),
     /// Exports and imports the ledger of a store
@@ -86,6 +90,7 @@ pub fn run(command: Command) -> CommandOutcome {
         Command::RotateKey(arguments) => rotate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Tenants(command) => tenants::run(&command),
+        Command::Populations(command) => populations::run(&command),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::Ledger(command) => ledger::run(command),
         Command::Demo(arguments) => demo::run(&arguments),

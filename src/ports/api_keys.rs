@@ -46,6 +46,10 @@ vocabulary! {
         DeleteTaxonomy = "taxonomy.delete",
         /// A statement about a series was recorded: external tables, aliases of attributes.
         State = "series.state",
+        /// A population was defined, with or without statements.
+        PutPopulation = "population.put",
+        /// Statements about populations were recorded.
+        StateOfPopulation = "population.state",
         /// A tenant's settings were decided.
         SetTenant = "tenant.set",
         /// A key was made.

@@ -40,8 +40,8 @@ pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDoc
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore,
-    SeparationOutcome,
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL, NamedPopulation,
+    NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationOutcome, SeparationRecord, SeriesStatement,
 };
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::api_keys::AuditEntry;
+use super::disclosures::StatementRecord;
 use super::error::StoreError;
 use crate::people::{
     Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
@@ -135,6 +136,66 @@ pub enum AnnouncementEnd {
     Void,
 }
 
+/// A population with its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedPopulation {
+    /// The name.
+    pub name: String,
+    /// The population.
+    pub population: Population,
+}
+
+/// A statement about the attributes of a series.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SeriesStatement {
+    /// The series.
+    pub series: String,
+    /// The statement.
+    pub statement: StatementRecord,
+}
+
+/// A statement about places, as it is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeparationRecord {
+    /// The statement.
+    pub statement: SeparationStatement,
+    /// When it was recorded.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// What is entered at once: all of it or nothing, in the place of a ticket of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PeopleEntry {
+    /// The tenant.
+    pub tenant: String,
+    /// A population that is defined, or defined again.
+    pub population: Option<NamedPopulation>,
+    /// Statements about places. What was stated before of two places is not entered again.
+    pub separations: Vec<SeparationStatement>,
+    /// A statement about attributes.
+    pub attributes: Option<SeriesStatement>,
+    /// The time.
+    pub at: DateTime<Utc>,
+    /// The line of the audit log, which is written if anything changes.
+    pub audit_entry: AuditEntry,
+}
+
+/// Whether something was entered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeopleEntryOutcome {
+    /// All of it.
+    Recorded {
+        /// Whether there was no population of the name before.
+        is_new: bool,
+    },
+    /// Nothing: the population cannot be as it is asked for.
+    Refused(PopulationError),
+    /// Nothing: live coverages show that these statements are wrong.
+    Contradicted(Vec<Uuid>),
+    /// Nothing yet: this announced coverage might show a statement to be wrong, and has to end first.
+    Waits(CoverageId),
+}
+
 /// Whether statements were entered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SeparationOutcome {
@@ -152,6 +213,9 @@ pub trait PeopleStore: Send + Sync {
     /// The populations and key systems of a tenant.
     async fn people_registry(&self, tenant: &str) -> Result<PopulationRegistry, StoreError>;
 
+    /// Enters a population and statements, all or nothing.
+    async fn enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, StoreError>;
+
     /// Defines a population, or defines it again. The inner result says what is wrong with it.
     async fn define_population(
         &self,
@@ -159,10 +223,30 @@ pub trait PeopleStore: Send + Sync {
         name: &str,
         population: &Population,
         audit_entry: &AuditEntry,
-    ) -> Result<Result<(), PopulationError>, StoreError>;
+    ) -> Result<Result<(), PopulationError>, StoreError> {
+        let named = NamedPopulation { name: name.to_owned(), population: population.clone() };
+        let entry = PeopleEntry {
+            tenant: tenant.to_owned(),
+            population: Some(named),
+            separations: Vec::new(),
+            attributes: None,
+            at: audit_entry.at,
+            audit_entry: audit_entry.clone(),
+        };
+        Ok(match self.enter_people(&entry).await? {
+            PeopleEntryOutcome::Refused(refused) => Err(refused),
+            _ => Ok(()),
+        })
+    }
 
     /// The statements of a tenant about places, in the order of their ids.
-    async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError>;
+    async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError> {
+        let records = self.separation_records(tenant).await?;
+        Ok(records.into_iter().map(|record| record.statement).collect())
+    }
+
+    /// The same with their times.
+    async fn separation_records(&self, tenant: &str) -> Result<Vec<SeparationRecord>, StoreError>;
 
     /// Enters statements, all or none, in the place of a ticket of their own.
     async fn enter_separations(
@@ -171,7 +255,23 @@ pub trait PeopleStore: Send + Sync {
         statements: &[SeparationStatement],
         at: DateTime<Utc>,
         audit_entry: &AuditEntry,
-    ) -> Result<SeparationOutcome, StoreError>;
+    ) -> Result<SeparationOutcome, StoreError> {
+        let entry = PeopleEntry {
+            tenant: tenant.to_owned(),
+            population: None,
+            separations: statements.to_vec(),
+            attributes: None,
+            at,
+            audit_entry: audit_entry.clone(),
+        };
+        Ok(match self.enter_people(&entry).await? {
+            PeopleEntryOutcome::Contradicted(ids) => {
+                SeparationOutcome::Contradicted(ids.first().copied().unwrap_or_default())
+            }
+            PeopleEntryOutcome::Waits(id) => SeparationOutcome::Waits(id),
+            PeopleEntryOutcome::Recorded { .. } | PeopleEntryOutcome::Refused(_) => SeparationOutcome::Recorded,
+        })
+    }
 
     /// Keeps a piece of the persons of a dataset, or of an upload that has begun. A piece that is there is replaced.
     ///

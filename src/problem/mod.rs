@@ -90,6 +90,8 @@ catalogue! {
         "upload the dataset into the series that the problem names, or with same_people=false and a reason";
     OverlappingRowSets, "overlapping-row-sets", 409, "an earlier dataset has some of the data subjects, with different rows",
         "publish the added rows as a separate dataset, or all rows in a new series if the data subjects differ";
+    StatementContradicted, "statement-contradicted", 409, "persons are in two places that are said to have none in common",
+        "upload the dataset into the population that its people belong to";
     CompositionUndecidable, "composition-undecidable", 409, "the composition with earlier releases is undecidable",
         "declare what the detail names, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",
@@ -127,7 +129,7 @@ catalogue! {
     TaxonomyValueMissing, "taxonomy-value-missing", 422, "some values of an attribute are not leaves of its taxonomy",
         "add the values to the tree; values_url lists the values of the attribute";
     UnknownPopulation, "unknown-population", 422, "the population is unknown",
-        "name a population that the service has; nearest lists names that resemble it";
+        "name a population that GET /v1/populations lists; nearest lists names that resemble it";
     PersonKeyMissing, "person-key-missing", 422, "the table lacks columns of the person key",
         "upload the table with the columns that the problem names, name its key columns with person, or set person=none";
     UnknownRelease, "unknown-release", 422, "the release is unknown",

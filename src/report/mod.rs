@@ -8,6 +8,7 @@ mod internal;
 mod manifest;
 mod method_details;
 mod page;
+mod population;
 mod public;
 mod ratio;
 mod reading;
@@ -32,6 +33,7 @@ pub use manifest::{
 };
 pub use method_details::MethodDetailsForm;
 pub use page::report_page;
+pub use population::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
 pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;
 pub use reading::publication_of;

@@ -17,8 +17,8 @@ const LOG_PAGE_LINES: u32 = 1000;
 
 /// Administration of a store for a command.
 pub struct AdminOps {
-    store: OpenStore,
-    clock: Clock,
+    pub(super) store: OpenStore,
+    pub(super) clock: Clock,
 }
 
 impl AdminOps {

@@ -41,6 +41,10 @@ pub use methods::types::{
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, AttackRequest, read_attack_request};
 pub use requests::policy::{expand_policy, policy_of, read_policy};
+pub use requests::populations::{
+    DisjointPlaces, NamedPlace, POPULATION_NAME, PersonFold, PersonKeyRequest, PopulationRequest, PopulationStatements,
+    is_population_name, read_population, read_population_statements,
+};
 pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use requests::submitted::{REQUEST, SubmittedFile, SubmittedPart, SubmittedTable};
 pub use requests::verification::{VerificationRules, VerificationSubject, read_verification, read_verification_rules};

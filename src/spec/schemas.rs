@@ -9,6 +9,7 @@ use super::methods::draft::MethodMembers;
 use super::requests::analysis::DifferentialInferenceMembers;
 use super::requests::attacks::AttackRequestMembers;
 use super::requests::policy::PolicyMembers;
+use super::requests::populations::{PopulationMembers, StatementMembers};
 use super::requests::queries::QueryMembers;
 use super::requests::verification::{VerificationMembers, define_form};
 
@@ -26,6 +27,8 @@ pub fn schemas() -> ObjectMap {
     schemas["DecompositionScore"]["enum"] = json!(["entropy"]);
     TaxonomyMembers::define(&mut schemas);
     PolicyMembers::define(&mut schemas);
+    PopulationMembers::define(&mut schemas);
+    StatementMembers::define(&mut schemas);
     AttackRequestMembers::define(&mut schemas);
     QueryMembers::define(&mut schemas);
     DifferentialInferenceMembers::define(&mut schemas);

@@ -1,5 +1,7 @@
 //! Query parameters of lists and named documents, and pages of lists with cursors.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -55,6 +57,21 @@ pub(in crate::api) fn cursor(requested: Option<&str>) -> Result<Option<Cursor>, 
         text.parse().map_err(|_| Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list"))
     };
     requested.map(parse).transpose()
+}
+
+/// The name after which a page of a list by names starts.
+pub(in crate::api) fn name_cursor(requested: Option<&str>) -> Result<Option<String>, Problem> {
+    let decode = |text: &str| {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok().filter(|bytes| !bytes.is_empty());
+        let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        name.ok_or_else(|| Problem::new(Kind::MalformedRequest, "the cursor does not belong to this list"))
+    };
+    requested.map(decode).transpose()
+}
+
+/// The cursor of the page after a name.
+pub(in crate::api) fn after_name(name: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(name)
 }
 
 impl<T> ListPage<T> {

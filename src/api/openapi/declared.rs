@@ -25,6 +25,8 @@ declared! {
     PartPage,
     PolicyDocument,
     PolicySpecification,
+    PopulationDocument,
+    PopulationStatementDocument,
     QueryDocument,
     VerificationForm,
     VerificationRequest,

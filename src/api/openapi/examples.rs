@@ -49,6 +49,12 @@ files! {
     "policy.json", "The first version of a policy";
     "policy_document.json", "The policy of a hospital";
     "policy_versions.json", "A list of one version";
+    "population.json", "The patients of a clinic, who are nowhere else";
+    "population_details.json", "The patients of a clinic, with an external table";
+    "population_document.json", "The patients of a clinic, who are nowhere else";
+    "population_statement.json", "An external table, a new attribute, and a place of other people";
+    "population_statements.json", "The recorded statements";
+    "populations.json", "Two populations";
     "profile.json", "The profile of the hospital table";
     "proposed.json", "Two proposed tables under three rules";
     "purged.json", "A purged dataset with a remaining release";

@@ -43,6 +43,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "policies", description = "Named, versioned specifications"),
         (name = "taxonomies", description = "Named, versioned trees over attribute values"),
         (name = "verifications", description = "Verification of releases and external tables"),
+        (name = "populations", description = "Named sets of persons, and statements about them"),
         (name = "ledger", description = "Disclosures, active rules and statements of series"),
         (name = "operation", description = "Health and audit log"),
     ),

@@ -6,7 +6,8 @@ use Kind::{
     GuaranteeUnsupported, HostRefused, IdentifierPublished, InfeasibleRoot, Internal, InvalidSpecification,
     MultiSaEmpty, NotGnf, OverlappingRowSets, ParameterRange, ReservedName, RuleImpossible, RuleIneligible,
     RuleMalformed, SeriesUndeclared, StorageFull, TooManyAttributes, TooManyRequests, Unauthenticated, Unavailable,
-    UnclassifiedAttributes, UnknownAttribute, UnknownField, UnknownPolicy, VacuousGuarantee, WorkLimit,
+    UnclassifiedAttributes, UnknownAttribute, UnknownField, UnknownPolicy, UnknownPopulation, VacuousGuarantee,
+    WorkLimit,
 };
 
 /// Problems of every operation.
@@ -22,6 +23,7 @@ pub(super) const FAULT_KINDS: &[Kind] = &[
     ReservedName,
     UnknownAttribute,
     UnknownPolicy,
+    UnknownPopulation,
     Kind::UnknownTaxonomy,
     Kind::TaxonomyConflict,
     Kind::TaxonomyValueMissing,

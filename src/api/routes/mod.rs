@@ -17,6 +17,7 @@ pub(super) mod part_stream;
 pub(super) mod parts;
 pub(super) mod plans;
 pub(super) mod policies;
+pub(super) mod populations;
 pub(super) mod profile;
 pub(super) mod queries;
 pub(super) mod releases;

@@ -3,8 +3,8 @@
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, OverlappingRowSets,
-    PersonKeyMissing, Quota, ReservedName, SeriesUndeclared, StorageFull, TooLarge, TooManyColumns, Unavailable,
-    UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
+    PersonKeyMissing, Quota, ReservedName, SeriesUndeclared, StatementContradicted, StorageFull, TooLarge,
+    TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::{
     archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, parts, plans,
-    policies, profile, queries, releases, series, taxonomies, upload, verifications,
+    policies, populations, profile, queries, releases, series, taxonomies, upload, verifications,
 };
 use crate::api::http::access::RouteAccess;
 use crate::api::http::app::App;
@@ -377,6 +377,39 @@ route_table! {
         problems: &[
             MalformedBody, NotFound, Conflict, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit,
             StorageFull,
+        ],
+    }
+    PUT "/v1/populations/{name}" => populations::put, "put_population" {
+        access: Needs(LedgerOverride),
+        requests: &[(JSON, "population_document.json")],
+        answers: &[
+            ("201", "A new population.", &[(JSON, "population.json")]),
+            ("200", "The population was there before.", &[(JSON, "population.json")]),
+        ],
+        problems: &[
+            MalformedRequest, MalformedBody, NotFound, Conflict, StatementContradicted, TooLarge, UnsupportedMediaType,
+            InvalidSpecification, WorkLimit, StorageFull,
+        ],
+    }
+    GET "/v1/populations" => populations::list, "list_populations" {
+        access: Needs(LedgerRead),
+        requests: &[],
+        answers: &[("200", "A page of populations.", &[(JSON, "populations.json")])],
+        problems: &[MalformedRequest],
+    }
+    GET "/v1/populations/{name}" => populations::get, "get_population" {
+        access: Needs(LedgerRead),
+        requests: &[],
+        answers: &[("200", "The population.", &[(JSON, "population_details.json")])],
+        problems: &[NotFound],
+    }
+    POST "/v1/populations/{name}/statements" => populations::declare, "enter_statements" {
+        access: Needs(LedgerOverride),
+        requests: &[(JSON, "population_statement.json")],
+        answers: &[("201", "The statements that now stand.", &[(JSON, "population_statements.json")])],
+        problems: &[
+            MalformedBody, NotFound, Conflict, StatementContradicted, Gone, TooLarge, UnsupportedMediaType,
+            InvalidSpecification, WorkLimit, StorageFull,
         ],
     }
     // approvers of releases and operators read the log

@@ -3,6 +3,7 @@
 pub(super) mod analysis;
 pub(super) mod attacks;
 pub(super) mod policy;
+pub(super) mod populations;
 pub(super) mod queries;
 pub(super) mod submitted;
 pub(super) mod verification;

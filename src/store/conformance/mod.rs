@@ -292,6 +292,7 @@ macro_rules! conformance {
                 announcements_of_a_vanished_job_are_void
                 a_joined_announcement_goes_over_to_the_other
                 statements_are_judged_like_coverages
+                a_population_comes_with_its_statements
                 tickets_drawn_at_once_see_all_lower_ones
                 jobs_at_once_publish_no_person_twice;
             pins:

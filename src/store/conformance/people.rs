@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
@@ -14,7 +15,8 @@ use crate::people::{
     UnrelatedPolicy, look, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageState, NewCoverage, SeparationOutcome, Store, StoreError,
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
+    PeopleEntryOutcome, SeparationOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
 
@@ -365,6 +367,45 @@ pub(crate) async fn statements_are_judged_like_coverages(bench: &impl Bench) {
     store.draw_ticket(TENANT, equal).await.unwrap();
     store.end_announcement(TENANT, equal, &AnnouncementEnd::Live).await.unwrap();
     assert_eq!(enter(vec![disjoint(3, "b", "c")]).await, SeparationOutcome::Contradicted(Uuid::from_u128(3)));
+}
+
+pub(crate) async fn a_population_comes_with_its_statements(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "births", &["k"]).await;
+    define(&*store, "staff", &["k"]).await;
+    let place = |name: &str| Place::Population(name.to_owned());
+    let disjoint = |id: u128, one: &str, other: &str| {
+        let places = [place(one), place(other)];
+        SeparationStatement::new(Uuid::from_u128(id), Separation::Disjoint, places, "why".to_owned()).unwrap()
+    };
+    let enter = async |systems: &[&str], separations: Vec<SeparationStatement>, attributes| {
+        let named = NamedPopulation { name: "clinic".to_owned(), population: population(systems) };
+        let (tenant, population, audit_entry) = (TENANT.to_owned(), Some(named), audit_entry());
+        let entry = PeopleEntry { tenant, population, separations, attributes, at: at(7), audit_entry };
+        store.enter_people(&entry).await.unwrap()
+    };
+    let recorded = |is_new| PeopleEntryOutcome::Recorded { is_new };
+    live(&*store, "births", &[1, 2], 1).await;
+    live(&*store, "clinic", &[2, 3], 2).await;
+    let with_both = [disjoint(1, "clinic", "births"), disjoint(2, "clinic", "staff")];
+    let wrong = enter(&["k"], with_both.to_vec(), None).await;
+    assert_eq!(wrong, PeopleEntryOutcome::Contradicted(vec![with_both[0].id]));
+    assert!(!store.people_registry(TENANT).await.unwrap().populations.contains_key("clinic"), "neither");
+    assert_eq!((store.separations(TENANT).await.unwrap(), bench.count("audit_log").await), (vec![], 2));
+    let statement = StatementRecord { id: Uuid::from_u128(9), body: json!({"a": 1}), recorded_at: at(7) };
+    let attributes = Some(SeriesStatement { series: "clinic".to_owned(), statement: statement.clone() });
+    assert_eq!(enter(&["k"], vec![with_both[1].clone()], attributes).await, recorded(true));
+    let series = store.series(TENANT, "clinic").await.unwrap();
+    assert_eq!((series.version, series.statements), (1, vec![statement]));
+    let kept = SeparationRecord { statement: with_both[1].clone(), recorded_at: at(7) };
+    assert_eq!(store.separation_records(TENANT).await.unwrap(), [kept.clone()]);
+    // what was stated before is not stated again, and what changes nothing is not logged
+    assert_eq!(enter(&["k"], vec![disjoint(3, "staff", "clinic")], None).await, recorded(false));
+    assert_eq!((store.separation_records(TENANT).await.unwrap(), bench.count("audit_log").await), (vec![kept], 3));
+    assert_eq!(enter(&["k", "other"], vec![], None).await, recorded(false));
+    let turned = enter(&["other", "k"], vec![disjoint(4, "births", "staff")], None).await;
+    assert_eq!(turned, PeopleEntryOutcome::Refused(PopulationError::PopulationChanged));
+    assert_eq!((store.separations(TENANT).await.unwrap().len(), bench.count("audit_log").await), (1, 4));
 }
 
 pub(crate) async fn tickets_drawn_at_once_see_all_lower_ones(bench: &impl Bench) {

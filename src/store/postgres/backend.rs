@@ -9,7 +9,7 @@ pub(in crate::store) use super::document::JsonText as Json;
 pub(in crate::store) use super::error::{TransactionError, failed};
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
-pub(in crate::store) use super::people::{LOCKED_COVERAGE, insert_marks, insert_persons};
+pub(in crate::store) use super::people::{LOCKED_COVERAGE, insert_marks, insert_persons, share_persons};
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::StoreError;

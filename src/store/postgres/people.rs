@@ -32,6 +32,12 @@ SELECT a.coverage, a.hash, a.kind, a.weight FROM UNNEST($2) AS w (hash)
 JOIN alike AS a ON a.hash = w.hash
 JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
 
+/// Takes two arrays of coverages.
+const SHARE_PERSONS: &str = "\
+-- share_persons
+SELECT EXISTS (SELECT 1 FROM covered AS a JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
+WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
+
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM UNNEST($3) AS w (hash)
@@ -74,6 +80,15 @@ impl PostgresStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
     }
+}
+
+/// Whether a person stands in a coverage of each list.
+pub(in crate::store) async fn share_persons(
+    connection: &mut PgConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, one, other)
 }
 
 pub(in crate::store) async fn insert_persons(

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::people::{
     Coverage, CoverageId, Evidence, KeySystem, KeyedHash, Population, PopulationRegistry, SeparationStatement,
     Signature, SignatureSample,
 };
-use crate::ports::{AlikeKind, AlikeMark, CoverageRecord, CoverageState, StoreError};
+use crate::ports::{AlikeKind, AlikeMark, CoverageRecord, CoverageState, SeparationRecord, StoreError};
 
 #[derive(FromRow)]
 pub(in crate::store) struct KeySystemRow {
@@ -27,7 +28,14 @@ pub(in crate::store) struct PopulationRow {
 #[derive(FromRow)]
 pub(in crate::store) struct SeparationRow {
     #[sqlx(json)]
-    pub(in crate::store) body: SeparationStatement,
+    body: SeparationStatement,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<SeparationRow> for SeparationRecord {
+    fn from(row: SeparationRow) -> Self {
+        Self { statement: row.body, recorded_at: row.recorded_at }
+    }
 }
 
 /// A state as the tables name it.

@@ -3,48 +3,59 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::people::{
-    Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, Separation,
-    SeparationStatement, SignatureSample,
+    CoverageId, Evidence, KeyedHash, Place, PopulationError, PopulationRegistry, Separation, SeparationStatement,
+    SignatureSample,
 };
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, AuditEntry, CoverageRecord, CoverageState, NewCoverage, PeopleStore, SeparationOutcome,
-    StoreError,
+    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
+    PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
 };
 use crate::store::rows::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
     joined, number, parted, registry, samples,
 };
-use crate::store::sql::people as sql;
+use crate::store::sql::{disclosures, fingerprints, people as sql};
 
-/// Pairs of live coverages that statements say have no person in common.
-fn denied_pairs<'a>(
-    statement: &SeparationStatement,
-    standing: &'a [CoverageRecord],
-) -> Vec<(&'a CoverageRecord, &'a CoverageRecord)> {
-    let of = |place| standing.iter().filter(move |record| record.coverage.places().contains(place));
-    let [first, second] = &statement.of;
-    of(first).flat_map(|a| of(second).map(move |b| (a, b))).collect()
+/// What the definition of a population changes.
+enum Definition {
+    New,
+    Changed,
+    Equal,
 }
 
-/// Whether two coverages are one, or of an equal table; without a look at their persons.
-fn are_one(one: &CoverageRecord, other: &CoverageRecord) -> bool {
-    one.id == other.id || !one.coverage.tables.is_disjoint(&other.coverage.tables)
+/// Coverages by the places that statements name them by.
+fn by_place(standing: &[CoverageRecord]) -> BTreeMap<Place, Vec<&CoverageRecord>> {
+    let mut places: BTreeMap<Place, Vec<&CoverageRecord>> = BTreeMap::new();
+    for record in standing {
+        for place in record.coverage.places() {
+            places.entry(place).or_default().push(record);
+        }
+    }
+    places
 }
 
-fn have_common_system(one: &Coverage, other: &Coverage) -> bool {
-    one.systems.keys().any(|name| other.systems.contains_key(name))
+/// Whether a coverage stands on both sides, or an equal table.
+fn have_common_table(one: &[&CoverageRecord], other: &[&CoverageRecord]) -> bool {
+    let ids: BTreeSet<CoverageId> = one.iter().map(|record| record.id).collect();
+    let tables: BTreeSet<&KeyedHash> = one.iter().flat_map(|record| &record.coverage.tables).collect();
+    let is_common = |record: &&CoverageRecord| {
+        ids.contains(&record.id) || record.coverage.tables.iter().any(|table| tables.contains(table))
+    };
+    other.iter().any(is_common)
+}
+
+fn have_common_system(one: &[&CoverageRecord], other: &[&CoverageRecord]) -> bool {
+    let systems: BTreeSet<&String> = one.iter().flat_map(|record| record.coverage.systems.keys()).collect();
+    other.iter().any(|record| record.coverage.systems.keys().any(|name| systems.contains(name)))
 }
 
 /// The announced coverage that has to end before a statement is judged: one of a place that the statement names.
-fn awaited(statements: &[SeparationStatement], standing: &[CoverageRecord]) -> Option<CoverageId> {
-    let is_named = |record: &&CoverageRecord| {
-        let places = record.coverage.places();
-        statements.iter().any(|statement| statement.of.iter().any(|place| places.contains(place)))
-    };
+fn awaited(statements: &[&SeparationStatement], standing: &[CoverageRecord]) -> Option<CoverageId> {
+    let named: BTreeSet<&Place> = statements.iter().flat_map(|statement| &statement.of).collect();
+    let is_named = |record: &&CoverageRecord| record.coverage.places().iter().any(|place| named.contains(place));
     standing.iter().filter(|record| record.state == CoverageState::Pending).find(is_named).map(|record| record.id)
 }
 
@@ -56,68 +67,14 @@ both_stores! {
             registry_of(&mut tx, tenant).await.map_err(failed)
         }
 
-        async fn define_population(
-            &self,
-            tenant: &str,
-            name: &str,
-            population: &Population,
-            audit_entry: &AuditEntry,
-        ) -> Result<Result<(), PopulationError>, StoreError> {
-            let define = || async {
-                let mut tx = self.begin().await?;
-                let ticket = next_ticket(&mut tx, tenant).await?;
-                let mut registry = registry_of(&mut tx, tenant).await?;
-                let standing = standing(&mut tx, tenant, ticket).await?;
-                let is_live = standing.iter().any(|record| record.coverage.populations.contains(name));
-                if let Err(refused) = registry.define(name, population.clone(), is_live) {
-                    return Ok(Err(refused));
-                }
-                for key in &population.person {
-                    let system = &registry.systems[&key.key_system];
-                    run_sql!(query.execute, &mut *tx, sql::INSERT_KEY_SYSTEM, tenant, &key.key_system, Json(system))?;
-                }
-                run_sql!(query.execute, &mut *tx, sql::PUT_POPULATION, tenant, name, Json(population))?;
-                log(&mut tx, audit_entry).await?;
-                tx.commit().await?;
-                Ok(Ok(()))
-            };
-            run_transaction("define_population", define).await
+        async fn enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, StoreError> {
+            run_transaction("enter_people", || self.try_enter_people(entry)).await
         }
 
-        async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError> {
+        async fn separation_records(&self, tenant: &str) -> Result<Vec<SeparationRecord>, StoreError> {
             let rows: Vec<SeparationRow> =
                 run_sql!(query_as.fetch_all, self.reader(), sql::SEPARATIONS, tenant).map_err(failed)?;
-            Ok(rows.into_iter().map(|row| row.body).collect())
-        }
-
-        async fn enter_separations(
-            &self,
-            tenant: &str,
-            statements: &[SeparationStatement],
-            at: DateTime<Utc>,
-            audit_entry: &AuditEntry,
-        ) -> Result<SeparationOutcome, StoreError> {
-            let enter = || async {
-                let mut tx = self.begin().await?;
-                // who draws a ticket from now on sees the statements
-                let ticket = next_ticket(&mut tx, tenant).await?;
-                let standing = standing(&mut tx, tenant, ticket).await?;
-                if let Some(id) = awaited(statements, &standing) {
-                    return Ok(SeparationOutcome::Waits(id));
-                }
-                for statement in statements {
-                    let is_disjoint = statement.kind == Separation::Disjoint;
-                    if is_disjoint && contradicts(&mut tx, statement, &standing).await? {
-                        return Ok(SeparationOutcome::Contradicted(statement.id));
-                    }
-                    let (id, body) = (statement.id, Json(statement));
-                    run_sql!(query.execute, &mut *tx, sql::INSERT_SEPARATION, id, tenant, body, at)?;
-                }
-                log(&mut tx, audit_entry).await?;
-                tx.commit().await?;
-                Ok(SeparationOutcome::Recorded)
-            };
-            run_transaction("enter_separations", enter).await
+            Ok(rows.into_iter().map(SeparationRecord::from).collect())
         }
 
         async fn put_person_piece(
@@ -349,6 +306,98 @@ both_stores! {
         }
     }
 
+    impl Backend {
+        async fn try_enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, TransactionError> {
+            let mut tx = self.begin().await?;
+            // who draws a ticket from now on sees what is entered
+            let ticket = next_ticket(&mut tx, &entry.tenant).await?;
+            let standing = standing(&mut tx, &entry.tenant, ticket).await?;
+            let mut is_new = false;
+            let mut is_changed = entry.attributes.is_some();
+            if let Some(named) = &entry.population {
+                match define(&mut tx, &entry.tenant, named, &standing).await? {
+                    Ok(Definition::New) => (is_new, is_changed) = (true, true),
+                    Ok(Definition::Changed) => is_changed = true,
+                    Ok(Definition::Equal) => {}
+                    Err(refused) => return Ok(PeopleEntryOutcome::Refused(refused)),
+                }
+            }
+            let separations = unknown_separations(&mut tx, entry).await?;
+            if let Some(id) = awaited(&separations, &standing) {
+                return Ok(PeopleEntryOutcome::Waits(id));
+            }
+            let (places, mut wrong) = (by_place(&standing), Vec::new());
+            for statement in &separations {
+                if statement.kind == Separation::Disjoint && contradicts(&mut tx, statement, &places).await? {
+                    wrong.push(statement.id);
+                }
+                let (id, body) = (statement.id, Json(*statement));
+                run_sql!(query.execute, &mut *tx, sql::INSERT_SEPARATION, id, &entry.tenant, body, entry.at)?;
+            }
+            if !wrong.is_empty() {
+                return Ok(PeopleEntryOutcome::Contradicted(wrong));
+            }
+            if let Some(SeriesStatement { series, statement }) = &entry.attributes {
+                let (id, body, at) = (statement.id, Json(&statement.body), statement.recorded_at);
+                run_sql!(query.execute, &mut *tx, disclosures::INSERT_STATEMENT, id, &entry.tenant, series, body, at)?;
+                run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &entry.tenant, series)?;
+            }
+            if is_changed || !separations.is_empty() {
+                log(&mut tx, &entry.audit_entry).await?;
+                tx.commit().await?;
+            }
+            Ok(PeopleEntryOutcome::Recorded { is_new })
+        }
+    }
+
+    /// Defines a population within a transaction that has drawn a ticket.
+    async fn define(
+        connection: &mut Connection,
+        tenant: &str,
+        named: &NamedPopulation,
+        standing: &[CoverageRecord],
+    ) -> Result<Result<Definition, PopulationError>, sqlx::Error> {
+        let NamedPopulation { name, population } = named;
+        let mut registry = registry_of(connection, tenant).await?;
+        let definition = match registry.populations.get(name) {
+            None => Definition::New,
+            Some(known) if known == population => return Ok(Ok(Definition::Equal)),
+            Some(_) => Definition::Changed,
+        };
+        let is_live = standing.iter().any(|record| record.coverage.populations.contains(name));
+        if let Err(refused) = registry.define(name, population.clone(), is_live) {
+            return Ok(Err(refused));
+        }
+        for key in &population.person {
+            let system = &registry.systems[&key.key_system];
+            run_sql!(query.execute, &mut *connection, sql::INSERT_KEY_SYSTEM, tenant, &key.key_system, Json(system))?;
+        }
+        run_sql!(query.execute, connection, sql::PUT_POPULATION, tenant, name, Json(population))?;
+        Ok(Ok(definition))
+    }
+
+    /// The statements that were not made before, each once.
+    async fn unknown_separations<'a>(
+        connection: &mut Connection,
+        entry: &'a PeopleEntry,
+    ) -> Result<Vec<&'a SeparationStatement>, sqlx::Error> {
+        if entry.separations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<SeparationRow> = run_sql!(query_as.fetch_all, connection, sql::SEPARATIONS, &entry.tenant)?;
+        let known: Vec<SeparationStatement> =
+            rows.into_iter().map(|row| SeparationRecord::from(row).statement).collect();
+        let mut made: BTreeSet<(Separation, &[Place; 2])> =
+            known.iter().map(|statement| (statement.kind, &statement.of)).collect();
+        let mut unknown = Vec::new();
+        for statement in &entry.separations {
+            if made.insert((statement.kind, &statement.of)) {
+                unknown.push(statement);
+            }
+        }
+        Ok(unknown)
+    }
+
     /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.
     async fn next_ticket(connection: &mut Connection, tenant: &str) -> Result<i64, sqlx::Error> {
         run_sql!(query_scalar.fetch_one, connection, sql::NEXT_TICKET, tenant)
@@ -406,24 +455,20 @@ both_stores! {
         Ok(number.ok_or(StoreError::NotFound)?)
     }
 
-    /// Whether live coverages have persons or tables in common that a statement denies.
+    /// Whether coverages have persons or tables in common that a statement denies.
     async fn contradicts(
         connection: &mut Connection,
         statement: &SeparationStatement,
-        standing: &[CoverageRecord],
+        places: &BTreeMap<Place, Vec<&CoverageRecord>>,
     ) -> Result<bool, sqlx::Error> {
-        for (one, other) in denied_pairs(statement, standing) {
-            if are_one(one, other) {
-                return Ok(true);
-            }
-            if have_common_system(&one.coverage, &other.coverage) {
-                let share: bool =
-                    run_sql!(query_scalar.fetch_one, &mut *connection, sql::SHARE_PERSONS, one.id.0, other.id.0)?;
-                if share {
-                    return Ok(true);
-                }
-            }
+        let [one, other] = statement.of.each_ref().map(|place| places.get(place).map_or(&[][..], Vec::as_slice));
+        if have_common_table(one, other) {
+            return Ok(true);
         }
-        Ok(false)
+        if !have_common_system(one, other) {
+            return Ok(false);
+        }
+        let numbers = |records: &[&CoverageRecord]| records.iter().map(|record| record.id.0).collect::<Vec<_>>();
+        share_persons(connection, &numbers(one), &numbers(other)).await
     }
 }

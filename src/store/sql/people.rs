@@ -19,7 +19,7 @@ ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body";
 
 pub(crate) const SEPARATIONS: &str = "\
 -- separations
-SELECT body FROM separations WHERE tenant = $1 ORDER BY id";
+SELECT body, recorded_at FROM separations WHERE tenant = $1 ORDER BY id";
 
 pub(crate) const INSERT_SEPARATION: &str = "\
 -- insert_separation
@@ -94,12 +94,6 @@ WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDE
 pub(crate) const SYSTEM_NUMBER: &str = "\
 -- system_number
 SELECT id FROM key_systems WHERE tenant = $1 AND name = $2";
-
-/// Every person of the one set that stands in the other ends the search.
-pub(crate) const SHARE_PERSONS: &str = "\
--- share_persons
-SELECT EXISTS (SELECT 1 FROM covered AS a JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
-WHERE a.coverage = $1 AND b.coverage = $2)";
 
 pub(crate) const MOVE_PERSONS: &str = "\
 -- move_persons

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{TransactionError, failed};
-pub(in crate::store) use super::people::{LOCKED_COVERAGE, insert_marks, insert_persons};
+pub(in crate::store) use super::people::{LOCKED_COVERAGE, insert_marks, insert_persons, share_persons};
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::{LedgerCopy, ReleaseRecord};

@@ -33,6 +33,14 @@ SELECT a.coverage, a.hash, a.kind, a.weight FROM json_each($2) AS w
 CROSS JOIN alike AS a ON a.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
 
+/// Takes two JSON lists of coverages.
+const SHARE_PERSONS: &str = "\
+-- share_persons
+SELECT EXISTS (SELECT 1 FROM json_each($1) AS w
+CROSS JOIN covered AS a ON a.coverage = w.value
+JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
+WHERE b.coverage IN (SELECT value FROM json_each($2)))";
+
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, unhex(w.value), $2 FROM json_each($3) AS w WHERE TRUE
@@ -71,6 +79,15 @@ impl SqliteStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)
     }
+}
+
+/// Whether a person stands in a coverage of each list.
+pub(in crate::store) async fn share_persons(
+    connection: &mut SqliteConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, Json(one), Json(other))
 }
 
 pub(in crate::store) async fn insert_persons(

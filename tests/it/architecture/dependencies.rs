@@ -45,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "microdata",
+            "report",
             "telemetry",
         ],
     ),

@@ -279,6 +279,21 @@ impl Steady {
     }
 }
 
+/// Notes the answers about populations.
+async fn note_populations(server: &Server, note: &mut impl FnMut(&'static str, &Value)) {
+    for name in ["births", "staff"] {
+        server.put(&format!("/v1/populations/{name}"), &json!({})).await.ok(201);
+    }
+    let example = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let document = example(include_str!("../../../openapi/examples/population_document.json"));
+    note("population.json", &server.put("/v1/populations/clinic", &document).await.ok(201));
+    let statement = example(include_str!("../../../openapi/examples/population_statement.json"));
+    let path = "/v1/populations/clinic/statements";
+    note("population_statements.json", &server.post(path, &statement).await.ok(201));
+    note("population_details.json", &server.get("/v1/populations/clinic").await.ok(200));
+    note("populations.json", &server.get("/v1/populations?limit=2").await.ok(200));
+}
+
 /// The examples of answers are those of a run. To take over what the service answers now: `GUARDIAN_BLESS=1 cargo test
 /// examples_are`, then build again.
 #[tokio::test(flavor = "multi_thread")]
@@ -318,6 +333,7 @@ async fn examples_equal_the_answers_of_the_service() {
     note("series.json", &server.get("/v1/series/hospital-2026").await.ok(200));
     let statement: Value = serde_json::from_str(include_str!("../../../openapi/examples/statement.json")).unwrap();
     note("entered.json", &server.post("/v1/series/ministry/disclosures", &statement).await.ok(201));
+    note_populations(&server, &mut note).await;
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let page = server.get(&format!("{}/report?format=html", text(&job["links"]["release"]))).await.text();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 27] = [
+const ELSEWHERE: [(Kind, &str, &str); 28] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
@@ -21,6 +21,7 @@ const ELSEWHERE: [(Kind, &str, &str); 27] = [
         "tests/it/ledger/data_subjects.rs",
         "a_column_under_a_new_name_is_refused_until_it_is_declared",
     ),
+    (Kind::StatementContradicted, "tests/it/ledger/populations.rs", "contradicted_statements_leave_nothing"),
     (Kind::Unauthenticated, "tests/it/security/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Forbidden, "tests/it/security/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Quota, "tests/it/service/idempotency.rs", "jobs_above_the_quota_are_refused"),

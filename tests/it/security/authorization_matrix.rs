@@ -95,6 +95,7 @@ impl Stage {
         let job = self.admin().job(&dataset, json!({"method": hospital_method()})).await.ok(200);
         self.admin().put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
         self.admin().put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
+        self.admin().put(&format!("/v1/populations/{POLICY}"), &json!({})).await.ok(201);
         Things { dataset, job: text(&job["id"]), release: text(&job["release"]) }
     }
 }

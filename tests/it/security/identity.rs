@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use guardian::config::{Auth, StoreOptions};
@@ -74,6 +74,11 @@ impl Guarded {
         Self { server: Self::serve(&data).await, home, presets, unknown_value, revoked, expired }
     }
 
+    /// The folder of the store.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
     pub(crate) fn preset(&self, wanted: Preset) -> Client {
         let (_, token) = self.presets.iter().find(|(preset, _)| *preset == wanted).unwrap();
         self.server.with_token(token)
@@ -141,6 +146,11 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
     // the last that asks for a series: whatever is published of it afterwards stands beside the external table
     ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
+    ("GET", "/v1/populations", Some(Scope::LedgerRead), APPROVERS, 200, 200),
+    ("GET", "/v1/populations/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
+    ("POST", "/v1/populations/{name}/statements", Some(Scope::LedgerOverride), APPROVERS, 201, 404),
+    // a new one each time
+    ("PUT", "/v1/populations/{name}", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
     ("GET", "/healthz", None, &Preset::ALL, 200, 200),
     ("GET", "/readyz", None, &Preset::ALL, 200, 200),
 ];
@@ -196,7 +206,10 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         path if path.contains("/series/") => &things.dataset,
         _ => POLICY,
     };
-    let path = path.replace("{name}", name);
+    let path = match (method, path.as_str()) {
+        ("PUT", "/v1/populations/{name}") => path.replace("{name}", &Uuid::now_v7().to_string()),
+        _ => path.replace("{name}", name),
+    };
     let document = json!({"dataset": things.dataset, "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,
@@ -208,7 +221,7 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         ("POST", "/v1/analyses/differential-inference") => {
             client.post(&path, &json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6"})).await
         }
-        ("POST", series) if series.ends_with("/disclosures") => {
+        ("POST", said) if said.ends_with("/disclosures") || said.ends_with("/statements") => {
             let table = json!({"name": "elsewhere", "attributes": ["elsewhere"], "protection": "plain"});
             client.post(&path, &json!({"reason": "why", "tables": [table]})).await
         }
@@ -220,6 +233,7 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         ("PUT", kept) if kept.starts_with("/v1/taxonomies") => {
             client.put(&path, &tree(&Uuid::now_v7().to_string())).await
         }
+        ("PUT", population) if population.starts_with("/v1/populations") => client.put(&path, &json!({})).await,
         ("PUT", _) => client.put(&path, &specification()).await,
         _ => client.get(&path).await,
     }
@@ -233,6 +247,7 @@ async fn every_route_asks_every_caller_for_its_scope() {
     let job = admin.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
     admin.put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
     admin.put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
+    admin.put(&format!("/v1/populations/{POLICY}"), &json!({})).await.ok(201);
     let mut things = Things { dataset, job: text(&job["id"]), release: text(&job["release"]) };
 
     let document = guarded.server.get("/openapi.json").await.ok(200);

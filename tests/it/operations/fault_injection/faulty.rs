@@ -8,20 +8,17 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
-use guardian::people::{
-    CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
-    SignatureSample,
-};
+use guardian::people::{CoverageId, Evidence, KeyedHash, PopulationRegistry, SignatureSample};
 use guardian::ports::{
     AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor,
     ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, Cursor, DatasetRecord, DatasetStore, DisclosureStore,
     DocumentKind, DocumentVersion, FingerprintPiece, FingerprintRecord, FingerprintStore, Heartbeat, IdempotencyRecord,
     IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy,
     LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage,
-    NewDocument, NewFingerprint, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleStore, QueueStatsStore,
-    ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation,
-    RotationCounts, SeparationOutcome, SeriesRecord, SharedStore, StatementRecord, StoreError, SweepCounts,
-    TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    NewDocument, NewFingerprint, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome,
+    PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord,
+    ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesRecord, SharedStore, StatementRecord, StoreError,
+    SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -186,13 +183,8 @@ faulty! {
     }
     impl PeopleStore {
         fn people_registry(tenant: &str) -> PopulationRegistry;
-        fn define_population(
-            tenant: &str, name: &str, population: &Population, audit_entry: &AuditEntry,
-        ) -> Result<(), PopulationError>;
-        fn separations(tenant: &str) -> Vec<SeparationStatement>;
-        fn enter_separations(
-            tenant: &str, statements: &[SeparationStatement], at: DateTime<Utc>, audit_entry: &AuditEntry,
-        ) -> SeparationOutcome;
+        fn enter_people(entry: &PeopleEntry) -> PeopleEntryOutcome;
+        fn separation_records(tenant: &str) -> Vec<SeparationRecord>;
         fn put_person_piece(dataset: Uuid, system: &str, piece: u32, persons: &[KeyedHash]) -> ();
         fn put_evidence(dataset: Uuid, evidence: &Evidence) -> ();
         fn datasets_without_evidence() -> Vec<(String, Uuid)>;

@@ -1,0 +1,109 @@
+//! Populations, and statements about their people.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::api::http::access::Authenticated;
+use crate::api::http::app::App;
+use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
+use crate::api::http::page::{self, ListPage, PageQuery};
+use crate::api::openapi::declared::{PopulationDocument, PopulationStatementDocument};
+use crate::problem::Problem;
+use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, SeriesDisclosure};
+use crate::spec::path_segment;
+
+/// Defines a population
+///
+/// A population is a named set of persons, with the key systems that identify them. Uploads name it. Defining it again
+/// replaces the definition; an equal one changes nothing. A key system never changes its components or fold, and as soon
+/// as a table of the population is published, key systems are only added at the end. `disjoint_from` makes one statement
+/// for each place; statements are never taken back. The population and its statements are recorded together or not at all.
+#[utoipa::path(put, path = "/v1/populations/{name}", tag = "populations", params(("name" = String, Path)),
+    request_body = PopulationDocument,
+    responses(
+        (status = 201, body = DefinedPopulation, headers(("Location" = String))),
+        (status = 200, body = DefinedPopulation, headers(("Location" = String)))))]
+pub(in crate::api) async fn put(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    JsonDocument(document): JsonDocument,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<DefinedPopulation>), Problem> {
+    let (population, is_new) = app.service.put_population(&caller, name, &document).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = location(&population.item.name);
+    Ok((status, [(header::LOCATION, location)], Json(population)))
+}
+
+/// Lists the populations, by name
+#[utoipa::path(get, path = "/v1/populations", tag = "populations", params(PageQuery),
+    responses((status = 200, body = ListPage<PopulationItem>)))]
+pub(in crate::api) async fn list(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<PopulationItem>>, Problem> {
+    let after = page::name_cursor(paging.cursor.as_deref())?;
+    let page = app.service.populations(&caller, after, page::limit(paging.limit)?).await?;
+    let next = page.next.map(|name| page::after_name(&name));
+    Ok(Json(ListPage { items: page.items, next }))
+}
+
+/// Returns a population with all that was said and published of it
+///
+/// The answer has the statements about the population and its datasets, the releases of it, and its ledger: disclosures,
+/// active rules, attributes, and the pairs of attributes that no later release can publish together. It never has keys of
+/// persons or their number.
+#[utoipa::path(get, path = "/v1/populations/{name}", tag = "populations", params(("name" = String, Path)),
+    responses((status = 200, body = PopulationDetails)))]
+pub(in crate::api) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+) -> Result<Json<PopulationDetails>, Problem> {
+    let _permit = app.plans.try_acquire()?;
+    app.service.population(&caller, &name).await.map(Json)
+}
+
+/// The statements that now stand.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PopulationStatementsRecorded)]
+pub(in crate::api) struct RecordedPeopleStatements {
+    /// Those about places, oldest first. What was stated before of two places stands as it was stated then.
+    statements: Vec<PeopleStatement>,
+    /// The recorded disclosures of external tables.
+    disclosures: Vec<SeriesDisclosure>,
+}
+
+/// Records statements about a population
+///
+/// `disjoint_from`: the population has no person in common with these places. `others`: two tables that are alike speak of
+/// different people. `tables`, `aliases`, `functions` and `new`: external tables, other names of attributes, computed
+/// attributes, and attributes that no earlier table has. Statements are immutable, and are recorded together or not at
+/// all. One that published tables show to be wrong is refused.
+#[utoipa::path(post, path = "/v1/populations/{name}/statements", tag = "populations", params(("name" = String, Path)),
+    request_body = PopulationStatementDocument,
+    responses((status = 201, body = RecordedPeopleStatements, headers(("Location" = String)))))]
+pub(in crate::api) async fn declare(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    JsonDocument(document): JsonDocument,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<RecordedPeopleStatements>), Problem> {
+    let _permit = app.plans.try_acquire()?;
+    let recorded = app.service.state_of_population(&caller, &name, &document).await?;
+    let mut disclosures = Vec::new();
+    if !recorded.disclosures.is_empty() {
+        let series = app.service.series(&caller, name.clone()).await?;
+        disclosures.extend(series.disclosures.into_iter().filter(|shown| recorded.disclosures.contains(&shown.id)));
+    }
+    let answer = RecordedPeopleStatements { statements: recorded.statements, disclosures };
+    Ok((StatusCode::CREATED, [(header::LOCATION, location(&name))], Json(answer)))
+}
+
+fn location(name: &str) -> String {
+    format!("/v1/populations/{}", path_segment(name))
+}

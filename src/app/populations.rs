@@ -1,0 +1,434 @@
+//! Populations, and statements about their people.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::series::{ledger_of, written};
+use super::service::AppService;
+use crate::identity::Caller;
+use crate::microdata::nearest_names;
+use crate::people::{
+    Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
+};
+use crate::ports::{
+    AuditAction, CoverageRecord, CoverageState, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
+    SeriesStatement, Statement, Store, StoreError,
+};
+use crate::problem::{Fault, Kind, Problem};
+use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
+use crate::spec;
+use crate::spec::{DisjointPlaces, NamedPlace, PersonFold, PersonKeyRequest, PopulationRequest, child};
+
+/// Most populations of a tenant: every upload reads them all.
+const MAX_POPULATIONS: usize = 1_000;
+
+/// Most statements about places that are made at once.
+const MAX_STATEMENTS: usize = 10_000;
+
+/// Names that an unknown one may have been meant to be.
+const NEAREST_NAMES: usize = 3;
+
+/// How often, and after which pauses, a statement asks again whether a job about the same people has ended.
+const MAX_POLLS: u32 = 30;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What was recorded beside a contradicted statement.
+const NOTHING: &str = "nothing was recorded";
+
+/// A page of populations, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PopulationPage {
+    /// The populations.
+    pub items: Vec<PopulationItem>,
+    /// The name after which the next page begins; none on the last one.
+    pub next: Option<String>,
+}
+
+/// Statements as they were recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordedStatements {
+    /// About places.
+    pub statements: Vec<PeopleStatement>,
+    /// The disclosures of external tables.
+    pub disclosures: Vec<Uuid>,
+}
+
+impl AppService {
+    /// Defines a population, or defines it again, with the statements that its document makes, and says whether it is
+    /// new.
+    ///
+    /// # Errors
+    /// `malformed-request`, `invalid-specification` with every fault, `conflict` for what cannot change,
+    /// `statement-contradicted`, `work-limit`, or the store's problem. Nothing is entered then.
+    pub async fn put_population(
+        &self,
+        caller: &Caller,
+        name: String,
+        document: &Value,
+    ) -> Result<(DefinedPopulation, bool), Problem> {
+        if !spec::is_population_name(&name) {
+            let detail = format!("a population's name must be {}", spec::POPULATION_NAME);
+            return Err(Problem::new(Kind::MalformedRequest, detail));
+        }
+        if !document["republication"].is_null() {
+            let detail = "republication is not offered yet: leave republication null";
+            return Err(Problem::new(Kind::MalformedRequest, detail));
+        }
+        let request = spec::read_population(document).map_err(Problem::of_faults)?;
+        let registry = self.store.people_registry(&caller.tenant).await?;
+        let found = registry.populations.len();
+        if found >= MAX_POPULATIONS && !registry.populations.contains_key(&name) {
+            let detail = format!("there are {found} populations; a tenant has at most {MAX_POPULATIONS}");
+            return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MAX_POPULATIONS).with("found", found));
+        }
+        let separations = match &request.disjoint_from {
+            Some(places) => self.separations_from(caller, &name, places, &request.reason).await?,
+            None => Vec::new(),
+        };
+        let audit_entry = self.audit_entry(caller, AuditAction::PutPopulation, name.as_str());
+        let entry = PeopleEntry {
+            tenant: caller.tenant.clone(),
+            population: Some(NamedPopulation { name: name.clone(), population: population_of(request) }),
+            separations,
+            attributes: None,
+            at: audit_entry.at,
+            audit_entry,
+        };
+        let is_new = self.enter_people(&entry).await?;
+        Ok((self.defined_population(caller, &name).await?, is_new))
+    }
+
+    /// Records statements about a population.
+    ///
+    /// # Errors
+    /// `not-found`, `invalid-specification` with every fault, `malformed-body`, `gone` for a dataset, `conflict` or
+    /// `statement-contradicted` for what is known otherwise, `work-limit`, or the store's problem. Nothing is entered
+    /// then.
+    pub async fn state_of_population(
+        &self,
+        caller: &Caller,
+        name: &str,
+        document: &Value,
+    ) -> Result<RecordedStatements, Problem> {
+        known_population(&self.store.people_registry(&caller.tenant).await?, name)?;
+        let request = spec::read_population_statements(document).map_err(Problem::of_faults)?;
+        let mut separations = match &request.disjoint_from {
+            Some(places) => self.separations_from(caller, name, places, &request.reason).await?,
+            None => Vec::new(),
+        };
+        if let Some(datasets) = request.others {
+            separations.push(self.others(caller, datasets, &request.reason).await?);
+        }
+        let (mut attributes, mut disclosures) = (None, Vec::new());
+        if let Some(document) = request.attributes {
+            let detail = "a table has name, attributes, protection, and optionally cuts and dataset";
+            let statement: Statement =
+                serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
+            let statement = self.checked_statement(caller, name, statement).await?;
+            disclosures.extend(statement.tables.iter().map(|table| table.id));
+            let statement = self.statement_record(&statement)?;
+            attributes = Some(SeriesStatement { series: name.to_owned(), statement });
+        }
+        let audit_entry = self.audit_entry(caller, AuditAction::StateOfPopulation, name);
+        let (tenant, at) = (caller.tenant.clone(), audit_entry.at);
+        let entry = PeopleEntry { tenant, population: None, separations, attributes, at, audit_entry };
+        self.enter_people(&entry).await?;
+        // what was stated before counts as it was stated then
+        let made: BTreeSet<_> = entry.separations.iter().map(|made| (made.kind, &made.of)).collect();
+        let records = self.store.separation_records(&caller.tenant).await?;
+        let is_made = |record: &&SeparationRecord| made.contains(&(record.statement.kind, &record.statement.of));
+        let statements = records.iter().filter(is_made).map(shown_statement).collect();
+        Ok(RecordedStatements { statements, disclosures })
+    }
+
+    /// A page of the populations of the caller's tenant.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub async fn populations(
+        &self,
+        caller: &Caller,
+        after: Option<String>,
+        limit: u32,
+    ) -> Result<PopulationPage, Problem> {
+        let registry = self.store.people_registry(&caller.tenant).await?;
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = registry.populations.range((from, Bound::Unbounded)).peekable();
+        let items: Vec<PopulationItem> =
+            rest.by_ref().take(limit as usize).map(|(name, population)| shown_population(name, population)).collect();
+        let next = rest.peek().and_then(|_| items.last().map(|last| last.name.clone()));
+        Ok(PopulationPage { items, next })
+    }
+
+    /// A population of the caller's tenant with all that was said and published of it.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn population(&self, caller: &Caller, name: &str) -> Result<PopulationDetails, Problem> {
+        let DefinedPopulation { item, statements } = self.defined_population(caller, name).await?;
+        let record = self.store.series(&caller.tenant, name).await?;
+        let datasets = record.datasets.iter().map(|(id, _)| *id).collect();
+        let mut releases: Vec<Uuid> = record.entries.iter().map(|entry| entry.entry.release).collect();
+        let mut seen = BTreeSet::new();
+        releases.retain(|release| seen.insert(*release));
+        let ledger = ledger_of(name.to_owned(), record).await?;
+        Ok(PopulationDetails { item, statements, datasets, releases, ledger })
+    }
+
+    /// A population with the statements about it and its datasets.
+    async fn defined_population(&self, caller: &Caller, name: &str) -> Result<DefinedPopulation, Problem> {
+        let registry = self.store.people_registry(&caller.tenant).await?;
+        let item = shown_population(name, known_population(&registry, name)?);
+        let series = self.store.series(&caller.tenant, name).await?;
+        let mut places: BTreeSet<Place> = series.datasets.iter().map(|(id, _)| Place::Dataset(*id)).collect();
+        places.insert(Place::Population(name.to_owned()));
+        let records = self.store.separation_records(&caller.tenant).await?;
+        let is_about = |record: &&SeparationRecord| record.statement.of.iter().any(|place| places.contains(place));
+        let statements = records.iter().filter(is_about).map(shown_statement).collect();
+        Ok(DefinedPopulation { item, statements })
+    }
+
+    /// One statement for each place that has no person in common with a population.
+    async fn separations_from(
+        &self,
+        caller: &Caller,
+        name: &str,
+        places: &DisjointPlaces,
+        reason: &str,
+    ) -> Result<Vec<SeparationStatement>, Problem> {
+        let registry = self.store.people_registry(&caller.tenant).await?;
+        let places = match places {
+            DisjointPlaces::All => {
+                let standing = self.store.standing_coverages(&caller.tenant, i64::MAX).await?;
+                let populations = registry.populations.keys().filter(|other| *other != name);
+                let populations = populations.cloned().map(Place::Population);
+                populations.chain(undeclared_tables(&standing)).collect()
+            }
+            DisjointPlaces::Named(named) => self.named_places(caller, name, named, &registry).await?,
+        };
+        must_be_few(places.len())?;
+        let own = Place::Population(name.to_owned());
+        Ok(disjoint(places.into_iter().map(|place| [own.clone(), place]), reason))
+    }
+
+    /// The places of a list, each known and another than the population.
+    async fn named_places(
+        &self,
+        caller: &Caller,
+        name: &str,
+        named: &[NamedPlace],
+        registry: &PopulationRegistry,
+    ) -> Result<BTreeSet<Place>, Problem> {
+        let (mut places, mut faults) = (BTreeSet::new(), Vec::new());
+        for (index, place) in named.iter().enumerate() {
+            let pointer = child("/disjoint_from", &index.to_string());
+            let itself = "its persons are those of the population itself: name another place";
+            match place {
+                NamedPlace::Population(other) if other == name => {
+                    faults.push(Fault::new(pointer, Kind::ParameterRange, itself));
+                }
+                NamedPlace::Population(other) => match registry.populations.contains_key(other) {
+                    true => drop(places.insert(Place::Population(other.clone()))),
+                    false => faults.push(unknown_population(pointer, other, registry)),
+                },
+                NamedPlace::Dataset(id) => match self.store.dataset(&caller.tenant, *id).await? {
+                    None => faults.push(unknown_dataset(pointer, *id)),
+                    Some(dataset) if dataset.series == name => {
+                        faults.push(Fault::new(pointer, Kind::ParameterRange, itself));
+                    }
+                    Some(_) => drop(places.insert(Place::Dataset(*id))),
+                },
+            }
+        }
+        if faults.is_empty() { Ok(places) } else { Err(Problem::of_faults(faults)) }
+    }
+
+    /// The statement that two datasets are of other people although they are alike.
+    async fn others(&self, caller: &Caller, datasets: [Uuid; 2], reason: &str) -> Result<SeparationStatement, Problem> {
+        let mut faults = Vec::new();
+        for (member, id) in ["dataset", "than"].into_iter().zip(datasets) {
+            if self.store.dataset(&caller.tenant, id).await?.is_none() {
+                faults.push(unknown_dataset(child("/others", member), id));
+            }
+        }
+        let places = datasets.map(Place::Dataset);
+        let statement = SeparationStatement::new(Uuid::now_v7(), Separation::Others, places, reason.to_owned());
+        match statement {
+            Some(statement) if faults.is_empty() => Ok(statement),
+            _ => Err(Problem::of_faults(faults)),
+        }
+    }
+
+    /// Enters a population and statements, and says whether the population is new. Waits a while for jobs that are about
+    /// to publish something of the same people.
+    async fn enter_people(&self, entry: &PeopleEntry) -> Result<bool, Problem> {
+        for _ in 0..MAX_POLLS {
+            match self.store.enter_people(entry).await? {
+                PeopleEntryOutcome::Recorded { is_new } => return Ok(is_new),
+                PeopleEntryOutcome::Refused(refused) => return Err(refused_problem(&refused)),
+                PeopleEntryOutcome::Contradicted(ids) => {
+                    return Err(contradicted_problem(&entry.separations, &ids, NOTHING));
+                }
+                PeopleEntryOutcome::Waits(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            }
+        }
+        let detail = "a job that speaks of these people is about to end; nothing was recorded";
+        Err(Problem::new(Kind::Unavailable, detail).retry_after(5))
+    }
+}
+
+/// The published tables without a population, each by one of its datasets.
+fn undeclared_tables(standing: &[CoverageRecord]) -> impl Iterator<Item = Place> {
+    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
+    let undeclared = live.filter(|record| record.coverage.populations.is_empty());
+    undeclared.filter_map(|record| record.coverage.datasets.first().copied().map(Place::Dataset))
+}
+
+/// The populations and the tables without one of which something is published.
+pub(super) async fn published_places(store: &dyn Store, tenant: &str) -> Result<BTreeSet<Place>, StoreError> {
+    let standing = store.standing_coverages(tenant, i64::MAX).await?;
+    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
+    let populations = live.flat_map(|record| record.coverage.populations.iter().cloned().map(Place::Population));
+    Ok(populations.chain(undeclared_tables(&standing)).collect())
+}
+
+/// A statement for each pair of different places.
+pub(super) fn disjoint(pairs: impl Iterator<Item = [Place; 2]>, reason: &str) -> Vec<SeparationStatement> {
+    let made = |places| SeparationStatement::new(Uuid::now_v7(), Separation::Disjoint, places, reason.to_owned());
+    pairs.filter_map(made).collect()
+}
+
+/// Refuses what is too much for one transaction.
+pub(super) fn must_be_few(found: usize) -> Result<(), Problem> {
+    if found <= MAX_STATEMENTS {
+        return Ok(());
+    }
+    let detail = format!(
+        "these are {found} statements, and at most {MAX_STATEMENTS} are made at once: upload tables of the same people \
+         into one population, or name fewer places"
+    );
+    Err(Problem::new(Kind::WorkLimit, detail).with("limit", MAX_STATEMENTS).with("found", found))
+}
+
+fn known_population<'a>(registry: &'a PopulationRegistry, name: &str) -> Result<&'a Population, Problem> {
+    registry.populations.get(name).ok_or_else(|| {
+        let detail = format!("there is no such population{}", meant(name, registry));
+        Problem::new(Kind::NotFound, detail)
+    })
+}
+
+/// The names that an unknown one may have been meant to be, in words.
+fn meant(name: &str, registry: &PopulationRegistry) -> String {
+    let nearest = nearest_names(name, registry.populations.keys().map(String::as_str), NEAREST_NAMES);
+    if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) }
+}
+
+fn unknown_population(pointer: String, name: &str, registry: &PopulationRegistry) -> Fault {
+    let nearest = nearest_names(name, registry.populations.keys().map(String::as_str), NEAREST_NAMES);
+    let detail = format!("there is no population {name:?}{}", meant(name, registry));
+    Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest)
+}
+
+fn unknown_dataset(pointer: String, id: Uuid) -> Fault {
+    Fault::new(pointer, Kind::ParameterRange, format!("there is no dataset {id}: name one that was uploaded here"))
+}
+
+/// The problem of a population that cannot be as it is asked for.
+fn refused_problem(refused: &PopulationError) -> Problem {
+    let (kind, repair) = match refused {
+        PopulationError::SystemChanged(_) => {
+            (Kind::Conflict, "a key system never changes: give keys of another form a key system with another name")
+        }
+        PopulationError::PopulationChanged => {
+            (Kind::Conflict, "name the earlier key systems first, in their order, and add others after them")
+        }
+        PopulationError::SystemTwice(_) | PopulationError::Columns(_) | PopulationError::NoRows => {
+            (Kind::MalformedRequest, "correct the document")
+        }
+    };
+    Problem::new(kind, format!("{refused}; {repair}"))
+}
+
+/// The problem of statements that published tables show to be wrong.
+pub(super) fn contradicted_problem(statements: &[SeparationStatement], wrong: &[Uuid], rest: &str) -> Problem {
+    let wrong: BTreeSet<&Uuid> = wrong.iter().collect();
+    let of: Vec<&[Place; 2]> =
+        statements.iter().filter(|statement| wrong.contains(&statement.id)).map(|statement| &statement.of).collect();
+    let named = of.iter().take(NEAREST_NAMES).map(|[a, b]| format!("{a} and {b}")).collect::<Vec<_>>().join("; ");
+    let more =
+        if of.len() > NEAREST_NAMES { format!("; and {} more pairs", of.len() - NEAREST_NAMES) } else { String::new() };
+    let detail = format!(
+        "these cannot be stated to have no person in common, as persons or whole tables are in both: {named}{more}; \
+         {rest}"
+    );
+    let remedies = json!([
+        {"words": "state the other pairs alone: what both hold is published, and remains so", "call": null,
+            "body": null, "needs": "ledger:override"},
+        {"words": "from now on, upload files into the population that their people belong to",
+            "call": "POST /v1/datasets?population=NAME", "body": null, "needs": "datasets:write"},
+    ]);
+    Problem::new(Kind::StatementContradicted, detail).with("of", json!(of)).with("remedies", remedies)
+}
+
+fn population_of(request: PopulationRequest) -> Population {
+    let key =
+        |PersonKeyRequest { key_system, columns, fold }| PopulationKey { key_system, columns, fold: fold_of(fold) };
+    Population {
+        description: request.description,
+        person: request.person.into_iter().map(key).collect(),
+        max_rows_per_person: request.max_rows_per_person,
+        is_republished: false,
+    }
+}
+
+const fn fold_of(fold: PersonFold) -> Fold {
+    match fold {
+        PersonFold::Standard => Fold::Standard,
+        PersonFold::Alphanumeric => Fold::Alphanumeric,
+        PersonFold::Digits => Fold::Digits,
+        PersonFold::Exact => Fold::Exact,
+    }
+}
+
+const fn fold_name(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Standard => PersonFold::Standard.as_str(),
+        Fold::Alphanumeric => PersonFold::Alphanumeric.as_str(),
+        Fold::Digits => PersonFold::Digits.as_str(),
+        Fold::Exact => PersonFold::Exact.as_str(),
+    }
+}
+
+/// A population for readers.
+pub(super) fn shown_population(name: &str, population: &Population) -> PopulationItem {
+    let key = |key: &PopulationKey| PopulationKeyForm {
+        key_system: key.key_system.clone(),
+        columns: key.columns.clone(),
+        fold: fold_name(key.fold).to_owned(),
+    };
+    PopulationItem {
+        name: name.to_owned(),
+        description: population.description.clone(),
+        person: population.person.iter().map(key).collect(),
+        max_rows_per_person: population.max_rows_per_person,
+        republication: None,
+    }
+}
+
+fn shown_statement(record: &SeparationRecord) -> PeopleStatement {
+    let SeparationStatement { id, kind, of, reason } = &record.statement;
+    PeopleStatement {
+        id: *id,
+        kind: match kind {
+            Separation::Disjoint => "disjoint".to_owned(),
+            Separation::Others => "others".to_owned(),
+        },
+        of: of.iter().map(Place::to_string).collect(),
+        reason: reason.clone(),
+        recorded_at: written(record.recorded_at),
+    }
+}

@@ -1,0 +1,78 @@
+//! A population for readers: who it is about, what was said of it, and what was published of it. It has neither hashes
+//! nor counts of persons.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::series::Series;
+
+/// A population.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PopulationItem {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// The key systems that identify its persons.
+    pub person: Vec<PopulationKeyForm>,
+    /// How many rows a person may have in an upload that does not say.
+    #[schema(minimum = 1)]
+    pub max_rows_per_person: u64,
+    /// Null: its persons are published once.
+    #[schema(value_type = Option<String>)]
+    pub republication: Option<()>,
+}
+
+/// A key system of a population.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PopulationKeyForm {
+    /// Its name, unique in the tenant.
+    pub key_system: String,
+    /// The columns that have it unless an upload names others.
+    pub columns: Vec<String>,
+    /// How keys are spelled alike: `standard`, `alphanumeric`, `digits` or `exact`.
+    pub fold: String,
+}
+
+/// A statement about the people of two places. It is never taken back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PeopleStatement {
+    /// Its id.
+    pub id: Uuid,
+    /// `disjoint`: the places have no person in common. `others`: they are alike, and yet of other people.
+    pub kind: String,
+    /// The two places, as `population:NAME` or `dataset:ID`.
+    pub of: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// When it was recorded.
+    #[schema(format = DateTime)]
+    pub recorded_at: String,
+}
+
+/// A population with the statements about it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct DefinedPopulation {
+    /// The population.
+    #[serde(flatten)]
+    pub item: PopulationItem,
+    /// The statements about it and its datasets, oldest first.
+    pub statements: Vec<PeopleStatement>,
+}
+
+/// A population with all that was said and published of it.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct PopulationDetails {
+    /// The population.
+    #[serde(flatten)]
+    pub item: PopulationItem,
+    /// The statements about it and its datasets, oldest first.
+    pub statements: Vec<PeopleStatement>,
+    /// Its datasets with the purged ones, oldest first.
+    pub datasets: Vec<Uuid>,
+    /// The releases that were made of them, oldest first.
+    pub releases: Vec<Uuid>,
+    /// Its disclosures, active rules and attributes; null as long as it has neither datasets nor statements about attributes.
+    pub ledger: Option<Series>,
+}
