@@ -13,13 +13,14 @@ use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};
 use crate::service::keys::{ApiKeyAdmin, NewKey};
+use crate::spec::{POPULATION_NAME, is_population_name};
 
 /// An operation on keys.
 #[derive(Subcommand)]
 pub enum Command {
     /// Creates a key and prints its token, which is shown only once
     Create(Create),
-    /// Lists keys, one per line: id, state (valid, expired or revoked), tenant, name, scopes, end
+    /// Lists keys, one per line: id, state (valid, expired or revoked), tenant, name, scopes, end, populations
     List(List),
     /// Revokes a key
     Revoke(Revoke),
@@ -55,6 +56,9 @@ pub struct Create {
     /// Lifetime as an ISO 8601 duration of at most P365D. Default: unlimited
     #[arg(long, value_name = "DURATION", value_parser = lifetime)]
     expires: Option<Duration>,
+    /// A population into which the key uploads, and into no other; can be given several times. Default: any
+    #[arg(long = "population", value_name = "NAME", value_parser = population)]
+    populations: Vec<String>,
 }
 
 /// Filter of the listed keys.
@@ -96,6 +100,10 @@ fn scopes(text: &str) -> Result<Scopes, String> {
     scopes.ok_or_else(|| format!("must be a list of {}", names()))
 }
 
+fn population(text: &str) -> Result<String, String> {
+    is_population_name(text).then(|| text.to_owned()).ok_or_else(|| format!("must be {POPULATION_NAME}"))
+}
+
 fn lifetime(text: &str) -> Result<Duration, String> {
     crate::spec::duration(text).ok_or_else(|| "must be an ISO 8601 duration such as P30D, at most P365D".to_owned())
 }
@@ -118,7 +126,10 @@ async fn create(arguments: &Create) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let scopes = arguments.scopes.or(arguments.preset.map(Preset::scopes)).unwrap_or_default();
     let (tenant, name) = (arguments.tenant.clone(), arguments.name.clone());
-    let made = ring.create(NewKey { tenant, name, scopes, lifetime: arguments.expires }).await;
+    let mut populations = arguments.populations.clone();
+    populations.sort_unstable();
+    populations.dedup();
+    let made = ring.create(NewKey { tenant, name, scopes, lifetime: arguments.expires, populations }).await;
     ring.close().await;
     let (key, token) = made.map_err(not_started)?;
     say(&token.reveal())?;
@@ -144,8 +155,9 @@ fn line(key: &ApiKey, now: DateTime<Utc>) -> String {
         _ => "valid",
     };
     let end = key.expires_at.map_or_else(|| "-".to_owned(), |end| end.format("%Y-%m-%dT%H:%M:%SZ").to_string());
-    let ApiKey { id, tenant, name, scopes, .. } = key;
-    format!("{id}\t{state}\t{tenant}\t{name}\t{scopes}\t{end}")
+    let ApiKey { id, tenant, name, scopes, populations, .. } = key;
+    let populations = if populations.is_empty() { "-".to_owned() } else { populations.join(", ") };
+    format!("{id}\t{state}\t{tenant}\t{name}\t{scopes}\t{end}\t{populations}")
 }
 
 async fn revoke(arguments: &Revoke) -> Result<CommandOutcome, CommandOutcome> {

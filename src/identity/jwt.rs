@@ -99,7 +99,7 @@ impl JwtRules {
         let subject = text(&claims, "sub").filter(usable).ok_or(TokenError::Subject)?.to_owned();
         let tenant = text(&claims, &self.tenant_claim).filter(|name| is_tenant(name)).ok_or(TokenError::Tenant)?;
         let actor = Actor::Subject { subject, until };
-        Ok(Caller { tenant: tenant.to_owned(), scopes: scopes(&claims), actor })
+        Ok(Caller { tenant: tenant.to_owned(), scopes: scopes(&claims), actor, populations: Vec::new() })
     }
 }
 

@@ -39,6 +39,8 @@ pub struct ApiKey {
     pub expires_at: Option<DateTime<Utc>>,
     /// The time of its revocation, if any.
     pub revoked_at: Option<DateTime<Utc>>,
+    /// The populations into which it may upload; empty if it may upload into any and into none.
+    pub populations: Vec<String>,
 }
 
 impl ApiKey {
@@ -115,30 +117,62 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The identity of the caller.
     pub actor: Actor,
+    /// The populations into which the caller may upload; empty if it may upload into any and into none.
+    pub populations: Vec<String>,
 }
 
 impl Caller {
     /// The caller of a service without authentication, which serves loopback only.
     #[must_use]
     pub fn local() -> Self {
-        Self { tenant: DEFAULT_TENANT.to_owned(), scopes: Scopes::ALL, actor: Actor::Unnamed }
+        Self { tenant: DEFAULT_TENANT.to_owned(), scopes: Scopes::ALL, actor: Actor::Unnamed, populations: Vec::new() }
     }
 
     /// The service itself or its command line, for a tenant; it has no scopes.
     #[must_use]
     pub const fn upkeep(tenant: String) -> Self {
-        Self { tenant, scopes: Scopes::NONE, actor: Actor::Unnamed }
+        Self { tenant, scopes: Scopes::NONE, actor: Actor::Unnamed, populations: Vec::new() }
     }
 
     /// The caller of a key.
     #[must_use]
     pub fn from_key(key: &ApiKey) -> Self {
-        Self { tenant: key.tenant.clone(), scopes: key.scopes, actor: Actor::Key(key.id) }
+        Self {
+            tenant: key.tenant.clone(),
+            scopes: key.scopes,
+            actor: Actor::Key(key.id),
+            populations: key.populations.clone(),
+        }
+    }
+
+    /// Whether the caller may upload rows of a population, or of none.
+    #[must_use]
+    pub fn may_upload_into(&self, population: Option<&str>) -> bool {
+        self.populations.is_empty() || population.is_some_and(|name| self.populations.iter().any(|own| own == name))
     }
 
     /// Whether the caller has `scope`.
     #[must_use]
     pub const fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restricted_caller_uploads_into_its_populations_alone() {
+        let of = |names: &[&str]| {
+            let populations = names.iter().map(|name| (*name).to_owned()).collect();
+            Caller { populations, ..Caller::local() }
+        };
+        let may = |names: &[&str]| {
+            [None, Some("a"), Some("b"), Some("A"), Some("")].map(|into| of(names).may_upload_into(into))
+        };
+        assert_eq!(may(&[]), [true; 5]);
+        assert_eq!(may(&["a"]), [false, true, false, false, false]);
+        assert_eq!(may(&["a", "b"]), [false, true, true, false, false]);
     }
 }

@@ -32,6 +32,8 @@ pub struct NewKey {
     pub scopes: Scopes,
     /// The lifetime of the key; unlimited by default.
     pub lifetime: Option<Duration>,
+    /// The populations into which the key may upload; empty if it may upload into any and into none.
+    pub populations: Vec<String>,
 }
 
 /// Manages the keys of a store for a command.
@@ -109,6 +111,7 @@ fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartErro
         created_at: now,
         expires_at: lifetime.map(|lifetime| now + lifetime),
         revoked_at: None,
+        populations: wanted.populations,
     };
     Ok((key, token))
 }
@@ -120,7 +123,11 @@ async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), Star
 /// The audit log entry of a new key.
 fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
     let mut audit_entry = AuditEntry::new(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
-    audit_entry.detail = Some(key.scopes.to_string());
+    let mut detail = key.scopes.to_string();
+    if !key.populations.is_empty() {
+        detail += &format!("; uploads into {}", key.populations.join(", "));
+    }
+    audit_entry.detail = Some(detail);
     audit_entry
 }
 
@@ -134,6 +141,7 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
         name: "bootstrap".to_owned(),
         scopes: Preset::Admin.scopes(),
         lifetime: None,
+        populations: Vec::new(),
     };
     let (key, token) = draw(wanted, clock.now())?;
     // write the file first: a key without its token would block another first key
@@ -189,7 +197,13 @@ mod tests {
     }
 
     fn wanted(tenant: &str, lifetime: Option<Duration>) -> NewKey {
-        NewKey { tenant: tenant.to_owned(), name: "x".to_owned(), scopes: Preset::Analyst.scopes(), lifetime }
+        NewKey {
+            tenant: tenant.to_owned(),
+            name: "x".to_owned(),
+            scopes: Preset::Analyst.scopes(),
+            lifetime,
+            populations: Vec::new(),
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -313,6 +313,8 @@ pub(super) struct KeyRow {
     created_at: DateTime<Utc>,
     expires_at: Option<DateTime<Utc>>,
     revoked_at: Option<DateTime<Utc>>,
+    #[sqlx(json)]
+    populations: Vec<String>,
 }
 
 impl TryFrom<KeyRow> for ApiKey {
@@ -328,6 +330,7 @@ impl TryFrom<KeyRow> for ApiKey {
             created_at: row.created_at,
             expires_at: row.expires_at,
             revoked_at: row.revoked_at,
+            populations: row.populations,
         })
     }
 }

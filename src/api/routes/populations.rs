@@ -39,6 +39,8 @@ pub(in crate::api) async fn put(
 }
 
 /// Lists the populations, by name
+///
+/// The list omits statements and ledgers.
 #[utoipa::path(get, path = "/v1/populations", tag = "populations", params(PageQuery),
     responses((status = 200, body = ListPage<PopulationItem>)))]
 pub(in crate::api) async fn list(

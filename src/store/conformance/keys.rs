@@ -18,6 +18,7 @@ pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
         created_at: at(0),
         expires_at: Some(at(60)),
         revoked_at: None,
+        populations: vec!["births".to_owned(), "clinic, \"b\"".to_owned()],
     };
     (key, token)
 }
@@ -31,7 +32,7 @@ pub(crate) async fn a_key_is_read_as_it_was_written(bench: &impl Bench) {
     assert!(read.admits(&token, at(59)) && !read.admits(&token, at(60)));
     assert!(is_conflict(&store.insert_key(&key, &audit_entry()).await));
     assert!(store.key(Uuid::now_v7()).await.unwrap().is_none());
-    (key.id, key.expires_at) = (Uuid::now_v7(), None);
+    (key.id, key.expires_at, key.populations) = (Uuid::now_v7(), None, Vec::new());
     store.insert_key(&key, &audit_entry()).await.unwrap();
     assert_eq!(store.key(key.id).await.unwrap().unwrap(), key);
 }

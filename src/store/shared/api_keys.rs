@@ -100,7 +100,7 @@ both_stores! {
     async fn insert(connection: &mut Connection, statement: &'static str, key: &ApiKey) -> Result<u64, sqlx::Error> {
         let inserted = run_sql!(
             query.execute, connection, statement, key.id, &key.tenant, &key.name, key.scopes.to_string(),
-            key.hash.bytes().as_slice(), key.created_at, key.expires_at, key.revoked_at
+            key.hash.bytes().as_slice(), key.created_at, key.expires_at, key.revoked_at, Json(&key.populations)
         )?;
         Ok(inserted.rows_affected())
     }

@@ -2,7 +2,7 @@
 
 macro_rules! key_columns {
     () => {
-        "id, tenant, name, scopes, hash, created_at, expires_at, revoked_at"
+        "id, tenant, name, scopes, hash, created_at, expires_at, revoked_at, populations"
     };
 }
 
@@ -13,12 +13,12 @@ macro_rules! audit_columns {
 }
 
 pub(crate) const INSERT_KEY: &str =
-    concat!("-- insert_key\nINSERT INTO api_keys (", key_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
+    concat!("-- insert_key\nINSERT INTO api_keys (", key_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
 
 pub(crate) const INSERT_FIRST_KEY: &str = concat!(
     "-- insert_first_key\nINSERT INTO api_keys (",
     key_columns!(),
-    ")\nSELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE NOT EXISTS (SELECT 1 FROM api_keys)"
+    ")\nSELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE NOT EXISTS (SELECT 1 FROM api_keys)"
 );
 
 pub(crate) const KEY: &str = concat!("-- key\nSELECT ", key_columns!(), " FROM api_keys WHERE id = $1");

@@ -35,7 +35,8 @@ const MASK: char = '…';
 const MAX_LINE_CHARS: usize = 118;
 /// Commands in the order of the page of options.
 const COMMANDS: &str = "serve, worker, demo, migrate, healthcheck, rotate-key, keys create, keys list, keys revoke, \
-    tenants set, tenants list, audit-log, ledger export, ledger import, publish, verify, query, openapi, problems, metrics";
+    tenants set, tenants list, populations list, populations relate, audit-log, ledger export, \
+    ledger import, publish, verify, query, openapi, problems, metrics";
 
 struct Server(Child);
 

@@ -28,8 +28,13 @@ async fn ask_for_another(data: &Path, tenant: &str) {
 /// The token of another key like one of a preset.
 async fn another(data: &Path, preset: Preset) -> String {
     let ring = ApiKeyAdmin::open(&StoreOptions::default(), data).await.unwrap();
-    let wanted =
-        NewKey { tenant: "default".to_owned(), name: "test".to_owned(), scopes: preset.scopes(), lifetime: None };
+    let wanted = NewKey {
+        tenant: "default".to_owned(),
+        name: "test".to_owned(),
+        scopes: preset.scopes(),
+        lifetime: None,
+        populations: Vec::new(),
+    };
     let token = ring.create(wanted).await.unwrap().1.reveal().to_string();
     ring.close().await;
     token

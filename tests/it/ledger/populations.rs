@@ -229,7 +229,7 @@ async fn a_key_system_never_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn disjoint_places_are_stated_once() {
+async fn a_place_is_said_to_be_disjoint_once() {
     let guarded = Guarded::start().await;
     let officer = guarded.preset(Preset::Officer);
     defined(&officer, &["births", "staff"]).await;

@@ -45,7 +45,8 @@ impl Stage {
         let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
         let draw = async |tenant: &str, preset: Preset, lifetime| {
             let (tenant, name) = (tenant.to_owned(), "test".to_owned());
-            let (key, token) = ring.create(NewKey { tenant, name, scopes: preset.scopes(), lifetime }).await.unwrap();
+            let wanted = NewKey { tenant, name, scopes: preset.scopes(), lifetime, populations: Vec::new() };
+            let (key, token) = ring.create(wanted).await.unwrap();
             (key.id, token.reveal().to_string())
         };
         let mut tokens = Vec::new();

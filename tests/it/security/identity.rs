@@ -38,8 +38,13 @@ impl Guarded {
         let data = home.path().join("data");
         let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
         let draw = async |tenant: &str, preset: Preset, lifetime| {
-            let wanted =
-                NewKey { tenant: tenant.to_owned(), name: "test".to_owned(), scopes: preset.scopes(), lifetime };
+            let wanted = NewKey {
+                tenant: tenant.to_owned(),
+                name: "test".to_owned(),
+                scopes: preset.scopes(),
+                lifetime,
+                populations: Vec::new(),
+            };
             let (key, token) = ring.create(wanted).await.unwrap();
             (key.id, token.reveal().to_string())
         };
@@ -536,7 +541,13 @@ async fn keys_are_made_listed_and_revoked_by_command() {
     assert_eq!(fields[1..5], ["valid", "north", "load", "datasets:write jobs releases:read"]);
     let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let (tenant, name) = ("past".to_owned(), "x".to_owned());
-    let past = NewKey { tenant, name, scopes: Preset::Analyst.scopes(), lifetime: Some(Duration::ZERO) };
+    let past = NewKey {
+        tenant,
+        name,
+        scopes: Preset::Analyst.scopes(),
+        lifetime: Some(Duration::ZERO),
+        populations: Vec::new(),
+    };
     ring.create(past).await.unwrap();
     ring.close().await;
     let (_, past, _) = keys(&data, &["list", "--tenant", "past"]);

@@ -21,7 +21,7 @@ async fn waiting(home: &Path) -> (Server, Signer, String) {
     fs::write(&file, jwks(&[signer.jwk()])).unwrap();
     let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let (tenant, name) = ("north".to_owned(), "x".to_owned());
-    let wanted = NewKey { tenant, name, scopes: Preset::Admin.scopes(), lifetime: None };
+    let wanted = NewKey { tenant, name, scopes: Preset::Admin.scopes(), lifetime: None, populations: Vec::new() };
     let token = ring.create(wanted).await.unwrap().1.reveal().to_string();
     ring.close().await;
     let jwt = jwt_options(&file);

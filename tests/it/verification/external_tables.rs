@@ -511,7 +511,13 @@ async fn a_release_is_verified_for_its_readers_alone() {
     let data = home.path().join("data");
     let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let draw = async |scopes| {
-        let wanted = NewKey { tenant: "default".to_owned(), name: "test".to_owned(), scopes, lifetime: None };
+        let wanted = NewKey {
+            tenant: "default".to_owned(),
+            name: "test".to_owned(),
+            scopes,
+            lifetime: None,
+            populations: Vec::new(),
+        };
         ring.create(wanted).await.unwrap().1.reveal().to_string()
     };
     let (admin, jobs) = (draw(Preset::Admin.scopes()).await, draw([Scope::Jobs].into_iter().collect()).await);
