@@ -72,6 +72,7 @@ impl AppService {
             (Some(population), _) => Some(population.clone()),
             (None, _) => series,
         };
+        check_upload_into(caller, population.as_deref())?;
         let Some(name) = population else {
             if request.person.is_some() {
                 return malformed("person needs a population: a key identifies persons of a population");
@@ -244,6 +245,19 @@ impl UploadPeople {
             }
         }
     }
+}
+
+/// Refuses an upload that the caller's key is not for.
+///
+/// # Errors
+/// `forbidden`, which names the populations of the key.
+fn check_upload_into(caller: &Caller, population: Option<&str>) -> Result<(), Problem> {
+    if caller.may_upload_into(population) {
+        return Ok(());
+    }
+    let names = caller.populations.join(", ");
+    let detail = format!("the key uploads into the population {names} alone: name one with population=");
+    Err(Problem::new(Kind::Forbidden, detail).with("populations", caller.populations.clone()))
 }
 
 fn unknown_population(name: &str, registry: &PopulationRegistry) -> Problem {

@@ -506,3 +506,38 @@ async fn more_pairs_than_a_command_takes_are_refused() {
     let problem: Value = serde_json::from_str(&problem).unwrap();
     assert_eq!((kind(&problem), &problem["found"], &problem["limit"]), ("work-limit", &json!(10_011), &json!(10_000)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restricted_key_uploads_into_its_populations_alone() {
+    let guarded = Guarded::start().await;
+    defined(&guarded.preset(Preset::Officer), &["clinic", "births", "staff"]).await;
+    let mut token = String::new();
+    let guarded = guarded
+        .restarted(async |data| {
+            let keys = |arguments: &[&str]| run(guardian().arg("keys").args(arguments).arg("--data").arg(data));
+            let create =
+                ["create", "--name", "night", "--preset", "pipeline", "--population", "clinic", "--population"];
+            let created = keys(&[&create[..], &["births"]].concat());
+            token = String::from_utf8(created.stdout).unwrap().trim().to_owned();
+            let listed = String::from_utf8(keys(&["list"]).stdout).unwrap();
+            let night = listed.lines().find(|line| line.contains("\tnight\t")).unwrap();
+            assert!(night.ends_with("\tbirths, clinic"), "{listed}");
+            assert_eq!(listed.lines().filter(|line| line.ends_with("\t-")).count(), listed.lines().count() - 1);
+            assert_eq!(keys(&[&create[..], &["dataset:x"]].concat()).status.code(), Some(2));
+        })
+        .await;
+    let night = guarded.server.with_token(&token);
+    for query in ["population=clinic", "population=births", "series=clinic"] {
+        night.upload_with(query, HOSPITAL, &[]).await.ok(201);
+    }
+    for query in ["name=x", "population=staff", "population=nowhere", "series=staff", "series=new", "population=Clinic"]
+    {
+        let problem = night.upload_with(query, HOSPITAL, &[]).await.problem(403, "forbidden");
+        assert_eq!(problem["populations"], json!(["births", "clinic"]), "{query}");
+        assert!(text(&problem["detail"]).contains("births, clinic"), "{query}");
+    }
+    assert_eq!(night.items("/v1/datasets").await.len(), 3);
+    let log = guarded.preset(Preset::Operator).items("/v1/audit-log?action=key.create").await;
+    assert!(log.iter().any(|entry| text(&entry["detail"]).ends_with("; uploads into births, clinic")), "{log:?}");
+    guarded.server.stop().await;
+}
