@@ -327,6 +327,11 @@ impl AppService {
             let detail = describe_uncompared(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
             warnings.push(warning(NoticeKind::PeopleUncompared, detail));
         }
+        if dataset.person.is_empty() {
+            let detail = "the persons of the dataset are not identified: people that it has in common with other tables are not \
+                          found; upload it with a population and a person key";
+            warnings.push(warning(NoticeKind::IdentityContentOnly, detail.to_owned()));
+        }
         Ok(warnings)
     }
 

@@ -99,7 +99,7 @@ fn count(rows: &[NumberedRow], column: &CellChunk, first: u64, counter: &mut Ext
     let key = |value: u64, hash: u128| u128::from(first + value) << (u128::BITS - NUMBER_BITS) | hash >> NUMBER_BITS;
     let distinct = column.hashes.len();
     if distinct * VALUES > MAX_DENSE_COUNTS {
-        return rows.iter().try_for_each(|row| counter.add(key(row.value.into(), column.cell(row.row as usize)), 1));
+        return rows.iter().try_for_each(|row| counter.add_rare(key(row.value.into(), column.cell(row.row as usize))));
     }
     let mut counts = vec![0_u32; distinct * VALUES];
     for row in rows {

@@ -439,6 +439,8 @@ vocabulary! {
         ExcludableValues = "excludable-values",
         /// The caller publishes an attribute that looks like an identifier.
         IdentifierOverridden = "identifier-overridden",
+        /// The persons of a dataset are not identified.
+        IdentityContentOnly = "identity-content-only",
         /// Buckets of a proposed table guard no rule.
         IdleBucketization = "idle-bucketization",
         /// The verifier assumes that every part of a bucket was permuted independently.

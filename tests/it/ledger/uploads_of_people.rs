@@ -142,6 +142,11 @@ async fn uploads_say_whose_rows_they_hold() {
     let undeclared = uploaded(&server, "", csv()).await;
     let own = undeclared["id"].clone();
     assert_eq!(said(&undeclared), [Value::Null, json!({}), json!("content_only"), own]);
+    let warned = |dataset: &Value| {
+        let warnings = dataset["warnings"].as_array().into_iter().flatten();
+        warnings.map(|warning| text(&warning["type"])).any(|kind| kind == "identity-content-only")
+    };
+    assert!(warned(&undeclared), "{undeclared:#}");
     let by_patient = [json!("clinic"), json!({"patient": ["id"]}), json!("identified"), json!("clinic")];
     assert_eq!(said(&uploaded(&server, "population=clinic", csv()).await), by_patient);
     assert_eq!(said(&uploaded(&server, "series=clinic", csv()).await), by_patient, "the former name");
@@ -152,6 +157,7 @@ async fn uploads_say_whose_rows_they_hold() {
         assert_eq!((&found["person"], &found["subject"]), (&json!({"patient": ["pid"]}), &Value::Null), "{person}");
     }
     let none = uploaded(&server, "population=clinic&person=none", csv()).await;
+    assert!(warned(&none) && !warned(&uploaded(&server, "population=clinic", csv()).await));
     assert_eq!(said(&none), [json!("clinic"), json!({}), json!("content_only"), json!("clinic")]);
     let keyless = uploaded(&server, "population=census", csv()).await;
     assert_eq!(said(&keyless), [json!("census"), json!({}), json!("content_only"), json!("census")]);

@@ -17,6 +17,7 @@ fn warnings(plan: &Value) -> Vec<(&str, &str)> {
     let warnings = plan["warnings"].as_array().unwrap().iter();
     warnings
         .map(|warning| (warning["type"].as_str().unwrap(), warning["pointer"].as_str().unwrap_or_default()))
+        .filter(|(kind, _)| *kind != "identity-content-only")
         .collect()
 }
 
