@@ -198,7 +198,7 @@ impl Bucketized {
         control: &Control,
     ) -> Result<BucketAssignment, Cancelled> {
         let mut stream = streams.stream(&self.label());
-        let rows = DrawnRows { table, values: SensitiveCodes::new(table, self.protects(), control)? };
+        let rows = DrawnRows { table, whole: table, values: SensitiveCodes::new(table, self.protects(), control)? };
         if let Some(planned) = self.planned() {
             return planned.draw(&rows.values, self.strata.as_deref(), &mut stream, control);
         }
@@ -230,8 +230,11 @@ impl Bucketized {
                 1 => None,
                 _ => Some(table.restricted(self.protects(), stratum)),
             };
-            let of_stratum =
-                DrawnRows { table: part.as_ref().unwrap_or(table), values: rows.values.of_rows(stratum, compared) };
+            let of_stratum = DrawnRows {
+                table: part.as_ref().unwrap_or(table),
+                whole: table,
+                values: rows.values.of_rows(stratum, compared),
+            };
             let drawn = self.draw_from(of_stratum, &mut stream, control)?;
             for (&row, bucket) in stratum.iter().zip(drawn.bucket_of) {
                 if bucket != BucketAssignment::NOWHERE {
@@ -250,7 +253,7 @@ impl Bucketized {
         stream: &mut RandomStream,
         control: &Control,
     ) -> Result<BucketAssignment, Cancelled> {
-        let DrawnRows { table, values } = rows;
+        let DrawnRows { table, whole, values } = rows;
         if self.leaves_out() {
             return several(table, &self.diversities(), stream, control);
         }
@@ -264,7 +267,7 @@ impl Bucketized {
                     Some(AttributeGuarantees { attr, guarantees: &guard.guarantees })
                 })
                 .collect();
-            return assign_tied(table, &guarantees, stream, control);
+            return assign_tied(table, whole, &guarantees, stream, control);
         }
         let guarantees: Vec<Guarantee> = self.guards.iter().flat_map(|guard| guard.guarantees.clone()).collect();
         match capped(&values, &guarantees, stream, control)? {
@@ -278,6 +281,8 @@ impl Bucketized {
 struct DrawnRows<'a> {
     /// The protected columns, where several attributes are protected.
     table: &'a Table,
+    /// The whole table, with which distances compare.
+    whole: &'a Table,
     /// The protected values.
     values: SensitiveCodes<'a>,
 }

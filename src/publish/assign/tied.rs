@@ -33,20 +33,23 @@ type BucketCounts = Vec<(u32, u64)>;
 ///
 /// The draw depends on `stream` and the sensitive values alone: either of two rows of a bucket may have the values of the other.
 ///
-/// The caller has checked eligibility: the whole table keeps the guarantees of every attribute.
+/// `table` holds the rows, all of `whole` or those of a stratum. Distances compare buckets with `whole`.
+///
+/// The caller has checked eligibility: the rows together keep the guarantees of every attribute.
 ///
 /// # Errors
 /// [`Cancelled`] on cancellation.
 pub fn assign_tied(
     table: &Table,
+    whole: &Table,
     sensitive: &[AttributeGuarantees<'_>],
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
     let asked: Vec<AttributeRequirement<'_>> =
-        sensitive.iter().map(|asked| AttributeRequirement::new(table, *asked)).collect();
+        sensitive.iter().map(|asked| AttributeRequirement::new(table, whole, *asked)).collect();
     // the attribute whose most frequent value is rarest allows the most buckets
-    let rarest = |&at: &usize| asked[at].population.largest();
+    let rarest = |&at: &usize| asked[at].largest;
     let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
         return Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 });
     };
@@ -54,7 +57,7 @@ pub fn assign_tied(
         .iter()
         .flat_map(|asked| asked.guarantees)
         .map(|&guarantee| privacy::distinct_rows(guarantee).unwrap_or_else(|| privacy::fewest_rows(guarantee)));
-    let most = table.rows() as u64 / asked[first].population.largest().max(1);
+    let most = table.rows() as u64 / asked[first].largest.max(1);
     let l = fewest.max().unwrap_or(1).clamp(1, most.max(1));
 
     let others: Vec<usize> = (0..asked.len()).filter(|&at| at != first).collect();
@@ -81,14 +84,23 @@ pub fn assign_tied(
 struct AttributeRequirement<'a> {
     codes: &'a Codes,
     guarantees: &'a [Guarantee],
+    /// What buckets are compared with.
     population: Population,
+    /// The number of rows with the most frequent value.
+    largest: u64,
 }
 
 impl<'a> AttributeRequirement<'a> {
-    fn new(table: &'a Table, AttributeGuarantees { attr, guarantees }: AttributeGuarantees<'a>) -> Self {
+    fn new(table: &'a Table, whole: &Table, AttributeGuarantees { attr, guarantees }: AttributeGuarantees<'a>) -> Self {
         let column = table.column(attr);
-        let population = Population::new(column.counts()).on(table.annotations(attr).clone());
-        Self { codes: &column.codes, guarantees, population }
+        let counts = column.counts();
+        let largest = counts.iter().copied().max().unwrap_or_default();
+        let compared = match guarantees.iter().any(|guarantee| guarantee.compares()) {
+            true => whole.column(attr).counts(),
+            false => counts,
+        };
+        let population = Population::new(compared).on(table.annotations(attr).clone());
+        Self { codes: &column.codes, guarantees, population, largest }
     }
 
     fn counts(&self, rows: &[u32]) -> BucketCounts {
@@ -97,7 +109,7 @@ impl<'a> AttributeRequirement<'a> {
         codes.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as u64)).collect()
     }
 
-    /// Distance of a bucket from the whole table: the sum of differences of shares, scaled by both sizes.
+    /// Distance of a bucket from what it is compared with: the sum of differences of shares, scaled by both sizes.
     fn gap(&self, bucket: &[(u32, u64)], size: u64) -> u128 {
         let (rows, whole) = (u128::from(self.population.rows()), self.population.counts());
         let of = |code: u32| u128::from(whole[code as usize]) * u128::from(size);
@@ -281,7 +293,7 @@ mod tests {
     /// Per bucket and attribute, how often each value occurs.
     fn assigned(table: &Table, asked: &[AttributeGuarantees<'_>], key: u8) -> Vec<Vec<Vec<u64>>> {
         let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        let assignment = assign_tied(table, asked, &mut stream, &Control::default()).unwrap();
+        let assignment = assign_tied(table, table, asked, &mut stream, &Control::default()).unwrap();
         let values = |attr: Attr| table.column(attr).domain.len();
         let empty: Vec<Vec<u64>> = asked.iter().map(|asked| vec![0; values(asked.attr)]).collect();
         let mut buckets = vec![empty; assignment.buckets as usize];

@@ -214,3 +214,48 @@ fn ledger_holds_later_releases_to_the_bound_of_other_rows() {
     let Err(EngineError::Refused(problem)) = released(&again, &earlier, 3) else { panic!("a second table of dx") };
     assert_eq!(problem.kind, Kind::CompositionViolated, "{problem:?}");
 }
+
+#[test]
+fn other_methods_refuse_to_close_strata() {
+    let known = ["age", "sex", "chapter"];
+    let guarantee = json!({"type": "l_diversity", "l": 2});
+    let requirement = json!({"x": ["new.age"], "y": ["new.#key"], "measure": {"type": "xy_anonymity", "k": 2}});
+    for mut method in [
+        json!({"type": "bucketize", "sensitive": "dx", "quasi_identifiers": known, "thresholds": {"uniform": {"l": 2}}}),
+        json!({"type": "generalize", "sensitive": ["dx"], "quasi_identifiers": known, "guarantees": [guarantee]}),
+        json!({"type": "decompose", "sensitive": ["dx"], "quasi_identifiers": known, "l": {"dx": 2}}),
+        json!({"type": "slicing", "sensitive": "dx", "columns": {"count": 2}, "guarantee": guarantee}),
+        json!({"type": "sequential", "requirements": [requirement]}),
+    ] {
+        method["ineligible_strata"] = closing();
+        let faults = people().job(&document(&method)).map(|_| ()).unwrap_err();
+        let found: Vec<(&str, Kind)> = faults.iter().map(|fault| (fault.pointer.as_str(), fault.kind)).collect();
+        assert_eq!(found, [("/method/ineligible_strata", Kind::UnknownField)], "{method}: {faults:#?}");
+    }
+}
+
+#[test]
+fn several_attributes_at_once_close_no_strata() {
+    // 420 people of whom each has one of five drugs, too
+    let mut random = Random(2);
+    let row = |i: usize| {
+        let dx = if i < 360 { i % 24 } else { 24 };
+        format!("{},c{},d{dx:02},g{}\n", 20 + random.below(40), dx / 8, (i * 7 + i / 11) % 5)
+    };
+    let rows: String = (0..420).map(row).collect();
+    let original = Original::new(table(("age,chapter,dx,drug\n".to_owned() + &rows).as_bytes()));
+    let attributes: Value =
+        ["age", "chapter", "dx", "drug"].map(|name| (name, json!({"publish": true}))).into_iter().collect();
+    let method = json!({"type": "versatile", "algorithm": "multi_sa", "rules": ["age, chapter -> dx", "age, chapter -> drug"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}, "ineligible_strata": closing()});
+    let document = json!({ "attributes": attributes, "method": method });
+    let faults = library::publish(&original, &document).map(|_| ()).unwrap_err();
+    // the chapter of one diagnosis keeps no bound, and its rows cannot be one bucket of both attributes
+    assert!(faults.iter().any(|fault| fault.kind == Kind::RuleImpossible), "{faults:#?}");
+    assert!(
+        faults.iter().all(|fault| !fault.members.get("repairs").is_some_and(|repairs| {
+            repairs.as_array().unwrap().iter().any(|repair| repair.get("ineligible_strata").is_some())
+        })),
+        "{faults:#?}"
+    );
+}

@@ -174,3 +174,57 @@ fn verifier_refuses_buckets_far_from_their_stratum() {
     let unknown = original.job(&document(&unknown)).unwrap();
     assert!(!library::is_verified(&unknown, &read, &files));
 }
+
+/// People with a drug that the diagnosis mostly determines, within its chapter.
+fn medicated() -> Original {
+    let mut random = Random(5);
+    let row = |i: usize| {
+        let (chapter, at) = (i % 3, i / 3 % 8);
+        let other = if random.below(8) == 0 { (at + 1) % 8 } else { at };
+        format!("{},c{chapter},d{:02},g{:02}\n", 20 + random.below(40), chapter * 8 + at, chapter * 8 + other)
+    };
+    let rows: String = (0..480).map(row).collect();
+    Original::new(table(("age,chapter,dx,drug\n".to_owned() + &rows).as_bytes()))
+}
+
+#[test]
+fn correlated_attributes_compare_inside_strata_or_not_at_all() {
+    let document = |t: &str, reference: &str| {
+        let attributes: Value =
+            ["age", "chapter", "dx", "drug"].map(|name| (name, json!({"publish": true}))).into_iter().collect();
+        json!({"attributes": attributes, "method": {"type": "versatile", "algorithm": "gd", "correlated": "together",
+            "rules": ["age, chapter -> dx", "age, chapter -> drug"],
+            "default_guarantee": {"type": "t_closeness", "t": t, "reference": reference}}})
+    };
+    // of several attributes in the same buckets, none compares with its stratum
+    let faults = library::publish(&medicated(), &document("0.3", "stratum")).map(|_| ()).unwrap_err();
+    assert!(faults.iter().all(|fault| fault.kind == Kind::GuaranteeUnsupported), "{faults:#?}");
+    assert!(faults.iter().all(|fault| fault.pointer.starts_with("/method/rules/")), "{faults:#?}");
+    // a chapter is two thirds away from the table
+    let faults = library::publish(&medicated(), &document("0.3", "table")).map(|_| ()).unwrap_err();
+    assert!(faults.iter().all(|fault| fault.kind == Kind::RuleImpossible), "{faults:#?}");
+    let original = medicated();
+    let (manifest, files) = library::publish(&original, &document("0.8", "table")).unwrap();
+    for column in ["dx", "drug"] {
+        let all = |value: &str| value[1..].parse::<usize>().unwrap() / 8;
+        let mut buckets: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for part in parts(&manifest, &files).iter().flatten() {
+            let Some(at) = part.attributes.iter().position(|attribute| attribute == column) else { continue };
+            for (bucket, row) in part.buckets.as_ref().unwrap().iter().zip(&part.rows) {
+                buckets.entry(*bucket).or_default().push(row[at].clone());
+            }
+        }
+        assert!(buckets.len() > 3, "{column}: {}", buckets.len());
+        for bucket in buckets.values() {
+            // one chapter, and of it enough values: what is in no bucket counts with its share of the table
+            assert!(bucket.iter().all(|value| all(value) == all(&bucket[0])), "{column}: {bucket:?}");
+            let distinct: BTreeMap<&String, usize> =
+                bucket.iter().map(|value| (value, bucket.iter().filter(|other| *other == value).count())).collect();
+            let size = bucket.len() as f64;
+            let excess = distinct.values().map(|&count| (count as f64 / size - 1.0 / 24.0).max(0.0)).sum::<f64>();
+            assert!(excess <= 0.85, "{column}: {bucket:?}");
+        }
+    }
+    let job = original.job(&document("0.8", "table")).unwrap();
+    library::verified(&job, &manifest, &files, false);
+}
