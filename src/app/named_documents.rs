@@ -3,10 +3,12 @@ use uuid::Uuid;
 
 use super::service::AppService;
 use crate::identity::Caller;
-use crate::ports::{AuditAction, Cursor, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page};
+use crate::ports::{
+    AuditAction, Cursor, DatasetRecord, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page,
+};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec;
-use crate::spec::{VersionedName, child};
+use crate::spec::{ReleaseOfPolicy, VersionedName, child};
 
 impl AppService {
     /// Writes the next version of a policy, or reports every fault of its specification.
@@ -113,6 +115,42 @@ impl AppService {
             refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
         })?;
         Ok(Some(spec::expand_policy(&policy.content, document)))
+    }
+
+    /// The document with the releases of the policies that it is to be joined with; `None` when it names none.
+    ///
+    /// # Errors
+    /// `invalid-specification` when a policy has no published release in the series of the dataset, or the store's problem.
+    pub(super) async fn expand_releases(
+        &self,
+        dataset: &DatasetRecord,
+        document: &Value,
+    ) -> Result<Option<Value>, Problem> {
+        let (mut releases, mut faults) = (Vec::new(), Vec::new());
+        for entry in spec::policies_joined(document) {
+            let (tenant, policy) = (&dataset.tenant, entry.policy.as_str());
+            if let Some(release) = self.store.release_of_policy(tenant, &dataset.series, policy).await? {
+                releases.push(ReleaseOfPolicy { entry, release });
+                continue;
+            }
+            let known = self.store.document(DocumentKind::Policy, tenant, policy, None).await?;
+            let (kind, detail) = match known {
+                None => (Kind::UnknownPolicy, format!("there is no policy {policy}")),
+                Some(_) => (
+                    Kind::UnknownRelease,
+                    format!(
+                        "no published release of series {} comes from a job with policy {policy}: run such a job on the \
+                         dataset first, or name a release by its id",
+                        dataset.series
+                    ),
+                ),
+            };
+            faults.push(Fault::new(format!("/method/against/{}", entry.index), kind, detail).with("policy", policy));
+        }
+        if !faults.is_empty() {
+            return Err(Problem::of_faults(faults));
+        }
+        Ok((!releases.is_empty()).then(|| spec::with_releases(document, &releases)))
     }
 
     /// The document with the trees of the stored taxonomies that it names; `None` when it names none.

@@ -220,6 +220,8 @@ impl AppService {
         let document = with_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
+        let with_releases = self.expand_releases(&dataset, document).await?;
+        let document = with_releases.as_ref().unwrap_or(document);
         let profiles = dataset.profiles(&self.vault)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
         let (keys, unit) = (dataset.key_columns(), dataset.unit());
@@ -234,6 +236,7 @@ impl AppService {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
+        let policy = spec::policy_of(document).ok().flatten().map(|policy| policy.name);
         let document = self.resolve(caller, document, DocumentSource::Http).await?;
         let context = document.into_context()?;
         let JobContext { dataset, specification, .. } = &context;
@@ -268,6 +271,7 @@ impl AppService {
             specification: specification.normalized.clone(),
             priority: specification.priority,
             reason: specification.reason.clone(),
+            policy,
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,

@@ -107,6 +107,8 @@ pub struct NewJob {
     pub priority: i32,
     /// Reason of the submission, if given.
     pub reason: Option<String>,
+    /// The policy that the document named, without its version.
+    pub policy: Option<String>,
     /// When it was accepted.
     pub submitted_at: DateTime<Utc>,
     /// When it must have ended.

@@ -172,6 +172,9 @@ pub trait ReleaseStore: Send + Sync {
     /// A tenant's release by its id.
     async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
 
+    /// The latest published release of a tenant's series that a job with this policy gave, of any version.
+    async fn release_of_policy(&self, tenant: &str, series: &str, policy: &str) -> Result<Option<Uuid>, StoreError>;
+
     /// What the original says of a tenant's release, as it was committed; none once the dataset is purged or the release has ended.
     async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError>;
 

@@ -24,8 +24,8 @@ pub use rule::{
 };
 pub use sequence::{
     Conditions, EarlierColumn, EarlierRelease, EarlierReleases, Exclusion, JoinAttribute, JoinResult, KEY as ROW_KEY,
-    RecordMatches, RowCorrespondence, SensitiveValue, SequentialDetails, XyMeasure, XyRequirement, YElement,
-    reference_parts, reference_text,
+    NEW as NEW_RELEASE, RecordMatches, RowCorrespondence, SensitiveValue, SequentialDetails, XyMeasure, XyRequirement,
+    YElement, reference_parts, reference_text,
 };
 pub use table::{
     CellContent, DecompositionDetails, InferableBucket, MethodDetails, Part, Protected, PublishedColumn,

@@ -114,7 +114,7 @@ pub fn reference_parts<'t>(against: &[String], text: &'t str) -> Option<(usize, 
 }
 
 /// Prefix of a reference to the new release.
-const NEW: &str = "new";
+pub const NEW: &str = "new";
 /// Name in a reference to the rows of a release.
 pub const KEY: &str = "#key";
 

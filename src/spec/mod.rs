@@ -46,6 +46,7 @@ pub use requests::populations::{
     is_population_name, read_population, read_population_statements,
 };
 pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
+pub use requests::releases_of_policies::{PolicyEntry, ReleaseOfPolicy, policies_joined, with_releases};
 pub use requests::submitted::{REQUEST, SubmittedFile, SubmittedPart, SubmittedTable};
 pub use requests::verification::{VerificationRules, VerificationSubject, read_verification, read_verification_rules};
 pub use schemas::schemas;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::common::CommonMembers;
@@ -12,19 +12,19 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Exclusion, JoinSelection, XyRequirement};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, Id, List, Member, MemberContext, Names, SchemaMap, choice, document,
+    ColumnName, Document, Id, List, Member, MemberContext, Names, SchemaMap, choice, define_as, document, reference,
 };
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::reader::{FaultList, child};
 use crate::spec::grammar::utility::InternalUtility;
 
 /// The most earlier releases.
-const MAX_AGAINST: usize = 16;
+pub(in crate::spec) const MAX_AGAINST: usize = 16;
 
 /// The most requirements, and exclusions.
 const MAX_STATED: usize = 64;
 
-const RELEASE: &str = "the id of an earlier release, each once";
+const RELEASE: &str = "the id of an earlier release, or {\"policy\": NAME} for the latest one of a policy, each once";
 
 choice! {
     /// What a specialization step gains: information about the class, or rows that it makes more exact. `information` where a class is
@@ -67,7 +67,8 @@ document! {
         /// The published releases that it is joined with: of the same series and content, and of one table of tuples each; or external
         /// tables of the series that were recorded with the dataset that holds their rows, by the ids of their disclosures. Labels of the
         /// latter are placed by the taxonomy of the attribute in this document, or as intervals. Every one that shares an attribute with
-        /// the new release, or with another of these, must be among them. What they required is required again.
+        /// the new release, or with another of these, must be among them. What they required is required again. `{"policy": "NAME"}` is
+        /// the latest published release of the same series that a job with the policy gave; references may name it `NAME.ATTRIBUTE`.
         optional against: ReleaseIds,
         /// A published attribute that the release should stay useful for predicting.
         optional class: ColumnName => "the name of an attribute, or null",
@@ -112,7 +113,20 @@ impl Member for ReleaseIds {
     }
 
     fn schema() -> Value {
-        List::<Id, 0, MAX_AGAINST>::schema()
+        let mut schema = List::<Id, 0, MAX_AGAINST>::schema();
+        schema["items"] = json!({ "anyOf": [Id::schema(), reference("LatestReleaseOfPolicy")] });
+        schema
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let of_policy = json!({
+            "type": "object",
+            "description": "The latest published release of the same series that a job with this policy gave.",
+            "required": ["policy"],
+            "properties": {"policy": {"type": "string", "description": "The name of the policy, without a version."}},
+            "additionalProperties": false,
+        });
+        define_as("LatestReleaseOfPolicy", of_policy, schemas);
     }
 }
 

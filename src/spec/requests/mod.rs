@@ -5,5 +5,6 @@ pub(super) mod attacks;
 pub(super) mod policy;
 pub(super) mod populations;
 pub(super) mod queries;
+pub(super) mod releases_of_policies;
 pub(super) mod submitted;
 pub(super) mod verification;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::releases_of_policies::with_any_releases;
 use crate::problem::{Fault, Kind};
 use crate::spec::document::{JobMembers, read};
 use crate::spec::grammar::document::{
@@ -97,6 +98,7 @@ pub fn read_policy(document: &Value) -> Result<Value, Vec<Fault>> {
 
 /// What is wrong with a job on a table that has every column which the job names.
 fn faults_of(specification: &Value) -> Vec<Fault> {
+    let specification = &with_any_releases(specification);
     let mut names = BTreeSet::new();
     loop {
         let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();

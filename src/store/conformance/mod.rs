@@ -131,6 +131,7 @@ pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
         reuse_key: [reuse; 32],
         priority: 0,
         reason: None,
+        policy: None,
         submitted_at: at(0),
         deadline_at: None,
         wrapped_key: vec![reuse; 73],
@@ -325,6 +326,7 @@ macro_rules! conformance {
                 jobs_are_listed_by_filter;
             releases:
                 a_commit_makes_everything_visible_at_once
+                latest_release_of_a_policy_is_found
                 a_series_is_all_its_contents
                 a_commit_needs_the_lease_and_the_attempt
                 commit_against_old_ledger_is_refused

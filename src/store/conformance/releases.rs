@@ -11,8 +11,8 @@ use super::{
     is_conflict, job, new_job, part_chunk, release, token,
 };
 use crate::ports::{
-    CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseAction, ReleaseFilter, SeriesEntry,
-    SeriesRecord, SweepCounts, Transition, TransitionOutcome, WriteOutcome,
+    CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, NewJob, ReleaseAction, ReleaseFilter,
+    SeriesEntry, SeriesRecord, SweepCounts, Transition, TransitionOutcome, WriteOutcome,
 };
 
 pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench) {
@@ -35,6 +35,41 @@ pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench
     {
         assert_eq!(store.disclosures(tenant, series, &hash).await.unwrap(), LedgerSnapshot::default());
     }
+}
+
+pub(crate) async fn latest_release_of_a_policy_is_found(bench: &impl Bench) {
+    let store = bench.store();
+    let found =
+        async |tenant: &str, series: &str, policy: &str| store.release_of_policy(tenant, series, policy).await.unwrap();
+    assert_eq!(found(TENANT, "people", "nightly").await, None);
+    let mut releases = Vec::new();
+    for (reuse, policy) in [(1, Some("nightly")), (2, Some("nightly")), (3, Some("other")), (4, None)] {
+        let job = NewJob { policy: policy.map(str::to_owned), ..new_job(dataset(&*store).await, reuse) };
+        store.enqueue(job.clone()).await.unwrap();
+        let (claimed, token) = claim(&*store, at(10 * i64::from(reuse))).await;
+        let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
+        let commit = commit_of(&claimed.job, token, version, at(10 * i64::from(reuse) + 1));
+        let release = commit.release.id;
+        assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+        releases.push((job, release));
+    }
+    assert_eq!(found(TENANT, "people", "nightly").await, Some(releases[1].1));
+    assert_eq!(found(TENANT, "people", "other").await, Some(releases[2].1));
+    assert_eq!((found("x", "people", "nightly").await, found(TENANT, "x", "nightly").await), (None, None));
+    // a job of the policy that an earlier release answers gave that release
+    let reusing = NewJob {
+        id: Uuid::now_v7(),
+        policy: Some("reusing".into()),
+        audit_entry: audit_entry(),
+        ..releases[0].0.clone()
+    };
+    store.enqueue(reusing).await.unwrap();
+    assert_eq!(found(TENANT, "people", "reusing").await, Some(releases[0].1));
+    // what has ended is not named
+    let (release, act) = (releases[1].1, ReleaseAction::Withdraw);
+    let withdrawal = Transition { release, act, reason: "why".into(), audit_entry: audit_entry() };
+    assert_eq!(store.transition(&withdrawal).await.unwrap(), TransitionOutcome::Done);
+    assert_eq!(found(TENANT, "people", "nightly").await, Some(releases[0].1));
 }
 
 pub(crate) async fn a_series_is_all_its_contents(bench: &impl Bench) {

@@ -158,7 +158,7 @@ both_stores! {
             }
             run_sql!(
                 query.execute, &mut *tx, sql::INSERT_JOB_DETAILS, job.id, Json(&job.specification), &job.reason,
-                &job.audit_entry.actor
+                &job.audit_entry.actor, &job.policy
             )?;
             if existing.is_none() {
                 run_sql!(query.execute, &mut *tx, sql::INSERT_JOB_KEY, job.id, &job.wrapped_key)?;

@@ -84,6 +84,16 @@ both_stores! {
             Ok(ciphertext(report.fetch_optional(self.reader()).await.map_err(failed)?))
         }
 
+        async fn release_of_policy(
+            &self,
+            tenant: &str,
+            series: &str,
+            policy: &str,
+        ) -> Result<Option<Uuid>, StoreError> {
+            run_sql!(query_scalar.fetch_optional, self.reader(), sql::RELEASE_OF_POLICY, tenant, series, policy)
+                .map_err(failed)
+        }
+
         async fn releases(
             &self,
             tenant: &str,

@@ -52,7 +52,7 @@ SELECT $1, $2, id, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, FALSE, $12, $13 FROM 
 
 pub(crate) const INSERT_JOB_DETAILS: &str = "\
 -- insert_job_details
-INSERT INTO job_details (job_id, specification, reason, submitted_by) VALUES ($1, $2, $3, $4)";
+INSERT INTO job_details (job_id, specification, reason, submitted_by, policy) VALUES ($1, $2, $3, $4, $5)";
 
 pub(crate) const INSERT_JOB_KEY: &str = "\
 -- insert_job_key

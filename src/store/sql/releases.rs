@@ -71,6 +71,12 @@ pub(crate) const RELEASES: &str = concat!(
      AND ($4 IS NULL OR r.method = $4) AND ($5 IS NULL OR r.status = $5)\nORDER BY r.id DESC LIMIT $6"
 );
 
+pub(crate) const RELEASE_OF_POLICY: &str = "\
+-- release_of_policy
+SELECT r.id FROM job_details AS d JOIN jobs AS j ON j.id = d.job_id JOIN releases AS r ON r.id = j.release_id
+WHERE d.policy = $3 AND j.tenant = $1 AND r.tenant = $1 AND r.series = $2 AND r.status = 'published'
+ORDER BY r.created_at DESC, r.id DESC LIMIT 1";
+
 pub(crate) const INSERT_INTERNAL_REPORT: &str = "\
 -- insert_internal_report
 INSERT INTO internal_reports (release_id, report) VALUES ($1, $2)";

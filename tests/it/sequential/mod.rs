@@ -3,6 +3,7 @@
 pub(crate) mod composition;
 pub(crate) mod external_tables;
 pub(crate) mod other_methods;
+pub(crate) mod policies;
 pub(crate) mod random_sequences;
 pub(crate) mod refusals;
 pub(crate) mod releases;

@@ -167,6 +167,7 @@ faulty! {
         fn drop_attempt(job: Uuid, attempt: u32) -> ();
         fn commit(commit: ReleaseCommit) -> CommitOutcome;
         fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
+        fn release_of_policy(tenant: &str, series: &str, policy: &str) -> Option<Uuid>;
         fn internal_report(tenant: &str, release: Uuid) -> Option<Ciphertext>;
         fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ReleaseRecord>;
         fn sweep(now: DateTime<Utc>, grace: Duration) -> SweepCounts;
