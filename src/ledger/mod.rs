@@ -7,6 +7,7 @@
 //! guards of all tables (docs/security/threat-model.md#composition). Dataset names identify attributes; published
 //! names do not.
 
+mod conflicting_tables;
 mod disclosure;
 mod exclusions;
 mod identity;

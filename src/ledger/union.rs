@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::exclusions::{ExcludedBySpec, UnionExclusions};
 use super::linked::LinkedKnowledge;
-use super::meeting::reached;
+use super::meeting::{StandsAlone, TablePair, reached};
 use super::record::digest;
 use super::series::SeriesDependencies;
 use super::{
@@ -18,9 +18,6 @@ use crate::privacy::{
     self, Dependency, ExpansionError, Guard, PrivacyRule, RuleDemand, RuleExpansion, RuleStatus, TableSchema,
 };
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, Protected};
-
-/// Reason why no table may share an attribute with a table of a sequential join.
-const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an exclusive one, whose join has a promise,";
 
 /// Maximal number of rules that follow from one rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -93,13 +90,13 @@ impl AttributePositions {
 
 /// An earlier table, in parallel to its schema.
 #[derive(Clone, Debug)]
-struct EarlierTable {
-    release: Uuid,
-    name: String,
+pub(super) struct EarlierTable {
+    pub(super) release: Uuid,
+    pub(super) name: String,
     /// The reason why no other table may share an attribute with it.
-    alone: Option<&'static str>,
+    pub(super) alone: Option<StandsAlone>,
     /// The attributes that its buckets or classes protect, and those that count as them.
-    bucketized: AttrSet,
+    pub(super) bucketized: AttrSet,
     /// Whether its guarantee holds only while no other table joins with it, directly or by other tables.
     on_join: bool,
 }
@@ -116,7 +113,7 @@ pub struct LedgerUnion {
     pub schemas: Vec<TableSchema>,
     /// The active rules, without those that protect joint values.
     pub rules: Vec<PrivacyRule>,
-    tables: Vec<EarlierTable>,
+    pub(super) tables: Vec<EarlierTable>,
     /// Annotations of guards, active rules, and attributes of the new release.
     pub(super) exclusions: UnionExclusions,
     /// All active rules.
@@ -130,9 +127,9 @@ pub struct LedgerUnion {
     /// The dependencies of the adversary; their links also join tables.
     pub(super) series: SeriesDependencies,
     /// The earlier releases of the sequential join, whose requirements cover tables with common attributes.
-    joined: BTreeSet<Uuid>,
+    pub(super) joined: BTreeSet<Uuid>,
     /// Pairs of sensitive attributes, of an earlier and of the new release, that predict each other.
-    linked: BTreeSet<(Attr, Attr)>,
+    pub(super) linked: BTreeSet<(Attr, Attr)>,
 }
 
 /// A rule that an earlier release promised, in the attributes of the job.
@@ -163,6 +160,11 @@ pub struct ExclusiveTable<'a> {
     pub property: &'a str,
 }
 
+impl ExclusiveTable<'_> {
+    /// The property of a table that holds its promise by itself only.
+    pub const EXCLUSIVE: &'static str = "would be exclusive";
+}
+
 /// A rule of a new release.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewRule {
@@ -170,19 +172,6 @@ pub struct NewRule {
     pub pointer: Option<String>,
     /// What the rule demands of tables.
     pub demand: RuleDemand,
-}
-
-/// An earlier and a new table.
-#[derive(Clone, Copy)]
-struct TablePair {
-    /// Index of the earlier table.
-    earlier: usize,
-    /// Index of the new table.
-    new: usize,
-    /// Whether they share an attribute, directly or by dependencies.
-    can_join: bool,
-    /// Whether the earlier table joins with an exclusive one of another release.
-    is_bound: bool,
 }
 
 /// A rule to judge, with the annotations of its sensitive attribute.
@@ -272,8 +261,8 @@ impl LedgerUnion {
         self.schemas.push(TableSchema { attributes, guards });
         self.exclusions.guards.push(of_guards);
         let alone = match (&disclosure.protection, disclosure.partial) {
-            (_, true) => Some("lacks some rows"),
-            (RecordedProtection::Exclusive, false) => Some("is exclusive"),
+            (_, true) => Some(StandsAlone::LacksRows),
+            (RecordedProtection::Exclusive, false) => Some(StandsAlone::Exclusive),
             (_, false) => None,
         };
         let on_join = disclosure.protection == RecordedProtection::Exclusive && disclosure.unproven.is_none();
@@ -373,8 +362,11 @@ impl LedgerUnion {
         let mut violations = Vec::new();
         for (earlier, closure) in tied_to_earlier.iter().enumerate() {
             for (new, closure_of_new) in tied_to_new.iter().enumerate() {
-                let pair =
-                    TablePair { earlier, new, can_join: closure.meets(*closure_of_new), is_bound: bound[earlier] };
+                let tied = match closure.meets(*closure_of_new) {
+                    true => Some(closure.intersection(release.tables[new].attributes)),
+                    false => None,
+                };
+                let pair = TablePair { earlier, new, tied, is_bound: bound[earlier] };
                 violations.extend(self.table_conflict(release, pair));
             }
         }
@@ -386,43 +378,6 @@ impl LedgerUnion {
         by_tables.retain(|other| linked.iter().all(|linked| linked.rule != other.rule));
         violations.extend(linked.into_iter().chain(by_tables));
         if violations.is_empty() { Ok(()) } else { Err(violations) }
-    }
-
-    /// The conflict of an earlier and a new table that no path is needed for.
-    fn table_conflict(&self, release: &NewRelease<'_>, pair: TablePair) -> Option<CompositionViolation> {
-        let TablePair { earlier, new, can_join, is_bound } = pair;
-        let (schema, table) = (&self.schemas[earlier], &self.tables[earlier]);
-        let (name, attributes) = (&table.name, release.tables[new].attributes);
-        let sensitive = protected(&release.tables[new]);
-        let conflict =
-            |attr: Option<Attr>, detail: String| Some(self.without_path(table.release, release.rules, attr, detail));
-        if let Some(twice) = table.bucketized.intersection(sensitive).iter().next() {
-            let attribute = &self.places.names[twice.index()];
-            let detail = format!(
-                "{attribute} was bucketized before, in table {name} of the release; buckets drawn a second time over the same people can be intersected"
-            );
-            return conflict(Some(twice), detail);
-        }
-        let linked = self.linked_pair(table.bucketized, sensitive).filter(|_| schema.attributes.meets(attributes));
-        if let Some((before, now)) = linked {
-            let [before, now] = [before, now].map(|attr| &self.places.names[attr.index()]);
-            let detail = format!(
-                "{before}, which table {name} of the release protects, and {now} predict each other, and both tables share \
-                 attributes: the buckets of one narrow down those of the other"
-            );
-            return conflict(None, detail);
-        }
-        // the requirements on the join cover joined releases
-        if self.joined.contains(&table.release) || !can_join {
-            return None;
-        }
-        if let Some(why) = table.alone.or_else(|| is_bound.then_some(JOINED_ELSEWHERE_DETAIL)) {
-            let how = how(schema.attributes, attributes);
-            return conflict(None, format!("table {name} of the release {why} and {how} table t{}", new + 1));
-        }
-        let ExclusiveTable { property, .. } = release.exclusive.iter().find(|exclusive| exclusive.table == new)?;
-        let how = how(attributes, schema.attributes);
-        conflict(None, format!("table t{} {property} and {how} table {name} of the release", new + 1))
     }
 
     /// The conflicts with active, derived and new rules.
@@ -496,27 +451,6 @@ impl LedgerUnion {
         tables.find(|(schema, _)| schema.attributes.meets(attributes)).map(|(_, table)| table.release)
     }
 
-    /// Conflicts of tables that a chain of joins connects with the new release.
-    ///
-    /// No requirement of a sequential release covers them.
-    fn unjoined(&self, new: &[AttrSet], earlier: &[AttrSet], rules: &[NewRule]) -> Vec<CompositionViolation> {
-        if self.joined.is_empty() {
-            return Vec::new();
-        }
-        let own = new.iter().fold(AttrSet::EMPTY, |all, closure| all.union(*closure));
-        let found = reached(earlier, own);
-        let others = (0..earlier.len())
-            .filter(|&at| found[at] && !self.joined.contains(&self.tables[at].release) && !earlier[at].meets(own));
-        let violation = |at: usize| {
-            let EarlierTable { release, name, .. } = &self.tables[at];
-            let detail = format!(
-                "table {name} of the release would join with the earlier releases of the new one, and is none of them"
-            );
-            self.without_path(*release, rules, None, detail)
-        };
-        others.map(violation).collect()
-    }
-
     /// For each earlier table, whether it joins with an exclusive one of another release.
     ///
     /// A new table would extend that join, and the promise about it does not cover the extension.
@@ -530,12 +464,7 @@ impl LedgerUnion {
         bound
     }
 
-    /// A protected attribute of an earlier table and one of a new table that predict each other.
-    fn linked_pair(&self, before: AttrSet, now: AttrSet) -> Option<(Attr, Attr)> {
-        self.linked.iter().copied().find(|(earlier, new)| before.contains(*earlier) && now.contains(*new))
-    }
-
-    fn without_path(
+    pub(super) fn without_path(
         &self,
         release: Uuid,
         rules: &[NewRule],
@@ -578,14 +507,4 @@ fn follow(demand: &RuleDemand, dependencies: &[Dependency]) -> Result<Vec<RuleDe
         return Ok(derived(privacy::expand(&[out_of_reach(demand)], dependencies, MAX_FOLLOWED)?));
     }
     Ok(derived(expansion))
-}
-
-/// How two tables can be joined, in words.
-fn how(one: AttrSet, other: AttrSet) -> &'static str {
-    if one.meets(other) { "shares attributes with" } else { "is linked by dependencies with" }
-}
-
-/// The attributes that the guards of a table protect.
-fn protected(schema: &TableSchema) -> AttrSet {
-    schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Kind, Problem};
 
 /// Members that reveal a count of the data.
-const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
+const COUNT_MEMBERS: [&str; 5] = ["largest_l", "largest_k", "smallest_h", "proof", "too_frequent"];
 /// Members of `strata` that reveal a count.
 const STRATA_COUNTS: [&str; 2] = ["ineligible", "of"];
 /// Repair that states a count of the data.
@@ -18,6 +18,9 @@ const fn detail_without_counts(kind: Kind) -> &'static str {
     match kind {
         Kind::CanBeConcluded => {
             "values can be inferred; a key with datasets:inspect sees by whom and in how many buckets"
+        }
+        Kind::InfeasibleRoot => {
+            "the data cannot satisfy the requirement; a key with datasets:inspect sees the strictest bound that it can"
         }
         _ => "the data cannot satisfy the rule; a key with datasets:inspect receives the largest possible l",
     }

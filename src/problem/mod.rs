@@ -361,11 +361,13 @@ mod tests {
             .with("largest_l", 2);
         let inferred = Fault::new("/method/sensitive/1", Kind::CanBeConcluded, "in at most 2 of 3 buckets");
         let other = Fault::new("/priority", Kind::ParameterRange, "expected more").with("allowed", "more");
-        let problem = Problem::of_faults(vec![ineligible, inferred, other]);
+        let joined = Fault::new("/priority/0", Kind::InfeasibleRoot, "k of at most 2").with("largest_k", 2);
+        let problem = Problem::of_faults(vec![ineligible, inferred, other, joined]);
         let mut written = problem.to_json("urn:uuid:x");
         hide_counts(&mut written);
         assert_eq!(written, problem.without_counts().to_json("urn:uuid:x"));
-        assert!(!written.to_string().contains("largest_l") && !written.to_string().contains("at most 2"));
+        let hidden = ["largest_l", "largest_k", "at most 2"];
+        assert!(hidden.iter().all(|count| !written.to_string().contains(count)), "{written:#}");
         assert_eq!(written["errors"][0]["requested"], "7");
         assert!(written["errors"][1]["detail"].as_str().unwrap().contains("datasets:inspect"));
         assert_eq!(written["errors"][2]["allowed"], "more");

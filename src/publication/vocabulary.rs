@@ -413,6 +413,10 @@ vocabulary! {
         AttributeMoved = "attribute-moved",
         /// A proposed schema publishes an attribute in no table.
         AttributeInNoTable = "attribute-in-no-table",
+        /// A sequential release publishes attributes exactly.
+        AttributesExact = "attributes-exact",
+        /// Attributes of a sequential release have the same label in every row.
+        AttributesSuppressed = "attributes-suppressed",
         /// The adversary may infer a value from the tables of a decomposition.
         CanBeConcluded = "can-be-concluded",
         /// Columns of a sliced table share attributes.

@@ -176,6 +176,7 @@ fn assess(
     warnings.extend(described.notices());
     warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
+    warnings.extend(wording::describe_exactness(specification, &prepared.design));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
     warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));

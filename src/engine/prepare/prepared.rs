@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::cross_dependencies::ExtendedTable;
 use super::known::{JobDependencies, attribute_names};
+use super::wording::feasible_bound;
 use crate::control::Control;
 use crate::engine::sequential::earlier;
 use crate::ledger::{
@@ -140,7 +141,8 @@ impl DesignInput<'_> {
         match error {
             PlanError::Refused(PlanRefusal(faults)) => {
                 let names = self.dependencies.names(self.specification);
-                PlanRefusal(faults.into_iter().map(|fault| with_origin(fault, self.union, &names)).collect()).into()
+                let said = |fault| feasible_bound(with_origin(fault, self.union, &names), &self.specification.unit);
+                PlanRefusal(faults.into_iter().map(said).collect()).into()
             }
             cancelled @ PlanError::Cancelled(_) => cancelled,
         }
@@ -207,7 +209,7 @@ impl PreparedRelease {
             .collect();
         let why = |table: &DesignedTable| match table.bucketized() {
             Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
-            _ if table.stands_alone() => Some("would be exclusive"),
+            _ if table.stands_alone() => Some(ExclusiveTable::EXCLUSIVE),
             _ => None,
         };
         let tables = self.design.tables.iter().enumerate();

@@ -1,9 +1,11 @@
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use crate::ledger::{CompositionViolation, WeakenedRule};
 use crate::microdata::Attr;
-use crate::problem::{Kind, Problem};
-use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity, Unit};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
@@ -45,6 +47,64 @@ pub(in crate::engine) fn composition_problem(violations: &[CompositionViolation]
         }
     }
     problem.with("violations", all)
+}
+
+/// The refusal of a requirement on a join, with the bound that the coarsest release keeps in words and per `unit`.
+pub(in crate::engine) fn feasible_bound(mut fault: Fault, unit: &Unit) -> Fault {
+    // what an earlier release requires cannot be asked for otherwise
+    let is_own = !fault.pointer.starts_with("/method/against");
+    let remedy = |bound: &str| match is_own && !bound.is_empty() {
+        true => format!("ask for {bound}, or leave attributes out of x"),
+        false => "publish fewer of the attributes in x".to_owned(),
+    };
+    let words = if let Some(rows) = fault.members.get("largest_k").and_then(Value::as_u64) {
+        let k = rows / unit.rows();
+        fault = fault.with("largest_k", k);
+        let bound = if k > 1 { format!("k of at most {k}") } else { String::new() };
+        Some(format!("some group then has {k} different values on y: {}", remedy(&bound)))
+    } else if let Some(h) = fault.members.get("smallest_h").and_then(Value::as_str) {
+        let bound = if h == "1/1" { String::new() } else { format!("h of at least {h}") };
+        Some(format!("some value on y then has the share {h} of a group: {}", remedy(&bound)))
+    } else {
+        None
+    };
+    if let Some(words) = words {
+        let _ = write!(fault.detail, "; {words}");
+    }
+    fault
+}
+
+/// Notices on a sequential release: the attributes that it publishes exactly, and those with one label in every row.
+pub(in crate::engine) fn describe_exactness(
+    specification: &Specification,
+    design: &Design,
+) -> Vec<SpecificationNotice> {
+    let MethodSpec::Sequential(spec) = &specification.method else { return Vec::new() };
+    let published = |attr: Attr| specification.published_names[attr.index()].as_str();
+    let exact: Vec<&str> = specification.attributes.minus(spec.generalized).iter().map(published).collect();
+    let cuts =
+        design.tables.iter().find_map(DesignedTable::sequential).map(|designed| designed.details.cuts.as_slice());
+    let whole = cuts.unwrap_or_default().iter().filter(|(_, labels)| labels.len() == 1);
+    let place = |name: &String| specification.names.iter().position(|own| own == name).map(Attr::from);
+    let suppressed: Vec<&str> = whole.filter_map(|(name, _)| place(name)).map(published).collect();
+    let notice = |r#type: NoticeKind, attributes: &[&str], detail: &str| {
+        (!attributes.is_empty()).then(|| SpecificationNotice {
+            r#type,
+            pointer: Some("/method/requirements".to_owned()),
+            detail: format!("{}: {detail}", attributes.join(", ")),
+        })
+    };
+    let exact = notice(
+        NoticeKind::AttributesExact,
+        &exact,
+        "published exactly, as no x of a requirement names it; readers who know it identify rows by it",
+    );
+    let suppressed = notice(
+        NoticeKind::AttributesSuppressed,
+        &suppressed,
+        "the same label in every row, which says nothing of it; a taxonomy, a smaller k or fewer attributes in x keep more",
+    );
+    exact.into_iter().chain(suppressed).collect()
 }
 
 /// The notice that a rule of an earlier release no longer holds beside what the new one knows.

@@ -193,6 +193,7 @@ impl<'a> DescribedRelease<'a> {
         let mut warnings = declared_choices(specification);
         warnings.extend(self.dependencies().notices());
         warnings.extend(wording::describe_unbounded(design, &specification.published_names));
+        warnings.extend(wording::describe_exactness(specification, design));
         warnings.extend(wording::choice_for_readers(&design.decision));
         let rules = 0..publication.rules.len();
         let mut manifest = manifest(ManifestInput {

@@ -1,5 +1,6 @@
 //! Why a sequential release cannot be made.
 
+use super::share::MeasureValue;
 use crate::control::Cancelled;
 
 /// Why a sequential release cannot be made.
@@ -51,6 +52,8 @@ pub enum SequentialError {
         requirement: usize,
         /// Whether this proves that no cut keeps it.
         proof: bool,
+        /// What the root keeps.
+        root: MeasureValue,
     },
     /// The earlier releases break a requirement, whatever is published now.
     #[error("earlier releases break requirement {requirement}")]

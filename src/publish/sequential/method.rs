@@ -11,7 +11,7 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::links;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    EarlierReleases, JoinAttribute, JoinResult, MethodDetails, SequentialDetails, XyRequirement, YElement,
+    EarlierReleases, JoinAttribute, JoinResult, MethodDetails, SequentialDetails, XyMeasure, XyRequirement, YElement,
 };
 use crate::publish::design::{Decision, Design};
 use crate::publish::designed_rule::dependency_fault;
@@ -145,6 +145,15 @@ fn pointer_of(requirement: &XyRequirement) -> String {
     }
 }
 
+/// A fault with the bound that the root keeps: the largest k or the smallest h.
+fn with_bound(fault: Fault, measure: Option<&XyMeasure>, root: MeasureValue) -> Fault {
+    match (measure, lowest(root)) {
+        (Some(XyMeasure::Anonymity { .. }), Some((k, 1))) => fault.with("largest_k", k),
+        (Some(XyMeasure::Linkability { .. }), Some((count, of))) => fault.with("smallest_h", format!("{count}/{of}")),
+        _ => fault,
+    }
+}
+
 /// The refusal of a problem without a solution, at the pointer of its cause.
 fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
     let of = |requirement: usize| builder.requirements.get(requirement);
@@ -168,9 +177,10 @@ fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
         SequentialError::NothingToGeneralize | SequentialError::NoScale { .. } | SequentialError::ClassMissing => {
             Fault::new("/method/requirements", Kind::BadColumns, detail)
         }
-        SequentialError::InfeasibleRoot { requirement, proof } => {
+        SequentialError::InfeasibleRoot { requirement, proof, root } => {
             let detail = format!("not even with everything generalized {} holds", promised(requirement));
-            Fault::new(at(requirement), Kind::InfeasibleRoot, detail).with("proof", proof)
+            let fault = Fault::new(at(requirement), Kind::InfeasibleRoot, detail).with("proof", proof);
+            with_bound(fault, of(requirement).map(|requirement| &requirement.measure), root)
         }
         SequentialError::PriorReleaseViolates { requirement } => {
             let detail = format!("earlier releases break {}, whatever is published now", promised(requirement));

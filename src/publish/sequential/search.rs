@@ -109,7 +109,7 @@ impl<'a> CutSearch<'a> {
         if let Some(requirement) = broken
             && !self.problem.allow_violating_prefix
         {
-            return Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) });
+            return Err(self.infeasible(requirement, root[requirement]));
         }
         let mut steps = Vec::new();
         let mut kept = broken.is_none().then(|| self.kept(0));
@@ -125,9 +125,14 @@ impl<'a> CutSearch<'a> {
             // some cuts were not examined
             (None, broken) => {
                 let requirement = broken.unwrap_or_default();
-                Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) })
+                Err(self.infeasible(requirement, root[requirement]))
             }
         }
+    }
+
+    /// The refusal of a requirement of which the root keeps no more than this.
+    fn infeasible(&self, requirement: usize, root: MeasureValue) -> SequentialError {
+        SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement), root }
     }
 
     fn measure(&self, requirement: usize) -> &GroupMeasure {

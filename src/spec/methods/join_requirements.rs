@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Conditions, Exclusion, JoinAttribute, ROW_KEY, Ratio, SensitiveValue, XyMeasure, XyRequirement, YElement,
-    reference_parts, reference_text,
+    Conditions, Exclusion, JoinAttribute, NEW_RELEASE, ROW_KEY, Ratio, SensitiveValue, XyMeasure, XyRequirement,
+    YElement, reference_parts, reference_text,
 };
 use crate::spec::grammar::attributes::DatasetColumns;
 use crate::spec::grammar::document::{Document, Given, Int, List, Member, PositiveFraction, document, scalar, union};
@@ -139,9 +139,16 @@ impl AttributeNames<'_> {
     /// An attribute of a release, which is a column of the dataset: what only an earlier release has cannot be asked of.
     fn attribute(&self, text: &str, allowed: &str, pointer: &str, faults: &mut FaultList) -> Option<JoinAttribute> {
         let Some((release, name)) = reference_parts(&self.against, text) else {
-            faults.range(pointer, allowed);
+            let detail = self.unknown_release(text);
+            faults.push(Fault::new(pointer, Kind::ParameterRange, detail).with("allowed", allowed));
             return None;
         };
+        if name == ROW_KEY {
+            let detail =
+                format!("{ROW_KEY} stands for the rows of a release, which y counts; here an attribute is needed");
+            faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
+            return None;
+        }
         let column = self.columns.resolve(name, pointer, faults)?;
         if release == 0 && !(self.published)(column) {
             let detail = format!("the new release does not publish {name}");
@@ -149,6 +156,20 @@ impl AttributeNames<'_> {
             return None;
         }
         Some(JoinAttribute { release, attribute: name.to_owned() })
+    }
+
+    /// What is wrong with a reference to no release of the join.
+    fn unknown_release(&self, text: &str) -> String {
+        let is_attribute = text == ROW_KEY || self.columns.find(text).is_some();
+        match text.split_once('.').filter(|_| !is_attribute) {
+            None => format!(
+                "{text} names no release: write {NEW_RELEASE}.{text} for the new release, or RELEASE.{text} with an id of \
+                 /method/against"
+            ),
+            Some((release, name)) => format!(
+                "{release} is no release of /method/against: name it there, or write {NEW_RELEASE}.{name} for the new release"
+            ),
+        }
     }
 
     fn y_element(&self, text: &str, pointer: &str, faults: &mut FaultList) -> Option<YElement> {

@@ -26,6 +26,12 @@ async fn infeasible_specification_is_refused_with_reason() {
     let single = anonymity(&[new("job")], &[new("#key")], 9);
     let fault = server.refused(&dataset, with("/method/requirements", json!([single]))).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["proof"]), ("infeasible-root", &json!(true)));
+    assert_eq!(fault["largest_k"], 5, "{fault}");
+    assert!(fault["detail"].as_str().unwrap().contains("ask for k of at most 5"), "{fault}");
+    let share = linkability(&[new("job")], &[of(&earlier, "disease")], "0.5", Value::Null);
+    let fault = server.refused(&dataset, with("/method/requirements", json!([share]))).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["smallest_h"]), ("infeasible-root", &json!("3/5")), "{fault}");
+    assert!(fault["detail"].as_str().unwrap().contains("ask for h of at least 3/5"), "{fault}");
 
     // what is published cannot be repaired
     let prior = anonymity(&[of(&earlier, "job")], &[of(&earlier, "#key")], 2);
@@ -202,5 +208,80 @@ async fn of_two_releases_that_are_alike_both_have_to_be_joined() {
     let problem = server.refused(&dataset, later(&[&first])).await;
     assert_eq!(kind(&problem), "composition-violated");
     server.publish(&dataset, later(&[&first, &second])).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mistake_in_a_reference_has_its_own_words() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let id = "018f0000-0000-7000-8000-000000000001";
+    let elsewhere = format!("{id}.job");
+    for (side, reference, words) in [
+        ("x", "job", "job names no release: write new.job for the new release"),
+        ("x", elsewhere.as_str(), "is no release of /method/against: name it there, or write new.job"),
+        ("x", "new.#key", "#key stands for the rows of a release, which y counts"),
+        ("y", "#key", "#key names no release: write new.#key"),
+        ("y", "disease", "disease names no release: write new.disease"),
+    ] {
+        let mut asked = anonymity(&[new("job")], &[new("#key")], 2);
+        asked[side] = json!([reference]);
+        let document = sequential(&["name", "job"], &[], None, json!([asked]));
+        let problem = server.job(&dataset, document).await.problem(422, "invalid-specification");
+        let fault = &problem["errors"][0];
+        assert_eq!(fault["pointer"], format!("/method/requirements/0/{side}/0"), "{problem:#}");
+        assert!(fault["detail"].as_str().unwrap().contains(words), "{problem:#}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_release_is_named() {
+    let server = Server::start().await;
+    let dataset = server.dataset(TOWNS).await;
+    let first = server.publish(&dataset, plain(&["job", "disease"])).await;
+    let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
+    let id = first["id"].as_str().unwrap();
+    let problem = server.refused(&dataset, sequential(&["name", "job"], &[], None, asked.clone())).await;
+    let words = format!(
+        "table t1 would be exclusive and shares job with table t1 of release {id}: leave job out of the new release, \
+         or make it by sequential with {id} in /method/against"
+    );
+    assert_eq!((kind(&problem), &problem["detail"]), ("composition-violated", &json!(words)), "{problem:#}");
+    // another release shares an attribute with one that is named, though none with the new one
+    let second = server.publish(&dataset, plain(&["disease", "town"])).await;
+    let problem = server.refused(&dataset, sequential(&["name", "job"], &[&first], None, asked.clone())).await;
+    let detail = problem["detail"].as_str().unwrap();
+    let other = second["id"].as_str().unwrap();
+    let words = format!("release {other} shares disease with a release in /method/against");
+    assert!(detail.contains(&words) && detail.contains(&format!("name {other} in /method/against, too")), "{detail}");
+    // a plain table beside an exclusive one
+    let third = server.publish(&dataset, sequential(&["name", "job"], &[&first, &second], None, asked)).await;
+    let problem = server.refused(&dataset, plain(&["name", "class"])).await;
+    let detail = problem["detail"].as_str().unwrap();
+    let words =
+        format!("table t1 of release {} is exclusive and shares name with table t1", third["id"].as_str().unwrap());
+    assert!(detail.starts_with(&words) && detail.contains("leave name out of the new release"), "{detail}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exact_and_suppressed_attributes_are_said() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let asked = json!([anonymity(&[new("name")], &[new("#key")], 2)]);
+    let document = sequential(&["name", "class"], &[], None, asked);
+    let mut planned = document.clone();
+    planned["dataset"] = dataset.as_str().into();
+    let plan = server.post("/v1/plans", &planned).await.ok(200);
+    let release = server.publish(&dataset, document).await;
+    for said in [&plan["warnings"], &release["warnings"]] {
+        let of = |kind: &str| {
+            let mut notices = said.as_array().unwrap().iter().filter(|notice| notice["type"] == kind);
+            notices.next().map(|notice| notice["detail"].as_str().unwrap().to_owned()).unwrap_or_default()
+        };
+        assert!(of("attributes-exact").starts_with("class: published exactly"), "{said:#}");
+        assert!(of("attributes-suppressed").starts_with("name: the same label in every row"), "{said:#}");
+    }
     server.stop().await;
 }

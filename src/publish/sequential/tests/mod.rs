@@ -217,7 +217,7 @@ fn a_step_down_may_repair_a_requirement() {
     let earlier = ["EL B3", "EL B1", "EL B1", "ER B3", "ER B0", "EL B1"];
     let mut fixture = SequentialFixture::new(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
     fixture.requirements = vec![linkability(&[(0, 0), (1, 0)], &[ResolvedYElement::Key(1)], (3, 5))];
-    let refused = Err(SequentialError::InfeasibleRoot { requirement: 0, proof: false });
+    let refused = Err(SequentialError::InfeasibleRoot { requirement: 0, proof: false, root: share(2, 3) });
     assert_eq!(fixture.release(), refused, "at the root it is 2/3");
     fixture.prefix = true;
     let solution = fixture.release().unwrap();
@@ -236,7 +236,8 @@ fn what_earlier_releases_break_stays_broken() {
         anonymity(&[(1, JOB)], &[ResolvedYElement::Key(1)], 2),
     ];
     assert_eq!(fixture.release(), Err(SequentialError::PriorReleaseViolates { requirement: 1 }));
-    let refused = |proof| Err(SequentialError::InfeasibleRoot { requirement: 0, proof });
+    let root = MeasureValue::number(5);
+    let refused = |proof| Err(SequentialError::InfeasibleRoot { requirement: 0, proof, root });
     fixture.requirements = vec![anonymity(&[(0, NAME)], &[ResolvedYElement::Key(0)], 6)];
     assert_eq!(fixture.release(), refused(true), "names decide no match");
     fixture.requirements = vec![anonymity(&[(0, NAME), (0, JOB)], &[ResolvedYElement::Key(0)], 6)];

@@ -296,7 +296,7 @@ fn agrees(fixture: &SequentialFixture, reduce: bool) -> Result<(), TestCaseError
             prop_assert!(!fixture.same_rows && literally.is_none());
             return Ok(());
         }
-        Err(SequentialError::InfeasibleRoot { requirement, proof }) => {
+        Err(SequentialError::InfeasibleRoot { requirement, proof, .. }) => {
             prop_assert!(literally.is_none());
             let requirement = &fixture.requirements[requirement];
             let mut cuts = fixture.roots();
