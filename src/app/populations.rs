@@ -366,10 +366,10 @@ pub(super) fn contradicted_problem(statements: &[SeparationStatement], wrong: &[
          {rest}"
     );
     let remedies = json!([
-        {"words": "state the other pairs alone: what both hold is published, and remains so", "call": null,
-            "body": null, "needs": "ledger:override"},
         {"words": "from now on, upload files into the population that their people belong to",
             "call": "POST /v1/datasets?population=NAME", "body": null, "needs": "datasets:write"},
+        {"words": "state the other pairs alone: what is in both is published, and remains so",
+            "call": "POST /v1/populations/NAME/statements", "body": null, "needs": "ledger:override"},
     ]);
     Problem::new(Kind::StatementContradicted, detail).with("of", json!(of)).with("remedies", remedies)
 }
