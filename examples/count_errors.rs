@@ -149,6 +149,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         series: None,
         created_at: "2026-01-01T00:00:00Z".to_owned(),
         composition: CompositionMode::None,
+        identity: None,
         reproducible: true,
     };
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));

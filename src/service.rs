@@ -12,7 +12,7 @@ mod tools;
 mod vault;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,8 @@ struct ProcessContext {
     /// Cancelled when another process replaces the master key.
     evicted: CancellationToken,
     watch: Option<JoinHandle<()>>,
+    /// The folder of files without names for what memory cannot hold.
+    spool: PathBuf,
 }
 
 impl ProcessContext {
@@ -127,7 +129,8 @@ impl ProcessContext {
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
         let metrics = tools.as_ref().map(tools::AdminListener::address);
-        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id };
+        let spool = data.to_owned();
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id, spool };
         if let Some(tools) = tools {
             tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
         }
@@ -155,6 +158,7 @@ impl ProcessContext {
             clock: self.clock.clone(),
             budget: budget.clone(),
             limits: of_columns(jobs),
+            spool: self.spool.clone(),
         });
         let workers = Workers {
             store: self.store.shared(),
@@ -320,6 +324,7 @@ impl Service {
             max_queued_jobs: config.max_queued_jobs,
             limits: of_columns(&config.job_limits),
             budget,
+            spool: base.spool.clone(),
         };
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
@@ -410,6 +415,9 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
             tracing::warn!(error = %error, "sweep failed; retried later");
+        }
+        if let Err(error) = store.sweep_void_coverages().await {
+            tracing::warn!(error = %error, "removal of what void coverages left failed; retried later");
         }
     }
 }

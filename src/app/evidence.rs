@@ -57,6 +57,7 @@ pub async fn evidence_of(
         store: Arc::clone(store),
         vault: Arc::clone(vault),
         limits: IngestLimits::default(),
+        spool: spool.to_owned(),
     };
     let (spool, of): (PathBuf, DatasetRecord) = (spool.to_owned(), dataset.clone());
     let collected =

@@ -11,6 +11,7 @@ use crate::inputs::{
 use crate::ledger::EarlierDisclosures;
 use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError};
 use crate::problem::{Kind, Problem};
+use crate::spec::PeopleChoice;
 
 impl AppService {
     /// The original of a release that is served, which the caller may use.
@@ -33,6 +34,7 @@ impl AppService {
             env: self.env(),
             budget: self.budget.clone(),
             dataset,
+            left_out_by: (specification.people == PeopleChoice::Unpublished).then_some(release.job),
             columns: ColumnSelection { names: specification.published_names, indexes: specification.used },
             need,
             hasher,

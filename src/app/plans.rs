@@ -56,7 +56,8 @@ impl AppService {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
         };
-        add_composition(&mut plan, clash.as_ref(), is_unproven, &subject_warnings);
+        add_composition(&mut plan, clash.as_ref(), is_unproven);
+        plan.warnings.extend(subject_warnings);
         plan.warnings.extend(reused.map(|release| SpecificationNotice {
             r#type: NoticeKind::ReleaseReused,
             pointer: None,
@@ -67,13 +68,17 @@ impl AppService {
 
     /// What a plan is checked against: the ledger without the release that an equal job would give back.
     async fn plan_ledger(&self, context: &JobContext, env: &InputEnv) -> Result<PlanLedger, Problem> {
-        let JobContext { dataset, specification, .. } = context;
-        let CompositionContext { mut earlier, clash, .. } = context.composition(env).await?;
+        let JobContext { specification, .. } = context;
+        let composition = context.composition(env).await?;
         // tables that are only proposed are no job's
         let reused = match specification.schema {
             Some(_) => None,
-            None => self.release_of_key(dataset, self.reuse_key(dataset, specification)).await?,
+            None => {
+                let key = self.reuse_key(context, &composition).await?;
+                self.reused_release(context, &composition, key).await?
+            }
         };
+        let CompositionContext { mut earlier, clash, .. } = composition;
         if let Some(release) = reused {
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
@@ -101,6 +106,7 @@ struct DryRun {
 impl DryRun {
     /// Loads the columns and earlier releases, and plans; on a blocking thread.
     fn run(mut self, control: &Control) -> Result<Plan, EngineError> {
+        self.context.choose_rows(&self.env, control)?;
         let table = self.context.load(&self.env, control)?;
         let extra = self.context.load_extra(&self.env, &self.extra, control)?;
         self.earlier.releases = inputs::read_earlier_releases(&self.env, &self.context, &self.earlier, control)?;

@@ -113,7 +113,7 @@ impl AppService {
         let env = self.env();
         let work = move |control: &Control| {
             let _room = room;
-            let table = load(&env, &dataset, &names, &used, control)?;
+            let table = load(&env, (&dataset).into(), &names, &used, control)?;
             look(&table, control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
         };
         run_blocking("the work", work).await?

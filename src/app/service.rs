@@ -1,6 +1,7 @@
 //! Submissions. A job is checked completely before it is queued.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,17 +12,20 @@ use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::fingerprints::{comparable, describe_uncompared};
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
-use crate::inputs::{CompositionConflict, InputEnv, JobContext, MemoryBudget, ProfileCounts, column_facts, job_memory};
+use crate::inputs::{
+    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, MemoryBudget, ProfileCounts,
+    column_facts, job_memory,
+};
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
     AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, MIN_SAMPLED_ROWS, NewJob, Notifier,
-    RecordIdentity, ReleaseFilter, ReleaseRecord, Store, StoreError,
+    RecordIdentity, ReleaseRecord, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::NoticeKind;
 use crate::report::{InternalReport, SpecificationNotice};
-use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, Specification};
+use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 use crate::{engine, meter, spec};
 
@@ -47,6 +51,8 @@ pub struct AppService {
     pub limits: IngestLimits,
     /// What jobs and plans may take together.
     pub budget: MemoryBudget,
+    /// The folder of files without names for what memory cannot hold.
+    pub spool: PathBuf,
 }
 
 /// A document and the dataset that it names.
@@ -60,7 +66,8 @@ impl ResolvedDocument {
     /// The context of the job of a document without faults.
     fn into_context(self) -> Result<JobContext, Problem> {
         let Self { dataset, profiles, reading: ParsedDocument { specification, mut faults, .. } } = self;
-        if let Some(specification) = &specification {
+        // the counts of columns are of all persons
+        if let Some(specification) = specification.as_ref().filter(|of| of.people == PeopleChoice::All) {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check(specification, &counts));
         }
@@ -79,6 +86,7 @@ impl AppService {
             store: Arc::clone(&self.store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            spool: self.spool.clone(),
         }
     }
 
@@ -251,8 +259,9 @@ impl AppService {
             let scope = Scope::LedgerOverride.name();
             return Err(Problem::new(Kind::Forbidden, format!("{what} needs the scope {scope}")).with("scope", scope));
         }
-        let reuse_key = self.reuse_key(dataset, specification);
-        self.check_job(&context, reuse_key).await?;
+        let composition = context.composition(&self.env()).await?;
+        let reuse_key = self.reuse_key(&context, &composition).await?;
+        let people = self.check_job(&context, composition, reuse_key).await?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -278,27 +287,52 @@ impl AppService {
             audit_entry: self.audit_entry(caller, AuditAction::Submit, id),
         });
         let job = job.await?;
+        if let Some(people) = people.filter(|_| job.status == JobStatus::Succeeded) {
+            context.adopt(&self.env(), job.id, &people).await?;
+        }
         meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
         Ok(job)
     }
 
-    /// Checks that a job fits into memory, that no release of its key has ended and that nothing earlier conflicts with it.
-    async fn check_job(&self, context: &JobContext, reuse_key: [u8; 32]) -> Result<(), Problem> {
+    /// Checks that a job fits into memory, that no release of its key has ended and that nothing earlier conflicts with it. Gives
+    /// how its people stand to other releases, unless that conflicts.
+    async fn check_job(
+        &self,
+        context: &JobContext,
+        composition: CompositionContext,
+        reuse_key: [u8; 32],
+    ) -> Result<Option<JudgedPeople>, Problem> {
         let JobContext { dataset, profiles, specification, .. } = context;
         self.budget.check(job_memory(dataset, profiles, specification))?;
         if let Some((release, status)) = self.store.ended_release(&dataset.tenant, &reuse_key).await? {
             return Err(crate::ports::release_ended_problem(&status, release));
         }
         let env = self.env();
-        let composition = context.composition(&env).await?;
-        if let Some(clash) = composition.clash.filter(|_| specification.unproven.is_none())
-            && self.release_of_key(dataset, reuse_key).await?.is_none()
-        {
+        let is_reused = self.reused_release(context, &composition, reuse_key).await?.is_some();
+        let CompositionContext { earlier, people, clash, .. } = composition;
+        let is_admitted = clash.is_none();
+        if let Some(clash) = clash.filter(|_| specification.unproven.is_none() && !is_reused) {
             return Err(clash.problem());
         }
-        let inputs = context.inputs(&env, &composition.earlier).await?;
-        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))
+        let inputs = context.inputs(&env, &earlier).await?;
+        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))?;
+        Ok(is_admitted.then_some(people))
+    }
+
+    /// The release that an equal job gives back. One of another dataset is given only to who may publish these people.
+    pub(super) async fn reused_release(
+        &self,
+        JobContext { dataset, .. }: &JobContext,
+        composition: &CompositionContext,
+        key: [u8; 32],
+    ) -> Result<Option<Uuid>, Problem> {
+        let Some(id) = self.store.standing_release(&dataset.tenant, &key).await? else { return Ok(None) };
+        if dataset.population.is_none() || composition.clash.is_none() {
+            return Ok(Some(id));
+        }
+        let release = self.store.release(&dataset.tenant, id).await?;
+        Ok(release.filter(|release| release.dataset == dataset.id).map(|release| release.id))
     }
 
     /// Warnings about what is not known of the data subjects of a dataset.
@@ -306,11 +340,19 @@ impl AppService {
     /// # Errors
     /// The store's problem.
     pub async fn subject_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
+        let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
+        if let Some(population) = &dataset.population {
+            let detail = format!(
+                "no column of the dataset identifies persons of {population}: other tables of these persons cannot be recognized; \
+                 upload it with person=COLUMN if there is one"
+            );
+            let is_unknown = dataset.person.is_empty();
+            return Ok(is_unknown.then(|| warning(NoticeKind::IdentityContentOnly, detail)).into_iter().collect());
+        }
         let (_, records) = self.store.fingerprints(&dataset.tenant, None).await?;
         let own =
             records.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.fingerprint.as_ref());
         let others = records.iter().filter(|record| record.series != dataset.series);
-        let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
         let mut warnings = Vec::new();
         if dataset.record_key.is_none()
             && others.clone().next().is_some()
@@ -350,43 +392,45 @@ impl AppService {
         Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
     }
 
-    /// Under one key, one release: tenant, series, content and everything in the specification that has an effect.
-    pub(super) fn reuse_key(&self, dataset: &DatasetRecord, specification: &Specification) -> [u8; 32] {
-        let mut hash = self.vault.content_hasher(&dataset.tenant);
-        hash.update(b"reuse\0");
-        hash.update(&(dataset.series.len() as u64).to_le_bytes());
-        hash.update(dataset.series.as_bytes());
-        hash.update(&dataset.content_hash);
-        hash.update(specification.reuse_form.to_string().as_bytes());
-        hash.finish()
-    }
-
-    /// The standing release of a reuse key.
-    pub(super) async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
-        let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
-        let mut cursor = None;
-        loop {
-            let page = self.store.releases(&dataset.tenant, &filter, cursor, 100).await?;
-            if let Some(release) =
-                page.items.iter().find(|release| release.reuse_key == key && release.status.is_served())
-            {
-                return Ok(Some(release.id));
+    /// Under one key, one release: tenant, content, series where there is no population, and everything in the
+    /// specification that has an effect. A table of a population has the key of its release in another series, which
+    /// `composition` knows.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub(super) async fn reuse_key(
+        &self,
+        JobContext { dataset, specification, .. }: &JobContext,
+        composition: &CompositionContext,
+    ) -> Result<[u8; 32], Problem> {
+        let key = |series: Option<&str>| {
+            let mut hash = self.vault.content_hasher(&dataset.tenant);
+            hash.update(b"reuse\0");
+            if let Some(series) = series {
+                hash.update(&(series.len() as u64).to_le_bytes());
+                hash.update(series.as_bytes());
             }
-            cursor = page.next;
-            if cursor.is_none() {
-                return Ok(None);
+            hash.update(&dataset.content_hash);
+            hash.update(specification.reuse_form.to_string().as_bytes());
+            hash.finish()
+        };
+        if dataset.population.is_none() {
+            return Ok(key(Some(&dataset.series)));
+        }
+        for series in composition.versions.keys() {
+            let key = key(Some(series));
+            let (store, tenant) = (&self.store, &dataset.tenant);
+            let stands = store.standing_release(tenant, &key).await?.is_some();
+            if stands || store.ended_release(tenant, &key).await?.is_some() {
+                return Ok(key);
             }
         }
+        Ok(key(None))
     }
 }
 
-/// Adds to a plan the composition conflict of the dataset and the warnings about its data subjects.
-pub(super) fn add_composition(
-    plan: &mut Plan,
-    clash: Option<&CompositionConflict>,
-    is_unproven: bool,
-    subject_warnings: &[SpecificationNotice],
-) {
+/// Adds to a plan the composition conflict of the dataset.
+pub(super) fn add_composition(plan: &mut Plan, clash: Option<&CompositionConflict>, is_unproven: bool) {
     if let Some(clash) = clash {
         plan.composition.verdict = clash.verdict();
         plan.composition.counts = clash.overlap().map(|overlap| engine::CompositionCounts {
@@ -399,7 +443,6 @@ pub(super) fn add_composition(
             plan.feasible = false;
         }
     }
-    plan.warnings.extend(subject_warnings.iter().cloned());
 }
 
 /// The one answer for whatever is wrong with a key or a token.

@@ -229,7 +229,10 @@ impl<'a> Upload<'a> {
     ) -> Result<bool, StoreError> {
         let Self { service, caller, .. } = self;
         let (uploads, others) = service.store.fingerprints(&caller.tenant, None).await?;
-        dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
+        // people of a population are compared when something of them is published
+        if dataset.population.is_none() {
+            dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
+        }
         let fingerprint = NewFingerprint { fingerprint: newcomer.fingerprint.clone(), uploads };
         let audit_entry = service.audit_entry(caller, AuditAction::Upload, dataset.id);
         service.store.admit_dataset(dataset, Some(&fingerprint), &audit_entry).await

@@ -96,6 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
         series: None,
         created_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         composition: CompositionMode::None,
+        identity: None,
         reproducible: arguments.reproduce.is_some(),
     };
     let order = ReleaseInput {

@@ -2,6 +2,7 @@
 
 use super::env::InputEnv;
 use super::error::InputError;
+use super::kept_rows::KeptRows;
 use crate::control::{Control, Phase};
 use crate::microdata::{ChunkColumn, Column, ColumnBuilder, Table};
 use crate::ports::{DatasetRecord, StoreError};
@@ -18,18 +19,34 @@ pub(crate) fn column_of(
     ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 
+/// Rows of a dataset.
+#[derive(Clone, Copy)]
+pub(crate) struct DatasetRows<'a> {
+    /// The dataset.
+    pub(crate) dataset: &'a DatasetRecord,
+    /// Some of its rows; `None` is all.
+    pub(crate) kept: Option<&'a KeptRows>,
+}
+
+impl<'a> From<&'a DatasetRecord> for DatasetRows<'a> {
+    fn from(dataset: &'a DatasetRecord) -> Self {
+        Self { dataset, kept: None }
+    }
+}
+
 /// Loads the columns `used`, under `names`, one at a time.
 ///
 /// # Errors
 /// [`InputError`]
 pub(crate) fn load(
     env: &InputEnv,
-    dataset: &DatasetRecord,
+    rows: DatasetRows<'_>,
     names: &[String],
     used: &[usize],
     control: &Control,
 ) -> Result<Table, InputError> {
-    let InputEnv { handle, store, vault, limits } = env;
+    let DatasetRows { dataset, kept } = rows;
+    let InputEnv { handle, store, vault, limits, .. } = env;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
@@ -42,10 +59,13 @@ pub(crate) fn load(
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(env, dataset))?;
             let decoded = column_of(&key, chunk, used as u32, &payload)?;
-            builder.push(&decoded)?;
+            match kept {
+                None => builder.push(&decoded)?,
+                Some(kept) => builder.push(&kept.of_column(chunk, &decoded)?)?,
+            }
         }
         let column: Column = builder.finish(kind);
-        if column.codes.len() as u64 != dataset.rows {
+        if column.codes.len() as u64 != kept.map_or(dataset.rows, KeptRows::rows) {
             return Err(StoreError::corrupt("a column has not the rows of its dataset").into());
         }
         columns.push(column);

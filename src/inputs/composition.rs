@@ -1,65 +1,107 @@
-//! The composition check of a job: earlier disclosures about the data subjects of its dataset.
+//! The composition check of a job: beside which releases it stands, and what the ledger holds of these.
 //!
-//! - **Series.** Where more than one in a hundred of its data subjects stand in a dataset of another series that came before, the job is
-//!   refused until the dataset is uploaded into that series, or with `same_people=false`.
-//! - **Contents.** Of the datasets of its series of which something was published, one of the same data subjects with the same values is the
-//!   same content, also when one of them has more columns; one without a common record key is no matter of this job; of any other
-//!   nothing could be proved, and the job is refused.
-//! - **Attributes.** A column that says the same of everyone as another one is that one, whatever it is called. Where the ledger names
-//!   an attribute that the dataset has not, a column that never occurred together with it may be it under a new name: the job is refused
-//!   until a statement declares it an alias, or new (`POST /v1/series/{name}/disclosures`).
+//! - **People.** Live coverages and statements say whether other releases speak of the people of the job. What is
+//!   unknown is refused; so is an overlap.
+//! - **Releases.** The releases of coverages with the same people and values stand together with the new one.
+//! - **Attributes.** A column that says the same of everyone as a published one is that attribute, whatever it is
+//!   called. Where the ledger names an attribute that the dataset has not, a column that was never seen together with it
+//!   may be that attribute: the job is refused until a statement declares it an alias, or new.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::context::JobContext;
+use super::earlier_coverages::cover_earlier_datasets;
 use super::env::InputEnv;
-use crate::fingerprints::{FingerprintedDataset, RecordOverlap, record_overlap};
-use crate::ledger::{ActiveRule, AttributeIdentities, Disclosure, EarlierDisclosures};
+use super::error::InputError;
+use super::people::{JobPeople, JobPersons, StandingCoverages, announce, count_published, standing};
+use super::people_conflict::PeopleConflict;
+use super::series_composition::series_findings;
+use crate::fingerprints::RecordOverlap;
+use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
+use crate::people::{
+    Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,
+    SeparationStatement, UnknownAttributesError, UnrelatedPolicy, attribute_names, columns_of_names, look,
+};
 use crate::ports::{
-    ActiveRuleRecord, DisclosureRecord, KeyedHash, RecordIdentity, SeriesRecord, Statement, StoreError,
-    SubjectFingerprint, SubjectOverlap,
+    ActiveRuleRecord, AnnouncementEnd, DatasetRecord, DisclosureRecord, NewCoverage, Statement, StoreError,
+    SubjectOverlap,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::CompositionVerdict;
-use crate::vault::ContentHasher;
+use crate::spec::PeopleChoice;
 
-/// The ledger as far as it concerns the data subjects of a dataset.
+/// The ledger as far as it concerns the people of a dataset.
 pub(crate) struct CompositionContext {
     /// Disclosures about them.
     pub(crate) earlier: EarlierDisclosures,
-    /// The version of the series that it was read from.
-    pub(crate) version: i64,
+    /// The versions of the series that it was read from.
+    pub(crate) versions: BTreeMap<String, i64>,
+    /// How the job stands to other releases; without proof, if there is a conflict.
+    pub(crate) people: JudgedPeople,
     /// Why no job is accepted, whatever it publishes.
     pub(crate) clash: Option<CompositionConflict>,
+}
+
+/// What is known of the people of a job.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct JudgedPeople {
+    /// What it rests on.
+    pub(crate) admission: Admission,
+    /// The statements among that.
+    pub(crate) statements: Vec<SeparationStatement>,
+    /// The coverage that the release joins, if there is one.
+    joins: Option<LiveCoverage>,
+    /// Columns by their names in the ledger.
+    names: BTreeMap<String, String>,
+}
+
+impl JudgedPeople {
+    /// How the announcement of a job ends whose release publishes these columns.
+    pub(crate) fn end(&self, job: &JobContext, evidence: &Evidence, columns: &BTreeSet<String>) -> AnnouncementEnd {
+        let Some(LiveCoverage { id, coverage, published, .. }) = &self.joins else { return AnnouncementEnd::Live };
+        let (mut coverage, mut published) = (coverage.clone(), published.clone());
+        let DatasetRecord { id: dataset, population, .. } = &job.dataset;
+        let learned = coverage.adopt(*dataset, population.as_deref(), evidence);
+        // also of a dataset whose names it does not take over: its releases are of the same rows
+        coverage.absorb(Coverage { systems: BTreeMap::new(), ..Coverage::new(*dataset, None, evidence) });
+        published.extend(columns.iter().map(|column| self.names.get(column).unwrap_or(column).clone()));
+        AnnouncementEnd::Joined { target: *id, coverage, published, learned }
+    }
 }
 
 /// Why nothing can be published of a dataset.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum CompositionConflict {
+    /// Of its people.
+    People(Box<PeopleConflict>),
     /// Other series speak of the same data subjects.
     Undeclared(Vec<SubjectOverlap>),
     /// Something was published of some of them.
     Overlapping(RecordOverlap),
-    /// Not decidable: the detail, and the attributes concerned.
+    /// It is unknown which attributes these columns are.
     Undecidable(String, Vec<String>),
 }
 
 impl CompositionConflict {
     /// What a plan calls it.
-    pub(crate) const fn verdict(&self) -> CompositionVerdict {
+    pub(crate) fn verdict(&self) -> CompositionVerdict {
         match self {
             Self::Overlapping(_) => CompositionVerdict::Overlapping,
-            Self::Undeclared(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
+            Self::People(conflict) if conflict.is_overlap() => CompositionVerdict::Overlapping,
+            Self::People(_) | Self::Undeclared(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
         }
     }
 
-    /// The records that the dataset shares with an earlier one.
-    pub(crate) const fn overlap(&self) -> Option<RecordOverlap> {
+    /// The persons that the dataset shares with earlier ones.
+    pub(crate) fn overlap(&self) -> Option<PersonCounts> {
         match self {
-            Self::Overlapping(overlap) => Some(*overlap),
+            Self::People(conflict) => conflict.overlap(),
+            Self::Overlapping(RecordOverlap { common, added, removed }) => {
+                Some(PersonCounts { common: *common, added: *added, removed: *removed })
+            }
             Self::Undeclared(_) | Self::Undecidable(..) => None,
         }
     }
@@ -67,6 +109,7 @@ impl CompositionConflict {
     /// What a job is refused with.
     pub(crate) fn problem(&self) -> Problem {
         match self {
+            Self::People(conflict) => conflict.problem(),
             Self::Undeclared(overlaps) => {
                 let series: Vec<&str> = overlaps.iter().map(|overlap| overlap.series.as_str()).collect();
                 let detail = format!(
@@ -104,322 +147,356 @@ impl CompositionConflict {
     }
 }
 
-/// Another name of an attribute.
-struct Alias {
-    name: String,
-    of: String,
+/// At which moment a job is judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JudgedAt {
+    /// Now, by what is live.
+    Now,
+    /// At its ticket.
+    Ticket(i64),
 }
 
-/// How an earlier content stands to a dataset.
-enum DatasetRelation {
-    /// The same data subjects and values, with other names of columns.
-    Same(Vec<Alias>),
-    /// Other data subjects.
-    Disjoint,
-    /// Neither.
-    Clash(CompositionConflict),
+/// What a job finds that looks at the ledger.
+pub(crate) enum LedgerLook {
+    /// It has to look again, when this job has ended.
+    Wait(Uuid),
+    /// The ledger has decided.
+    Decided(Box<CompositionContext>),
 }
 
 impl JobContext {
-    /// What the ledger holds about the data subjects of the dataset.
+    /// The evidence of the rows of the dataset.
     ///
     /// # Errors
-    /// The store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
-    pub(crate) async fn composition(&self, env: &InputEnv) -> Result<CompositionContext, StoreError> {
-        let series = env.store.series(&self.dataset.tenant, &self.dataset.series).await?;
-        CompositionCheck { env, job: self, series: &series }.context().await
+    /// [`InputError::Purged`], or the store's.
+    pub(crate) async fn people(&self, env: &InputEnv) -> Result<JobPeople, InputError> {
+        let evidence = env.store.evidence(&self.dataset.tenant, self.dataset.id).await?;
+        match evidence {
+            Some(evidence) => {
+                Ok(JobPeople { evidence: evidence.into(), persons: JobPersons::OfDataset(self.dataset.id) })
+            }
+            None => Err(self.without_evidence(env).await?),
+        }
+    }
+
+    /// Why there is no evidence of the dataset.
+    async fn without_evidence(&self, env: &InputEnv) -> Result<InputError, StoreError> {
+        let dataset = env.store.dataset(&self.dataset.tenant, self.dataset.id).await?;
+        Ok(match dataset {
+            Some(dataset) if dataset.purged_at.is_some() => InputError::Purged,
+            _ => StoreError::corrupt("a dataset has no evidence of its rows").into(),
+        })
+    }
+
+    /// What the ledger holds about the people of the dataset now.
+    ///
+    /// # Errors
+    /// [`InputError::Purged`]; the store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not
+    /// understood is not an empty one.
+    pub(crate) async fn composition(&self, env: &InputEnv) -> Result<CompositionContext, InputError> {
+        let people = self.chosen_people(env).await?;
+        match self.look(env, &people, JudgedAt::Now).await? {
+            LedgerLook::Decided(found) => Ok(*found),
+            LedgerLook::Wait(_) => Err(StoreError::corrupt("a job without a ticket waits for none").into()),
+        }
+    }
+
+    /// Adds what the dataset knows of its people to the coverage of the same rows, where an equal job gets a release of
+    /// these: the coverage then has the keys of both.
+    ///
+    /// # Errors
+    /// As of [`JobContext::composition`].
+    pub(crate) async fn adopt(&self, env: &InputEnv, job: Uuid, found: &JudgedPeople) -> Result<(), InputError> {
+        let people = self.people(env).await?;
+        let end = found.end(self, &people.evidence, &BTreeSet::new());
+        let (Some(joins), AnnouncementEnd::Joined { coverage, .. }) = (&found.joins, &end) else { return Ok(()) };
+        if joins.coverage == *coverage {
+            return Ok(());
+        }
+        let tenant = &self.dataset.tenant;
+        let id = announce(env.store.as_ref(), &self.announcement(job, &people, BTreeSet::new()), &people).await?;
+        env.store.draw_ticket(tenant, id).await?;
+        Ok(env.store.end_announcement(tenant, id, &end).await?)
+    }
+
+    /// The coverage of the rows of the dataset, as a job announces it whose release publishes these columns.
+    pub(crate) fn announcement(&self, job: Uuid, people: &JobPeople, published: BTreeSet<String>) -> NewCoverage {
+        let DatasetRecord { id, tenant, population, .. } = &self.dataset;
+        NewCoverage {
+            tenant: tenant.clone(),
+            job,
+            coverage: Coverage::new(*id, population.as_deref(), &people.evidence),
+            published,
+            cuts: people.evidence.signatures.iter().map(|sample| sample.is_cut).collect(),
+        }
+    }
+
+    /// What the ledger holds about these people at a moment.
+    ///
+    /// # Errors
+    /// As of [`JobContext::composition`].
+    pub(crate) async fn look(
+        &self,
+        env: &InputEnv,
+        people: &JobPeople,
+        at: JudgedAt,
+    ) -> Result<LedgerLook, InputError> {
+        let found = PeopleCheck { env, job: self, people }.look(at).await;
+        match found {
+            Err(StoreError::NotFound) => Err(self.without_evidence(env).await?),
+            found => Ok(found?),
+        }
     }
 }
 
-/// A job and the series of its dataset.
-struct CompositionCheck<'a> {
+/// A job and the evidence of its rows.
+struct PeopleCheck<'a> {
     env: &'a InputEnv,
     job: &'a JobContext,
-    series: &'a SeriesRecord,
+    people: &'a JobPeople,
 }
 
-/// What the contents of a series are to the dataset of a job.
-#[derive(Default)]
-struct ContentFindings {
-    /// Contents with the same data subjects and values.
-    same: BTreeSet<[u8; 32]>,
-    /// Columns of the other contents.
-    seen: BTreeSet<KeyedHash>,
-    clash: Option<CompositionConflict>,
-}
-
-impl CompositionCheck<'_> {
-    async fn context(&self) -> Result<CompositionContext, StoreError> {
-        let mut earlier = EarlierDisclosures::default();
-        for record in &self.series.statements {
-            Statement::read(record)?.enter(&mut earlier);
-        }
-        let found = match self.undeclared() {
-            None => self.contents(&mut earlier).await?,
-            clash => ContentFindings { clash, ..ContentFindings::default() },
-        };
-        self.add_disclosures(&found.same, &mut earlier)?;
-        let clash = found.clash.or_else(|| self.unnamed(&earlier, &found.seen));
-        Ok(CompositionContext { earlier, version: self.series.version, clash })
+impl PeopleCheck<'_> {
+    fn tenant(&self) -> &str {
+        &self.job.dataset.tenant
     }
 
-    fn undeclared(&self) -> Option<CompositionConflict> {
-        if self.job.dataset.same_people == Some(false) {
-            return None;
-        }
-        let decide: Vec<SubjectOverlap> =
-            self.job.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
-        (!decide.is_empty()).then_some(CompositionConflict::Undeclared(decide))
-    }
-
-    /// Compares the dataset with the contents of its series; declares renamed columns in `earlier`.
-    async fn contents(&self, earlier: &mut EarlierDisclosures) -> Result<ContentFindings, StoreError> {
-        let of_entries = self.series.entries.iter().map(|entry| entry.content_hash);
-        let contents: BTreeSet<[u8; 32]> =
-            of_entries.chain(self.series.rules.iter().map(|(content, _)| *content)).collect();
-        let mut findings = ContentFindings::default();
-        if contents.is_empty() {
-            return Ok(findings);
-        }
-        let dataset = &self.job.dataset;
-        let (_, records) = self.env.store.fingerprints(&dataset.tenant, Some(&dataset.series)).await?;
-        let mut own = None;
-        // of each content the dataset that was there first
-        let mut first: HashMap<[u8; 32], FingerprintedDataset<'_>> = HashMap::new();
-        for known in records.iter().filter_map(FingerprintedDataset::from_record) {
-            own = own.or(Some(known).filter(|known| known.record.dataset == dataset.id));
-            first.entry(known.record.content_hash).or_insert(known);
-        }
-        let others = contents.iter().filter_map(|content| first.get(content).copied());
-        let common = match own {
-            Some(own) => self.common_records(own, others).await?,
-            None => HashMap::new(),
+    async fn look(&self, at: JudgedAt) -> Result<LedgerLook, StoreError> {
+        let ticket = match at {
+            JudgedAt::Now => 0,
+            JudgedAt::Ticket(ticket) => ticket,
         };
-        let template = self.env.vault.content_hasher(&dataset.tenant);
-        let names = named(self.series)?;
-        let mut marks = ColumnFingerprints::new(&template, &earlier.identities, &self.job.columns, &names);
-        for content in contents {
-            let relation = match (own, first.get(&content)) {
-                (own, _) if content == dataset.content_hash => DatasetRelation::Same(
-                    own.map_or_else(Vec::new, |own| marks.aliases(own.fingerprint, own.fingerprint)),
-                ),
-                (Some(own), Some(theirs)) => {
-                    findings.seen.extend(theirs.fingerprint.columns.iter().map(|(name, _)| marks.canonical(*name)));
-                    relation(&marks, own.fingerprint, theirs.fingerprint, common.get(&theirs.record.dataset).copied())
-                }
-                _ => DatasetRelation::Clash(undecidable_conflict(
-                    "a dataset of the series of which something was published has left nothing that its data subjects could be known by",
-                )),
-            };
-            match relation {
-                DatasetRelation::Disjoint => {}
-                DatasetRelation::Same(aliases) => {
-                    findings.same.insert(content);
-                    for alias in &aliases {
-                        // a statement that says otherwise stays
-                        let _ = earlier.identities.alias(&alias.name, &alias.of);
-                    }
-                    if !aliases.is_empty() {
-                        marks = ColumnFingerprints::new(&template, &earlier.identities, &self.job.columns, &names);
-                    }
-                }
-                DatasetRelation::Clash(clash) => findings.clash = findings.clash.or(Some(clash)),
+        cover_earlier_datasets(self.env.store.as_ref(), self.tenant()).await?;
+        let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people).await?;
+        self.recognize_content(&mut standing.live).await?;
+        let equal: Vec<LiveCoverage> = same_of(&self.unproven(&standing), &standing).into_iter().cloned().collect();
+        if self.is_by_series() {
+            // the series says what is known of tables without a population
+            standing.live.retain(|live| !live.coverage.populations.is_empty());
+            standing.pending.retain(|pending| !pending.coverage.populations.is_empty());
+        }
+        let statements = self.env.store.separations(self.tenant()).await?;
+        let publishes: BTreeSet<String> = self.job.specification.names.iter().cloned().collect();
+        let rows = JudgedRows {
+            dataset: self.job.dataset.id,
+            population: self.job.dataset.population.as_deref(),
+            evidence: &self.people.evidence,
+            publishes: &publishes,
+            is_republication: false,
+        };
+        let policy = UnrelatedPolicy::Refuse;
+        let view = LedgerView { live: &standing.live, pending: &standing.pending, statements: &statements, policy };
+        let judged = match self.impossible().map_or_else(|| look(&rows, &view), |refusal| Look::Decided(Err(refusal))) {
+            Look::Wait(id) => {
+                let job = standing.jobs.get(&id).copied();
+                return Ok(LedgerLook::Wait(job.ok_or_else(|| StoreError::corrupt("a job waits for no other"))?));
             }
+            Look::Decided(judged) => judged,
+        };
+        let mut found = match judged {
+            Ok(admission) => self.admitted(admission, &standing, &statements).await?,
+            Err(refusal) => self.refused(refusal, &standing, &rows).await?,
+        };
+        // releases of one table have one coverage
+        let joins = found.people.joins.take();
+        found.people.joins = joins.or_else(|| equal.into_iter().next());
+        if self.is_by_series() {
+            self.add_series(&mut found).await?;
         }
-        Ok(findings)
+        Ok(LedgerLook::Decided(Box::new(found)))
     }
 
-    /// Adds the disclosures and active rules of the contents that are the same.
-    fn add_disclosures(&self, same: &BTreeSet<[u8; 32]>, earlier: &mut EarlierDisclosures) -> Result<(), StoreError> {
-        let entries = self.series.entries.iter().filter(|entry| same.contains(&entry.content_hash));
-        let rules = self.series.rules.iter().filter(|(content, _)| same.contains(content));
-        let published = earlier_of(entries.map(|entry| &entry.entry), rules.map(|(_, rule)| rule))?;
-        earlier.disclosures.extend(published.disclosures);
-        earlier.rules.extend(published.rules);
+    /// Whether the dataset has no population: other such tables are known by series.
+    fn is_by_series(&self) -> bool {
+        self.job.dataset.population.is_none()
+    }
+
+    fn unproven(&self, standing: &StandingCoverages) -> Admission {
+        Admission::unproven(&self.people.evidence, &standing.live)
+    }
+
+    /// Adds what the series of the dataset holds.
+    async fn add_series(&self, found: &mut CompositionContext) -> Result<(), StoreError> {
+        let mut series = series_findings(self.env, self.job).await?;
+        // its statements were read already
+        let known: BTreeSet<Uuid> = series.earlier.disclosures.iter().map(|(of, _)| *of).collect();
+        let added = std::mem::take(&mut found.earlier);
+        series.earlier.disclosures.extend(added.disclosures.into_iter().filter(|(of, _)| !known.contains(of)));
+        let known: BTreeSet<Uuid> = series.earlier.rules.iter().map(|(of, _)| *of).collect();
+        series.earlier.rules.extend(added.rules.into_iter().filter(|(of, _)| !known.contains(of)));
+        series.earlier.external.extend(added.external);
+        for name in added.identities.aliases() {
+            // a statement that says otherwise stays
+            let _ = series.earlier.identities.alias(name, added.identities.canonical(name));
+        }
+        found.earlier = series.earlier;
+        found.versions.insert(self.job.dataset.series.clone(), series.version);
+        found.clash = found.clash.take().or(series.clash);
         Ok(())
     }
 
-    /// The records that the dataset has in common with each of `others` that is identified alike, by the id of the other.
-    async fn common_records<'p>(
-        &self,
-        own: FingerprintedDataset<'p>,
-        others: impl Iterator<Item = FingerprintedDataset<'p>>,
-    ) -> Result<HashMap<Uuid, u64>, StoreError> {
-        let alike = others.filter(|other| other.fingerprint.by == own.fingerprint.by);
-        let (same, others): (Vec<_>, Vec<_>) = alike.partition(|other| other.fingerprint.set == own.fingerprint.set);
-        let common = record_overlap(self.env.store.as_ref(), &self.job.dataset.tenant, own, &others).await?;
-        let common = others.iter().zip(common).chain(same.iter().map(|same| (same, own.fingerprint.rows)));
-        Ok(common.map(|(other, common)| (other.record.dataset, common)).collect())
-    }
-
-    /// The columns of the job that may be attributes of the ledger under new names.
-    fn unnamed(&self, earlier: &EarlierDisclosures, seen: &BTreeSet<KeyedHash>) -> Option<CompositionConflict> {
-        let identities = &earlier.identities;
-        let named: BTreeSet<&str> = earlier.names().map(|name| identities.canonical(name)).collect();
-        let here: BTreeSet<&str> = self.job.columns.iter().map(|name| identities.canonical(name)).collect();
-        let missing: Vec<&str> = named.difference(&here).copied().collect();
-        if missing.is_empty() {
+    /// Why no person is left to be published, or who was published cannot be known.
+    fn impossible(&self) -> Option<PeopleRefusal> {
+        if self.job.specification.people == PeopleChoice::All {
             return None;
         }
-        let template = self.env.vault.content_hasher(&self.job.dataset.tenant);
-        let unknown = |name: &&String| {
-            let canonical = identities.canonical(name);
-            let is_seen = || seen.contains(&KeyedHash::of_name(&template, canonical));
-            !named.contains(canonical) && !identities.knows(name) && !is_seen()
-        };
-        let unknown: Vec<String> = self.job.specification.names.iter().filter(unknown).cloned().collect();
-        (!unknown.is_empty()).then(|| {
-            let detail = format!(
-                "the ledger of the series names {}, which the dataset has not, and nothing is known of {}: state in the series for each of \
-                 the latter whether it is an alias of one of the former, or of itself when it is new",
-                missing.join(", "),
-                unknown.join(", ")
-            );
-            CompositionConflict::Undecidable(detail, unknown)
-        })
-    }
-}
-
-/// How the data subjects of an earlier content stand to those of a dataset; `common` are the records of both, where they can be compared.
-fn relation(
-    marks: &ColumnFingerprints,
-    own: &SubjectFingerprint,
-    theirs: &SubjectFingerprint,
-    common: Option<u64>,
-) -> DatasetRelation {
-    let Some(common) = common else {
-        return DatasetRelation::Clash(undecidable_conflict(
-            "of two datasets of the series one has a record key and the other has not: upload both with the same one",
-        ));
-    };
-    let mine = marks.columns(own);
-    let others = marks.columns(theirs);
-    let by_keys = own.by == RecordIdentity::Keys;
-    let key = |fingerprint: &SubjectFingerprint| {
-        fingerprint.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>()
-    };
-    if by_keys && key(own) != key(theirs) {
-        return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have record keys of different columns: it is not known which records are of the same data subjects",
-        ));
-    }
-    let counts = RecordOverlap { common, added: own.rows - common, removed: theirs.rows - common };
-    if by_keys && counts.common == 0 {
-        return match own.folded == theirs.folded {
-            true => DatasetRelation::Disjoint,
-            false => DatasetRelation::Clash(undecidable_conflict(
-                "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
-                 and none of its keys is written as one of these: it is not known whether they are of the same data subjects",
-            )),
-        };
-    }
-    if counts.added == 0 && counts.removed == 0 {
-        // what says the same of everyone is the same, and what has one name says the same
-        let alike = |name: &KeyedHash| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
-        let all_known = by_keys || {
-            let found: BTreeSet<KeyedHash> = marks.renamed(own, theirs).iter().map(|renamed| renamed.of).collect();
-            others.keys().all(|name| mine.contains_key(name) || found.contains(name))
-        };
-        if mine.keys().all(alike) && all_known {
-            return DatasetRelation::Same(marks.aliases(own, theirs));
+        let systems = &self.people.evidence.systems;
+        if systems.is_empty() {
+            return Some(PeopleRefusal::PeopleUnknown { coverages: Vec::new() });
         }
-        return DatasetRelation::Clash(CompositionConflict::Overlapping(counts));
-    }
-    if !by_keys && mine.keys().ne(others.keys()) {
-        return DatasetRelation::Clash(undecidable_conflict(
-            "two datasets of the series have different columns and no record key: it is not known which rows are of the same data subjects; \
-             upload them with record_key",
-        ));
-    }
-    if !by_keys && counts.common == 0 {
-        return DatasetRelation::Clash(undecidable_conflict(
-            "no row of the dataset stands in an earlier one of the series, but without record keys it is not known whether they are of \
-             the same data subjects; upload both with record_key",
-        ));
-    }
-    DatasetRelation::Clash(CompositionConflict::Overlapping(counts))
-}
-
-fn undecidable_conflict(detail: &str) -> CompositionConflict {
-    CompositionConflict::Undecidable(detail.to_owned(), Vec::new())
-}
-
-/// The names that the ledger of a series has.
-fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
-    let published =
-        earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
-    Ok(published.names().map(str::to_owned).collect())
-}
-
-/// A column and the one that it is under another name.
-struct RenamedColumn {
-    name: KeyedHash,
-    of: KeyedHash,
-}
-
-/// The names of columns in hashes.
-struct ColumnFingerprints {
-    /// What is known in words.
-    words: HashMap<KeyedHash, String>,
-    /// Of aliases, the attribute.
-    canonical: HashMap<KeyedHash, KeyedHash>,
-    /// Those that the ledger names.
-    named: BTreeSet<KeyedHash>,
-}
-
-impl ColumnFingerprints {
-    fn new(
-        template: &ContentHasher,
-        identities: &AttributeIdentities,
-        columns: &[String],
-        named: &BTreeSet<String>,
-    ) -> Self {
-        let mark = |name: &str| KeyedHash::of_name(template, name);
-        let mut marks = Self { words: HashMap::new(), canonical: HashMap::new(), named: BTreeSet::new() };
-        for name in columns.iter().chain(named).map(String::as_str).chain(identities.aliases()) {
-            let canonical = identities.canonical(name);
-            marks.words.insert(mark(name), name.to_owned());
-            marks.words.insert(mark(canonical), canonical.to_owned());
-            marks.canonical.insert(mark(name), mark(canonical));
-        }
-        marks.named = named.iter().map(|name| mark(identities.canonical(name))).collect();
-        marks
+        systems.values().any(|of| of.persons == 0).then_some(PeopleRefusal::EverybodyPublished)
     }
 
-    fn canonical(&self, name: KeyedHash) -> KeyedHash {
-        self.canonical.get(&name).copied().unwrap_or(name)
-    }
-
-    /// What stands in each attribute of whom.
-    fn columns(&self, fingerprint: &SubjectFingerprint) -> BTreeMap<KeyedHash, KeyedHash> {
-        fingerprint.columns.iter().map(|(name, holds)| (self.canonical(*name), *holds)).collect()
-    }
-
-    /// Columns of a dataset that say of everyone what one of another name does in `theirs`, which has the same data subjects.
-    fn renamed(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<RenamedColumn> {
-        let mut by_content: HashMap<KeyedHash, Vec<KeyedHash>> = HashMap::new();
-        for (name, holds) in &theirs.columns {
-            by_content.entry(*holds).or_default().push(self.canonical(*name));
-        }
-        let mut renamed = Vec::new();
-        for (name, holds) in &own.columns {
-            let name = self.canonical(*name);
-            let alike = by_content.get(holds).map_or(&[][..], Vec::as_slice);
-            // what the ledger names first: it is what others are held against
-            let other = alike.iter().filter(|other| **other != name).max_by_key(|other| self.named.contains(*other));
-            if let Some(other) = other.filter(|other| !self.named.contains(&name) || self.named.contains(*other)) {
-                renamed.push(RenamedColumn { name, of: *other });
+    /// A coverage of which no evidence is left is of the same rows if its dataset has the same content.
+    async fn recognize_content(&self, live: &mut [LiveCoverage]) -> Result<(), StoreError> {
+        let Some(table) = self.people.evidence.table else { return Ok(()) };
+        for LiveCoverage { coverage, .. } in live.iter_mut().filter(|live| live.coverage.tables.is_empty()) {
+            for dataset in coverage.datasets.clone() {
+                let dataset = self.env.store.dataset(self.tenant(), dataset).await?;
+                if dataset.is_some_and(|dataset| dataset.content_hash == self.job.dataset.content_hash) {
+                    coverage.tables.insert(table);
+                }
             }
         }
-        renamed
+        Ok(())
     }
 
-    /// The renamed columns whose names are known.
-    fn aliases(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<Alias> {
-        let word = |mark: KeyedHash| self.words.get(&mark).cloned();
-        let renamed = self.renamed(own, theirs).into_iter();
-        renamed.filter_map(|column| Some(Alias { name: word(column.name)?, of: word(column.of)? })).collect()
+    /// The ledger of an admitted job.
+    async fn admitted(
+        &self,
+        admission: Admission,
+        standing: &StandingCoverages,
+        statements: &[SeparationStatement],
+    ) -> Result<CompositionContext, StoreError> {
+        let by_statement = |of: &&SeparationStatement| admission.basis.contains(&Basis::Statement(of.id));
+        let statements = statements.iter().filter(by_statement).cloned().collect();
+        let same = same_of(&admission, standing);
+        let people = JudgedPeople {
+            statements,
+            joins: same.first().map(|live| (*live).clone()),
+            names: BTreeMap::new(),
+            admission,
+        };
+        let mut found = self.ledger(&same, people).await?;
+        for live in same {
+            for (name, column) in columns_of_names(&self.people.evidence, &live.coverage, found.earlier.names()) {
+                // a statement that says otherwise stays
+                let _ = found.earlier.identities.alias(&name, &column);
+            }
+            let is_declared = |name: &str| found.earlier.identities.knows(name);
+            let publishes = self.job.specification.names.iter().cloned().collect();
+            let published = known_here(live, &found.earlier, &self.people.evidence);
+            match attribute_names(&self.people.evidence, &live.coverage, &published, &publishes, is_declared) {
+                Ok(names) => {
+                    for (name, of) in names.into_iter().filter(|(name, of)| name != of) {
+                        // a statement that says otherwise stays
+                        let _ = found.earlier.identities.alias(&name, &of);
+                        found.people.names.insert(name, of);
+                    }
+                }
+                Err(UnknownAttributesError(columns)) => found.clash = Some(undecidable(&columns, &published)),
+            }
+        }
+        Ok(found)
     }
+
+    /// The ledger of a job that is refused because of its people, as if it were published without proof: a plan can say
+    /// what else stands in its way.
+    async fn refused(
+        &self,
+        refusal: PeopleRefusal,
+        standing: &StandingCoverages,
+        rows: &JudgedRows<'_>,
+    ) -> Result<CompositionContext, StoreError> {
+        let admission = self.unproven(standing);
+        let same = same_of(&admission, standing);
+        let joins = same.first().map(|live| (*live).clone());
+        let people = JudgedPeople { admission, statements: Vec::new(), joins, names: BTreeMap::new() };
+        let counts = match &refusal {
+            PeopleRefusal::OverlappingPeople { coverages, system: Some(system), .. } => {
+                let met: Vec<&LiveCoverage> =
+                    standing.live.iter().filter(|live| coverages.contains(&live.id)).collect();
+                self.counts(system, &met).await?
+            }
+            _ => PersonCounts::default(),
+        };
+        let conflict = PeopleConflict::new(refusal, counts, rows, &standing.live, self.job);
+        let clash = Some(CompositionConflict::People(Box::new(conflict)));
+        Ok(CompositionContext { clash, ..self.ledger(&same, people).await? })
+    }
+
+    /// How many persons are in the job, in coverages that it meets, and in both.
+    async fn counts(&self, system: &str, met: &[&LiveCoverage]) -> Result<PersonCounts, StoreError> {
+        let in_system = |live: &&LiveCoverage| live.coverage.systems.get(system).map_or(0, |of| of.persons);
+        let own = self.people.evidence.systems.get(system).map_or(0, |of| of.persons);
+        let theirs: u64 = met.iter().map(in_system).sum();
+        let shared: u64 = met.iter().map(|live| live.common.get(system).copied().unwrap_or(0)).sum();
+        let common = count_published(self.env.store.as_ref(), self.tenant(), system, self.people).await?;
+        Ok(PersonCounts { common, added: own.saturating_sub(common), removed: theirs.saturating_sub(shared) })
+    }
+
+    /// What was declared of the names of a dataset and of coverages of the same rows, and what is published of these.
+    async fn ledger(&self, same: &[&LiveCoverage], people: JudgedPeople) -> Result<CompositionContext, StoreError> {
+        let store = &self.env.store;
+        let mut names = BTreeSet::from([self.job.dataset.series.clone()]);
+        let mut contents: BTreeSet<(String, [u8; 32])> = BTreeSet::new();
+        for live in same {
+            names.extend(live.coverage.populations.iter().cloned());
+            for dataset in &live.coverage.datasets {
+                let dataset = store.dataset(self.tenant(), *dataset).await?;
+                let dataset = dataset.ok_or_else(|| StoreError::corrupt("a coverage is of an unknown dataset"))?;
+                names.insert(dataset.series.clone());
+                contents.insert((dataset.series, dataset.content_hash));
+            }
+        }
+        let (mut earlier, mut versions) = (EarlierDisclosures::default(), BTreeMap::new());
+        for name in names {
+            let declared = store.series_statements(self.tenant(), &name).await?;
+            for record in &declared.statements {
+                Statement::read(record)?.enter(&mut earlier);
+            }
+            versions.insert(name, declared.version);
+        }
+        let mut recorded = Vec::new();
+        for (series, content) in contents {
+            recorded.push(store.disclosures(self.tenant(), &series, &content).await?);
+        }
+        let mut entries: Vec<&DisclosureRecord> = recorded.iter().flat_map(|of| &of.entries).collect();
+        let mut rules: Vec<&ActiveRuleRecord> = recorded.iter().flat_map(|of| &of.rules).collect();
+        entries.sort_by_key(|entry| entry.id);
+        rules.sort_by_key(|rule| rule.release);
+        let published = earlier_of(entries.into_iter(), rules.into_iter())?;
+        earlier.disclosures.extend(published.disclosures);
+        earlier.rules.extend(published.rules);
+        Ok(CompositionContext { earlier, versions, people, clash: None })
+    }
+}
+
+/// The coverages of the same rows.
+fn same_of<'s>(admission: &Admission, standing: &'s StandingCoverages) -> Vec<&'s LiveCoverage> {
+    standing.live.iter().filter(|live| admission.same.contains(&live.id)).collect()
+}
+
+/// The published attributes of a coverage, each by the name of the column that is declared to be it, if there is one.
+fn known_here(live: &LiveCoverage, earlier: &EarlierDisclosures, evidence: &Evidence) -> BTreeSet<String> {
+    let identities = &earlier.identities;
+    let here = |name: &String| {
+        let is_it = |column: &&String| identities.canonical(column) == identities.canonical(name);
+        let column = if evidence.names.contains(name) { None } else { evidence.names.iter().find(is_it) };
+        column.unwrap_or(name).clone()
+    };
+    live.published.iter().map(here).collect()
+}
+
+fn undecidable(columns: &BTreeSet<String>, published: &BTreeSet<String>) -> CompositionConflict {
+    let listed = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+    let detail = format!(
+        "releases of the same people published {}, some of which the dataset has not, and nothing is known of {}: declare \
+         for each of the latter whether it is an alias of one of the former, or new",
+        listed(published),
+        listed(columns)
+    );
+    CompositionConflict::Undecidable(detail, columns.iter().cloned().collect())
 }
 
 /// What the ledger holds, understood.

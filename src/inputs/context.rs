@@ -1,6 +1,9 @@
-use super::columns::load;
+use std::sync::Arc;
+
+use super::columns::{DatasetRows, load};
 use super::env::{ColumnSelection, InputEnv};
 use super::error::InputError;
+use super::kept_rows::KeptRows;
 use super::profiles::specification_of;
 use crate::control::Control;
 use crate::microdata::{ColumnProfile, Table};
@@ -18,12 +21,14 @@ pub(crate) struct JobContext {
     pub(crate) columns: Vec<String>,
     /// The specification.
     pub(crate) specification: Specification,
+    /// The rows that it publishes; all, if it names none.
+    pub(super) kept: Option<Arc<KeptRows>>,
 }
 
 impl JobContext {
     pub(crate) fn new(dataset: DatasetRecord, profiles: Vec<ColumnProfile>, specification: Specification) -> Self {
         let columns = profiles.iter().map(|profile| profile.name.clone()).collect();
-        Self { dataset, profiles, columns, specification }
+        Self { dataset, profiles, columns, specification, kept: None }
     }
 
     /// The context of an accepted job.
@@ -39,10 +44,15 @@ impl JobContext {
         Ok(Self::new(dataset, profiles, specification))
     }
 
+    /// The rows that the job publishes.
+    pub(super) fn rows(&self) -> DatasetRows<'_> {
+        DatasetRows { dataset: &self.dataset, kept: self.kept.as_deref() }
+    }
+
     /// Loads the columns of the specification; on a blocking thread.
     pub(crate) fn load(&self, env: &InputEnv, control: &Control) -> Result<Table, InputError> {
         let Specification { names, used, .. } = &self.specification;
-        load(env, &self.dataset, names, used, control)
+        load(env, self.rows(), names, used, control)
     }
 
     /// Loads extra columns, if there are any; on a blocking thread.
@@ -55,6 +65,6 @@ impl JobContext {
         if extra.indexes.is_empty() {
             return Ok(None);
         }
-        load(env, &self.dataset, &extra.names, &extra.indexes, control).map(Some)
+        load(env, self.rows(), &extra.names, &extra.indexes, control).map(Some)
     }
 }

@@ -157,7 +157,7 @@ pub(crate) fn read_earlier_releases(
     let place = |name: String| Some((job.columns.iter().position(|column| *column == name)?, name));
     let (used, names): (Vec<usize>, Vec<String>) = excluded.into_iter().filter_map(place).unzip();
     if !used.is_empty() {
-        found.excluded = Some(Arc::new(load(env, &job.dataset, &names, &used, control)?));
+        found.excluded = Some(Arc::new(load(env, job.rows(), &names, &used, control)?));
     }
     Ok(found)
 }

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -17,6 +18,8 @@ pub(crate) struct InputEnv {
     pub(crate) vault: Arc<Vault>,
     /// Bounds what a column may hold.
     pub(crate) limits: IngestLimits,
+    /// The folder of files without names for what memory cannot hold.
+    pub(crate) spool: PathBuf,
 }
 
 /// Columns of a dataset.

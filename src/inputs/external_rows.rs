@@ -146,7 +146,7 @@ impl ExternalRows {
             let Some(cut) = self.cuts.get(name) else { continue };
             let labels: BTreeSet<Option<&[u8]>> =
                 cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
-            let table = load(env, &self.dataset, std::slice::from_ref(name), &[*place], control)?;
+            let table = load(env, (&self.dataset).into(), std::slice::from_ref(name), &[*place], control)?;
             if !table.column(Attr::from(0_usize)).domain.iter().all(|cell| labels.contains(&cell)) {
                 found.push(name.clone());
             }
@@ -166,7 +166,7 @@ impl ExternalRows {
     /// # Errors
     /// [`ExternalRowsError`]
     pub(super) fn read(&self, env: &InputEnv, control: &Control) -> Result<ExternalTableRows, ExternalRowsError> {
-        let table = load(env, &self.dataset, &self.attributes, &self.places, control)?;
+        let table = load(env, (&self.dataset).into(), &self.attributes, &self.places, control)?;
         let (id, cuts) = (self.id.to_string(), self.cuts.clone());
         Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
     }
@@ -203,7 +203,7 @@ impl ExternalRows {
             shared.filter_map(|name| Some((name.clone(), place(&name)?))).unzip();
         let values = match places.is_empty() {
             true => Table::new(Vec::new(), Vec::new()),
-            false => load(env, dataset, &names, &places, control)?.reordered(&of_dataset),
+            false => load(env, job.rows(), &names, &places, control)?.reordered(&of_dataset),
         };
         Ok(RowCorrespondence::Records(RecordMatches { rows, values: Arc::new(values) }))
     }

@@ -1,7 +1,10 @@
-use super::columns::load;
+use uuid::Uuid;
+
+use super::columns::{DatasetRows, load};
 use super::env::{ColumnSelection, InputEnv};
 use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
+use super::kept_rows::KeptRows;
 use super::memory::{MemoryBudget, MemoryPermit};
 use crate::control::Control;
 use crate::engine::{EngineError, ExternalTableRows, ReadFile};
@@ -14,6 +17,8 @@ pub struct ReleaseOriginal {
     pub(crate) env: InputEnv,
     pub(crate) budget: MemoryBudget,
     pub(crate) dataset: DatasetRecord,
+    /// The job, if it left out persons.
+    pub(crate) left_out_by: Option<Uuid>,
     /// The columns, by their published names.
     pub(crate) columns: ColumnSelection,
     pub(crate) need: u64,
@@ -76,7 +81,12 @@ impl ReleaseOriginal {
     pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
         let room = self.budget.try_acquire(self.need).map_err(EngineError::Refused)?;
         let ColumnSelection { names, indexes } = &self.columns;
-        let table = load(&self.env, &self.dataset, names, indexes, control)?;
+        let kept = match self.left_out_by {
+            Some(job) => Some(KeptRows::of_job(&self.env, &self.dataset, job, control)?),
+            None => None,
+        };
+        let rows = DatasetRows { dataset: &self.dataset, kept: kept.as_ref() };
+        let table = load(&self.env, rows, names, indexes, control)?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))
     }

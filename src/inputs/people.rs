@@ -1,10 +1,14 @@
 //! What stands beside the rows of a job: announced and live coverages, as the store knows them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
 
 use crate::microdata::Chunk;
 use crate::people::{
-    Block, CoverageId, Evidence, KeyedHash, KeyedHasher, LiveCoverage, Resemblance, SystemColumns, person_hashes,
+    Block, CoverageId, Evidence, KeyedHash, KeyedHasher, LiveCoverage, Resemblance, SystemColumns, SystemEvidence,
+    person_hashes,
 };
 use crate::ports::{
     AlikeKind, AlikeMark, CoverageRecord, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError,
@@ -17,12 +21,72 @@ const MAX_READ_SAMPLES: usize = 8;
 const MIN_COMMON_SIGNATURES: usize = 81;
 
 /// The evidence of the rows of a job, with all of their persons.
-#[derive(Clone, Copy, Debug)]
-pub struct JobPeople<'a> {
+#[derive(Clone, Debug)]
+pub struct JobPeople {
     /// The evidence.
-    pub evidence: &'a Evidence,
-    /// Per key system its persons.
-    pub persons: &'a BTreeMap<String, Vec<KeyedHash>>,
+    pub evidence: Arc<Evidence>,
+    /// The persons of its key systems.
+    pub persons: JobPersons,
+}
+
+/// The persons of the rows of a job.
+#[derive(Clone, Debug)]
+pub enum JobPersons {
+    /// All of a dataset, as they were kept when it was uploaded.
+    OfDataset(Uuid),
+    /// Those of some of its rows, per key system and sorted.
+    Listed(Arc<BTreeMap<String, Vec<KeyedHash>>>),
+}
+
+impl JobPeople {
+    /// The persons of a key system, in batches.
+    fn batches<'a>(&'a self, store: &'a dyn PeopleStore, place: PersonPlace<'a>) -> PersonBatches<'a> {
+        PersonBatches { store, people: self, place, next: 0, piece: Vec::new(), found: 0 }
+    }
+}
+
+/// Hands over the persons of a key system, at most [`HASHES_PER_CALL`] at once.
+struct PersonBatches<'a> {
+    store: &'a dyn PeopleStore,
+    people: &'a JobPeople,
+    place: PersonPlace<'a>,
+    /// The next piece.
+    next: u32,
+    /// What is left of the last one.
+    piece: Vec<KeyedHash>,
+    found: u64,
+}
+
+impl PersonBatches<'_> {
+    /// The next batch; [`StoreError::NotFound`] when persons are missing, as the dataset was purged.
+    async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, StoreError> {
+        let PersonPlace { tenant, system } = self.place;
+        if self.piece.is_empty() {
+            let piece = match &self.people.persons {
+                JobPersons::Listed(listed) if self.next == 0 => listed.get(system).cloned(),
+                JobPersons::Listed(_) => None,
+                JobPersons::OfDataset(dataset) => self.store.person_piece(tenant, *dataset, system, self.next).await?,
+            };
+            self.next += 1;
+            self.piece = piece.unwrap_or_default();
+        }
+        let rest = self.piece.split_off(HASHES_PER_CALL.min(self.piece.len()));
+        let batch = std::mem::replace(&mut self.piece, rest);
+        self.found += batch.len() as u64;
+        if !batch.is_empty() {
+            return Ok(Some(batch));
+        }
+        // persons that are not there would be persons that nothing was published of
+        let expected = self.people.evidence.systems.get(system).map_or(0, |system| system.persons);
+        if self.found == expected { Ok(None) } else { Err(StoreError::NotFound) }
+    }
+}
+
+/// A key system of a tenant.
+#[derive(Clone, Copy)]
+struct PersonPlace<'a> {
+    tenant: &'a str,
+    system: &'a str,
 }
 
 /// Coverages as they stand to the rows of a job.
@@ -32,6 +96,8 @@ pub struct StandingCoverages {
     pub live: Vec<LiveCoverage>,
     /// Pending ones with a lower ticket, lowest first.
     pub pending: Vec<LiveCoverage>,
+    /// The jobs of these.
+    pub jobs: BTreeMap<CoverageId, Uuid>,
 }
 
 /// Announces rows: the coverage, its persons and its marks. It has no ticket yet.
@@ -41,15 +107,16 @@ pub struct StandingCoverages {
 pub async fn announce(
     store: &dyn PeopleStore,
     new: &NewCoverage,
-    people: JobPeople<'_>,
+    people: &JobPeople,
 ) -> Result<CoverageId, StoreError> {
     let id = store.announce_coverage(new).await?;
-    for (system, persons) in people.persons {
-        for some in persons.chunks(HASHES_PER_CALL) {
-            store.cover_persons(&new.tenant, id, system, some).await?;
+    for system in people.evidence.systems.keys() {
+        let mut persons = people.batches(store, PersonPlace { tenant: &new.tenant, system });
+        while let Some(some) = persons.next().await? {
+            store.cover_persons(&new.tenant, id, system, &some).await?;
         }
     }
-    for some in marks(people.evidence).chunks(HASHES_PER_CALL) {
+    for some in marks(&people.evidence).chunks(HASHES_PER_CALL) {
         store.add_alike_marks(&new.tenant, id, some).await?;
     }
     Ok(id)
@@ -95,7 +162,49 @@ pub async fn unpublished_rows<H: KeyedHasher + Sync>(
     Ok(is_unpublished)
 }
 
-/// Reads what stands beside the rows of a job that holds a ticket.
+/// The persons of a job of whom nothing is published, by each key system alone. No cell of them is known.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn unpublished_persons(
+    store: &dyn PeopleStore,
+    tenant: &str,
+    people: &JobPeople,
+) -> Result<JobPeople, StoreError> {
+    let mut evidence = Evidence { names: people.evidence.names.clone(), ..Evidence::default() };
+    let mut listed: BTreeMap<String, Vec<KeyedHash>> = BTreeMap::new();
+    for system in people.evidence.systems.keys() {
+        let mut persons = people.batches(store, PersonPlace { tenant, system });
+        let unpublished = listed.entry(system.clone()).or_default();
+        while let Some(some) = persons.next().await? {
+            let published = store.published_persons(tenant, system, &some).await?;
+            unpublished.extend(some.into_iter().filter(|person| !published.contains(person)));
+        }
+        let of = SystemEvidence { persons: unpublished.len() as u64, columns: BTreeMap::new() };
+        evidence.systems.insert(system.clone(), of);
+    }
+    Ok(JobPeople { evidence: Arc::new(evidence), persons: JobPersons::Listed(Arc::new(listed)) })
+}
+
+/// How many persons of a job stand in a live coverage, by one key system.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn count_published(
+    store: &dyn PeopleStore,
+    tenant: &str,
+    system: &str,
+    people: &JobPeople,
+) -> Result<u64, StoreError> {
+    let mut published = 0;
+    let mut persons = people.batches(store, PersonPlace { tenant, system });
+    while let Some(some) = persons.next().await? {
+        published += store.published_persons(tenant, system, &some).await?.len() as u64;
+    }
+    Ok(published)
+}
+
+/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live.
 ///
 /// # Errors
 /// Those of the store.
@@ -103,13 +212,14 @@ pub async fn standing(
     store: &dyn PeopleStore,
     tenant: &str,
     ticket: i64,
-    people: JobPeople<'_>,
+    people: &JobPeople,
 ) -> Result<StandingCoverages, StoreError> {
     let records = store.standing_coverages(tenant, ticket).await?;
     let mut common: BTreeMap<CoverageId, BTreeMap<String, u64>> = BTreeMap::new();
-    for (system, persons) in people.persons {
-        for some in persons.chunks(HASHES_PER_CALL) {
-            for (id, number) in store.common_persons(tenant, system, some).await? {
+    for system in people.evidence.systems.keys() {
+        let mut persons = people.batches(store, PersonPlace { tenant, system });
+        while let Some(some) = persons.next().await? {
+            for (id, number) in store.common_persons(tenant, system, &some).await? {
                 *common.entry(id).or_default().entry(system.clone()).or_default() += number;
             }
         }
@@ -120,9 +230,12 @@ pub async fn standing(
     };
     // exact evidence goes before what cells say
     let others: BTreeSet<CoverageId> = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
-    let resemblances = resemblances(store, tenant, people.evidence, &others).await?;
+    let resemblances = resemblances(store, tenant, &people.evidence, &others).await?;
     let mut standing = StandingCoverages::default();
-    for CoverageRecord { id, state, coverage, published, .. } in records {
+    for CoverageRecord { id, job, state, coverage, published, .. } in records {
+        if state == CoverageState::Pending {
+            standing.jobs.insert(id, job);
+        }
         let (common, resemblance) = (common.remove(&id).unwrap_or_default(), resemblances.get(&id).copied());
         let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
         list.push(LiveCoverage { id, coverage, published, common, resemblance });

@@ -5,7 +5,7 @@ use crate::ports::{DatasetRecord, JobRecord, StoreError};
 use crate::problem::Fault;
 use crate::publication::Unit;
 use crate::spec;
-use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, Specification};
+use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, PeopleChoice, Specification};
 use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
 
 impl DatasetRecord {
@@ -124,11 +124,17 @@ pub(crate) fn specification_of(
     let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));
+    // nor is it known on a command line who was published before
+    let people = document.as_object_mut().and_then(|members| members.remove("people"));
     let reading = spec::read(&document, &schema, DocumentSource::CommandLine);
     match reading.specification {
         Some(mut specification) if reading.faults.is_empty() => {
             // faults that show when rows are read point at its values
             specification.normalized["dataset"] = dataset.id.to_string().into();
+            if let Some(people) = people {
+                specification.people = serde_json::from_value(people.clone()).unwrap_or(PeopleChoice::Unpublished);
+                specification.normalized["people"] = people;
+            }
             Ok(specification)
         }
         _ => Err(reading.faults),

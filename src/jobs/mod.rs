@@ -7,6 +7,7 @@
 
 mod publisher;
 mod runner;
+mod turn;
 mod worker;
 
 pub use publisher::Publisher;

@@ -1,34 +1,41 @@
 //! The runner of real jobs: load, release, commit.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, SecondsFormat, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::runner::{JobAssignment, JobRunner, RunCompletion, RunError};
+use super::turn::Turn;
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
+use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, MemoryBudget, MemoryPermit, PartStorage,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, MemoryPermit,
+    PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::microdata::formats::IngestLimits;
+use crate::people::{PeopleClaim, Separation, SeparationStatement};
 use crate::ports::{
     CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError,
-    release_ended_problem as ended_problem,
 };
 use crate::problem::{Kind, Problem};
-use crate::publication::{CompositionMode, PublishedBytes, ReleaseStatus};
+use crate::publication::{
+    CompositionMode, IdentityScope, PersonsKnown, PublishedBytes, PublishedPeople, ReleaseStatus, StatementKind,
+};
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{InternalReport, Provenance, public_report};
-use crate::spec::Specification;
+use crate::report::{InternalReport, ManifestIdentity, ManifestStatement, Provenance, public_report};
+use crate::spec::{PeopleChoice, Specification};
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
-use crate::{engine, inputs};
 
 /// How often a release is made again because the ledger changed.
 const MAX_LEDGER_RETRIES: u32 = 5;
@@ -43,6 +50,8 @@ pub struct Publisher {
     pub budget: MemoryBudget,
     /// What columns may hold.
     pub limits: IngestLimits,
+    /// The folder of files without names for what memory cannot hold.
+    pub spool: PathBuf,
 }
 
 #[async_trait]
@@ -56,93 +65,102 @@ impl JobRunner for Publisher {
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
+        for _ in 0..MAX_LEDGER_RETRIES {
+            if let Some(completion) = self.run_once(&assignment, control)? {
+                return Ok(completion);
+            }
+        }
+        let problem = Problem::new(Kind::Unavailable, "other releases about the same people kept coming first");
+        Err(RunError::Failed(problem))
+    }
+}
+
+impl Publisher {
+    /// Makes and commits a release; `None` if others came first, with persons that it would publish again.
+    fn run_once(&self, assignment: &JobAssignment, control: &Control) -> Result<Option<RunCompletion>, RunError> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
         let handle = &assignment.handle;
         let env = self.env(handle, &assignment.store);
-        let context = handle.block_on(JobContext::for_job(job, &env))?;
+        let mut context = handle.block_on(JobContext::for_job(job, &env))?;
+        let evidence = context.choose_rows(&env, control)?;
         let JobContext { dataset, specification, .. } = &context;
         let table = context.load(&env, control)?;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
-        let work =
-            PublishRun { assignment: &assignment, dataset, specification, streams: &streams, clock: &self.clock };
-        let mut made: Option<(EarlierDisclosures, ReleaseCommit)> = None;
-        let (mut extra_columns, mut extra) = (ColumnSelection::default(), None);
+        let work = PublishRun { assignment, dataset, specification, streams: &streams, clock: &self.clock };
+        let mut turn = Turn::new(assignment, &env, &context, &evidence);
+        let mut made: Option<MadeRelease> = None;
+        let (extra_columns, extra) = (ColumnSelection::default(), None);
+        let mut maker =
+            ReleaseMaker { publisher: self, work: &work, env: &env, context: &context, table, extra_columns, extra };
         let mut tries = 0;
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
-            let CompositionContext { mut earlier, version, clash } = handle.block_on(context.composition(&env))?;
-            if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
-                return Err(RunError::Refused(clash.problem()));
-            }
-            // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
-            let ended = handle.block_on(store.ended_release(&job.tenant, &job.reuse_key))?;
-            if let Some((release, status)) = ended {
-                return Err(RunError::Refused(ended_problem(&status, release)));
-            }
-            earlier.releases = inputs::read_earlier_releases(&env, &context, &earlier, control)?;
-            let commit = match made.take() {
-                // what moved was another content's
-                Some((before, commit)) if before == earlier => {
-                    ReleaseCommit { series_version: Some(version), now: self.clock.now(), ..commit }
+            let Some(found) = turn.admitted(control)? else { return Ok(None) };
+            let CompositionContext { earlier, versions, people, .. } = found;
+            let release = match made.take() {
+                // what moved was other people's
+                Some(release) if release.is_up_to_date(&earlier, &people) => {
+                    MadeRelease { basis: ReleaseBasis { earlier, people }, ..release }
                 }
                 outdated => {
                     tries += 1;
                     if outdated.is_some() {
                         handle.block_on(store.drop_attempt(job.id, assignment.attempt))?;
                     }
-                    let columns = context.extra_columns(&env, &earlier);
-                    if columns != extra_columns {
-                        extra = context.load_extra(&env, &columns, control)?;
-                        extra_columns = columns;
-                    }
-                    let commit = self.make(&work, &table, extra.as_ref(), &earlier, control)?;
-                    ReleaseCommit { series_version: Some(version), ..commit }
+                    maker.make(ReleaseBasis { earlier, people }, control)?
                 }
             };
+            // who comes later sees the announcement
+            if turn.announce(&release.made.columns)? {
+                made = Some(release);
+                continue;
+            }
+            let commit = ReleaseCommit {
+                series_versions: versions,
+                announcement: turn.end(&release.basis.people),
+                now: self.clock.now(),
+                ..release.made.commit.clone()
+            };
             let id = commit.release.id;
-            match handle.block_on(store.commit(commit.clone()))? {
-                CommitOutcome::Committed => return Ok(RunCompletion::Committed(id)),
-                CommitOutcome::LeaseLost => return Ok(RunCompletion::LeaseLost),
-                CommitOutcome::AlreadyReleased(release) => return Ok(RunCompletion::Reused(release)),
-                // another release about the same data subjects may have come first: check, and if needed design, again
-                CommitOutcome::LedgerMoved => made = Some((earlier, commit)),
+            match handle.block_on(store.commit(commit))? {
+                CommitOutcome::Committed => return Ok(Some(RunCompletion::Committed(id))),
+                CommitOutcome::LeaseLost => return Ok(Some(RunCompletion::LeaseLost)),
+                CommitOutcome::AlreadyReleased(other) => return Ok(Some(RunCompletion::Reused(other))),
+                // something was declared of the same people, or a release of them has ended: check, and if needed design, again
+                CommitOutcome::LedgerMoved => made = Some(release),
             }
         }
-        let problem = Problem::new(Kind::Unavailable, "other releases of the same series kept coming first");
-        Err(RunError::Failed(problem))
+        Ok(None)
     }
-}
 
-impl Publisher {
     fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
         InputEnv {
             handle: handle.clone(),
             store: Arc::clone(store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            spool: self.spool.clone(),
         }
     }
 
-    /// Makes the release, given the earlier disclosures, ready to be committed against a version of its series.
+    /// Makes the release, given the earlier disclosures, ready to be committed; with the columns that it publishes.
     fn make(
         &self,
         work: &PublishRun<'_>,
         table: &Table,
         extra: Option<&Table>,
-        earlier: &EarlierDisclosures,
+        basis: &ReleaseBasis,
         control: &Control,
-    ) -> Result<ReleaseCommit, RunError> {
+    ) -> Result<MadeCommit, RunError> {
+        let ReleaseBasis { earlier, people } = basis;
         let id = Uuid::now_v7();
         let provenance = Provenance {
             id: Some(id),
             series: Some(work.assignment.job.series.clone()),
-            created_at: self.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-            composition: if work.specification.unproven.is_some() {
-                CompositionMode::Unproven
-            } else {
-                CompositionMode::Enforced
-            },
+            created_at: self.clock.now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            composition: work.composition(people),
+            identity: Some(work.identity(people)),
             reproducible: false,
         };
         let PublishRun { specification, streams, .. } = *work;
@@ -151,7 +169,9 @@ impl Publisher {
         let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
         let ciphertext = self.ciphertext(work.dataset, id, &released.internal)?;
-        Ok(ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released)? })
+        let columns = released.disclosures.iter().flat_map(|of| of.attributes.iter().cloned()).collect();
+        let commit = ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released)? };
+        Ok(MadeCommit { commit, columns })
     }
 
     /// What the original says of a release, encrypted like the original.
@@ -164,6 +184,58 @@ impl Publisher {
         let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
         let ciphertext = dataset.data_key(&self.vault)?.encrypt(CiphertextContext::InternalReport { release }, &plain);
         Ok(ciphertext.map_err(StoreError::from)?)
+    }
+}
+
+/// What a release was made beside.
+struct ReleaseBasis {
+    earlier: EarlierDisclosures,
+    people: JudgedPeople,
+}
+
+/// A release that is ready to be committed.
+struct MadeCommit {
+    commit: ReleaseCommit,
+    /// The columns that it publishes.
+    columns: BTreeSet<String>,
+}
+
+struct MadeRelease {
+    basis: ReleaseBasis,
+    made: MadeCommit,
+}
+
+impl MadeRelease {
+    /// Whether it would be made again as it is.
+    fn is_up_to_date(&self, earlier: &EarlierDisclosures, people: &JudgedPeople) -> bool {
+        let ReleaseBasis { earlier: before, people: judged } = &self.basis;
+        let (then, now) = (&judged.admission, &people.admission);
+        let claims_the_same = then.claim == now.claim && then.unrelated == now.unrelated;
+        before == earlier && claims_the_same && then.same == now.same && judged.statements == people.statements
+    }
+}
+
+/// Makes the release of a job, as often as what it is made beside changes.
+struct ReleaseMaker<'a> {
+    publisher: &'a Publisher,
+    work: &'a PublishRun<'a>,
+    env: &'a InputEnv,
+    context: &'a JobContext,
+    table: Table,
+    /// Other columns that earlier releases have.
+    extra_columns: ColumnSelection,
+    extra: Option<Table>,
+}
+
+impl ReleaseMaker<'_> {
+    fn make(&mut self, basis: ReleaseBasis, control: &Control) -> Result<MadeRelease, RunError> {
+        let columns = self.context.extra_columns(self.env, &basis.earlier);
+        if columns != self.extra_columns {
+            self.extra = self.context.load_extra(self.env, &columns, control)?;
+            self.extra_columns = columns;
+        }
+        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control)?;
+        Ok(MadeRelease { basis, made })
     }
 }
 
@@ -180,6 +252,35 @@ impl PublishRun<'_> {
     fn storage(&self) -> PartStorage {
         let JobAssignment { handle, store, job, attempt, .. } = self.assignment;
         PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
+    }
+
+    /// What the release claims of its people.
+    fn composition(&self, people: &JudgedPeople) -> CompositionMode {
+        match people.admission.claim {
+            _ if self.specification.unproven.is_some() => CompositionMode::Unproven,
+            PeopleClaim::Enforced => CompositionMode::Enforced,
+            PeopleClaim::WithinPopulation => CompositionMode::WithinPopulation,
+            PeopleClaim::SameDatasetOnly => CompositionMode::SameDatasetOnly,
+            PeopleClaim::Unproven => CompositionMode::Unproven,
+        }
+    }
+
+    /// What is established of its people, how, and by whose word.
+    fn identity(&self, people: &JudgedPeople) -> ManifestIdentity {
+        let key_systems: Vec<String> = self.dataset.person.keys().cloned().collect();
+        let persons = if key_systems.is_empty() { PersonsKnown::ContentOnly } else { PersonsKnown::Identified };
+        ManifestIdentity {
+            population: self.dataset.population.clone(),
+            persons,
+            key_systems,
+            people: match self.specification.people {
+                PeopleChoice::All => PublishedPeople::All,
+                PeopleChoice::Unpublished => PublishedPeople::Unpublished,
+            },
+            scope: IdentityScope::Tenant,
+            statements: people.statements.iter().map(manifest_statement).collect(),
+            unrelated: people.admission.unrelated.iter().cloned().collect(),
+        }
     }
 
     fn commit(&self, id: Uuid, released: VerifiedRelease) -> Result<ReleaseCommit, RunError> {
@@ -217,9 +318,26 @@ impl PublishRun<'_> {
             },
             internal_report: None,
             ledger_version: 0,
-            series_version: None,
+            series_versions: BTreeMap::new(),
+            announcement: None,
             now,
         })
+    }
+}
+
+/// A statement, dated by its id, which is drawn when it is recorded.
+fn manifest_statement(statement: &SeparationStatement) -> ManifestStatement {
+    let (seconds, nanoseconds) = statement.id.get_timestamp().map_or((0, 0), |at| at.to_unix());
+    let at = DateTime::<Utc>::from_timestamp(seconds as i64, nanoseconds).unwrap_or_default();
+    ManifestStatement {
+        id: statement.id,
+        kind: match statement.kind {
+            Separation::Disjoint => StatementKind::Disjoint,
+            Separation::Others => StatementKind::Others,
+        },
+        of: statement.of.iter().map(ToString::to_string).collect(),
+        reason: statement.reason.clone(),
+        recorded_at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
     }
 }
 

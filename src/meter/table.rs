@@ -115,6 +115,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "import_ledger",
     "insert_first_key",
     "insert_key",
+    "mark_covered",
     "mark_read",
     "pin",
     "purge_dataset",

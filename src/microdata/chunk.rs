@@ -6,6 +6,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::domain::Arena;
+use super::interner::Interner;
 use super::table::Codes;
 use crate::with_codes;
 
@@ -96,6 +97,16 @@ impl ChunkColumn {
         (self.codes.get(row) as usize).checked_sub(1).map(|index| self.values.get(index))
     }
 
+    /// Some of its rows, with the values that occur in them.
+    #[must_use]
+    pub fn kept(&self, keep: &[bool]) -> Self {
+        let mut interner = Interner::default();
+        let kept = keep.iter().enumerate().filter(|(_, is_kept)| **is_kept);
+        let codes: Vec<u16> =
+            kept.map(|(row, _)| self.value(row).map_or(0, |value| interner.intern(value) as u16 + 1)).collect();
+        Self::new(interner.take(), &codes)
+    }
+
     /// The column as bytes that [`ChunkColumn::decode`] reads.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -165,6 +176,15 @@ mod tests {
             .map(|row| row.as_ref().map_or(0, |value| interner.intern(value.as_bytes()) as u16 + 1))
             .collect();
         ChunkColumn::new(interner.take(), &codes)
+    }
+
+    #[test]
+    fn kept_rows_have_no_values_of_others() {
+        let text = |value: &str| Some(value.to_owned());
+        let all = column(&[text("a"), None, text("b"), text("c"), text("b")]);
+        let kept = all.kept(&[false, true, true, false, true]);
+        assert_eq!(kept, column(&[None, text("b"), text("b")]));
+        assert_eq!(all.kept(&[false; 5]).values().len(), 0);
     }
 
     proptest! {

@@ -12,7 +12,8 @@ pub struct UnknownAttributesError(pub BTreeSet<String>);
 
 /// The attribute of each published column, by the names of the ledger.
 ///
-/// What says the same of every person as a published attribute of another name is that attribute. If the coverage
+/// What says the same of every person, or in an equal table of every row, as a published attribute of another name is that
+/// attribute. If the coverage
 /// published a name that the dataset has not, a column that was never seen together with it may be that attribute,
 /// unless `is_declared` knows it.
 ///
@@ -40,9 +41,42 @@ pub fn attribute_names(
     if unknown.is_empty() { Ok(names) } else { Err(UnknownAttributesError(unknown)) }
 }
 
+/// Names of the ledger that the dataset has not, each with the column that says the same of every person or row.
+///
+/// Datasets of the same rows may have published under names of their own.
+pub fn columns_of_names<'n>(
+    evidence: &Evidence,
+    coverage: &Coverage,
+    names: impl Iterator<Item = &'n str>,
+) -> BTreeMap<String, String> {
+    let column_of = |name: &str| {
+        let says_the_same = |column: &&String| {
+            let is_content = evidence
+                .contents
+                .get(*column)
+                .is_some_and(|mark| coverage.contents.get(name).is_some_and(|marks| marks.contains(mark)));
+            is_content
+                || evidence.systems.iter().any(|(system, own)| {
+                    let theirs = coverage.systems.get(system).and_then(|theirs| theirs.columns.get(name));
+                    theirs.is_some_and(|mark| own.columns.get(*column) == Some(mark))
+                })
+        };
+        evidence.names.iter().find(says_the_same)
+    };
+    let missing = names.filter(|name| !evidence.names.iter().any(|column| column == name));
+    missing.filter_map(|name| Some((name.to_owned(), column_of(name)?.clone()))).collect()
+}
+
 fn known_as(evidence: &Evidence, coverage: &Coverage, published: &BTreeSet<String>, column: &str) -> String {
     if published.contains(column) {
         return column.to_owned();
+    }
+    let content = evidence.contents.get(column);
+    let is_content = |name: &&String| {
+        content.is_some_and(|mark| coverage.contents.get(*name).is_some_and(|marks| marks.contains(mark)))
+    };
+    if let Some(name) = published.iter().find(is_content) {
+        return name.clone();
     }
     for (system, own) in &evidence.systems {
         let (Some(mark), Some(theirs)) = (own.columns.get(column), coverage.systems.get(system)) else { continue };

@@ -90,6 +90,8 @@ pub struct EvidenceCollector<H> {
     systems: Vec<SystemCollector>,
     /// The columns that are no keys, and the sum of the cells of each.
     free: Vec<usize>,
+    sums: Vec<u128>,
+    /// Per column what stands in it of which row.
     contents: Vec<u128>,
     cells: CellFile,
 }
@@ -102,8 +104,9 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         };
         let free: Vec<usize> = (0..layout.names.len()).filter(|column| !is_key(column)).collect();
         let systems = layout.systems.iter().map(|_| SystemCollector::new(&layout, spool)).collect();
-        let (contents, cells) = (vec![0; free.len()], CellFile::new(spool, free.len()));
-        Self { hasher, layout, seen: 0, rows: 0, table: 0, systems, free, contents, cells }
+        let (sums, contents) = (vec![0; free.len()], vec![0; layout.names.len()]);
+        let cells = CellFile::new(spool, free.len());
+        Self { hasher, layout, seen: 0, rows: 0, table: 0, systems, free, sums, contents, cells }
     }
 
     /// Takes the next rows; of these only those for which `counts` says so.
@@ -134,12 +137,16 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         }
         for &row in &kept {
             let whole = (0..hashes.len()).fold(0_u128, |sum, column| sum.wrapping_add(cell(column, row)));
-            self.table = self.table.wrapping_add(hash_of_sum(b"row\0", whole));
+            let whole = hash_of_sum(b"row\0", whole);
+            self.table = self.table.wrapping_add(whole);
+            for (column, content) in self.contents.iter_mut().enumerate() {
+                *content = content.wrapping_add(whole.wrapping_mul(cell(column, row)));
+            }
         }
         let mut columns = Vec::with_capacity(self.free.len());
-        for (&column, content) in self.free.iter().zip(&mut self.contents) {
+        for (&column, sum) in self.free.iter().zip(&mut self.sums) {
             columns.push(CellChunk::from_cells(kept.iter().map(|row| cell(column, *row))));
-            *content = kept.iter().fold(*content, |sum, row| sum.wrapping_add(cell(column, *row)));
+            *sum = kept.iter().fold(*sum, |sum, row| sum.wrapping_add(cell(column, *row)));
         }
         self.cells.push(&columns)?;
         self.seen += u64::from(chunk.rows);
@@ -163,7 +170,13 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
             evidence.systems.insert(columns.system.clone(), found);
         }
         evidence.table = Some(KeyedHash(hash_of_sum(b"table\0", self.table)));
-        let chosen = chosen(&mut self.cells, &self.contents)?;
+        let content = |sum: &u128| {
+            let mut hash = HashOfHashes::new(b"content\0");
+            [self.table, *sum].into_iter().for_each(|sum| hash.update(sum));
+            KeyedHash(hash.finish())
+        };
+        evidence.contents = self.layout.names.iter().cloned().zip(self.contents.iter().map(content)).collect();
+        let chosen = chosen(&mut self.cells, &self.sums)?;
         evidence.blocks = blocks(&mut self.cells, &chosen, control)?;
         evidence.signatures = signatures(&mut self.cells, &chosen, control)?;
         Ok(evidence)
@@ -179,12 +192,12 @@ fn cell_hashes(hasher: &impl KeyedHasher, column: &ChunkColumn) -> Vec<u128> {
 }
 
 /// Of many columns those that say most of rows: with at most n/2 values those that have most, then those with more.
-fn chosen(cells: &mut CellFile, contents: &[u128]) -> io::Result<Vec<usize>> {
+fn chosen(cells: &mut CellFile, sums: &[u128]) -> io::Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..cells.columns()).collect();
     if order.len() > MAX_CHOSEN_COLUMNS {
         let distinct: Vec<u64> = order.iter().map(|column| cells.distinct(*column)).collect::<io::Result<_>>()?;
         let half = cells.rows() / 2;
-        let rank = |column: &usize| (distinct[*column] > half, u64::MAX - distinct[*column], contents[*column]);
+        let rank = |column: &usize| (distinct[*column] > half, u64::MAX - distinct[*column], sums[*column]);
         order.sort_by_key(rank);
         order.truncate(MAX_CHOSEN_COLUMNS);
     }

@@ -22,6 +22,9 @@ pub struct Coverage {
     pub datasets: BTreeSet<Uuid>,
     /// The marks of their tables.
     pub tables: BTreeSet<KeyedHash>,
+    /// Per column of these tables what stands in it of which row.
+    #[serde(default)]
+    pub contents: BTreeMap<String, BTreeSet<KeyedHash>>,
     /// Per key system by which its persons are known, how many there are, and the column marks.
     pub systems: BTreeMap<String, SystemEvidence>,
     /// The population whose persons it republishes, if it is a chain.
@@ -36,6 +39,7 @@ impl Coverage {
             populations: population.into_iter().map(str::to_owned).collect(),
             datasets: BTreeSet::from([dataset]),
             tables: evidence.table.into_iter().collect(),
+            contents: evidence.contents.iter().map(|(name, mark)| (name.clone(), BTreeSet::from([*mark]))).collect(),
             systems: evidence.systems.clone(),
             chain: None,
         }
@@ -58,6 +62,9 @@ impl Coverage {
         self.populations.extend(population.map(str::to_owned));
         self.datasets.insert(dataset);
         self.tables.extend(evidence.table);
+        for (name, mark) in &evidence.contents {
+            self.contents.entry(name.clone()).or_default().insert(*mark);
+        }
         let mut learned = Vec::new();
         for (name, system) in &evidence.systems {
             let known = self.systems.entry(name.clone()).or_insert_with(|| {
@@ -69,6 +76,22 @@ impl Coverage {
             }
         }
         learned
+    }
+
+    /// Takes over what else is known of the same rows.
+    pub fn absorb(&mut self, other: Self) {
+        self.populations.extend(other.populations);
+        self.datasets.extend(other.datasets);
+        self.tables.extend(other.tables);
+        for (name, marks) in other.contents {
+            self.contents.entry(name).or_default().extend(marks);
+        }
+        for (name, system) in other.systems {
+            let known = self.systems.entry(name).or_insert_with(|| system.clone());
+            for (column, mark) in system.columns {
+                known.columns.entry(column).or_insert(mark);
+            }
+        }
     }
 }
 

@@ -20,6 +20,10 @@ pub struct Evidence {
     pub systems: BTreeMap<String, SystemEvidence>,
     /// The multiset of rows, whatever the names and the order of columns.
     pub table: Option<KeyedHash>,
+    /// Per column by name: in which row of the table which cell stands. Columns of equal tables are known by it, whatever
+    /// their names.
+    #[serde(default)]
+    pub contents: BTreeMap<String, KeyedHash>,
     /// The blocks of the columns that are no keys.
     pub blocks: Vec<Block>,
     /// Samples of signatures: of whole rows, then of rows without one column.

@@ -24,7 +24,7 @@ mod surprise;
 #[cfg(test)]
 mod tests;
 
-pub use attributes::{UnknownAttributesError, attribute_names};
+pub use attributes::{UnknownAttributesError, attribute_names, columns_of_names};
 pub use blocks::Block;
 pub use collect::{EvidenceCollector, EvidenceError, KeyLayout};
 pub use coverage::{Coverage, CoverageId, LiveCoverage};

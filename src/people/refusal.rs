@@ -29,6 +29,12 @@ pub struct Remedy {
     pub needs: &'static str,
 }
 
+/// Most populations and tables that a sentence names.
+const MAX_NAMES: usize = 5;
+
+/// Most populations, tables and coverages that a refusal lists.
+const MAX_PLACES: usize = 20;
+
 /// A refusal as callers see it. It names populations, datasets and counts, never a hash.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RefusalDocument {
@@ -105,7 +111,12 @@ impl RefusedJob<'_> {
     }
 
     fn names(&self) -> String {
-        self.places().iter().map(Place::to_string).collect::<Vec<_>>().join(", ")
+        let places = self.places();
+        let mut names: Vec<String> = places.iter().take(MAX_NAMES).map(Place::to_string).collect();
+        if places.len() > MAX_NAMES {
+            names.push(format!("{} more", places.len() - MAX_NAMES));
+        }
+        names.join(", ")
     }
 
     fn document(&self, kind: &'static str, detail: String, remedies: Vec<Remedy>) -> RefusalDocument {
@@ -113,7 +124,8 @@ impl RefusedJob<'_> {
         if !self.coverages.is_empty() {
             let shown =
                 |coverage: &Coverage| json!({"populations": coverage.populations, "datasets": coverage.datasets});
-            let shown: Vec<Value> = self.coverages.iter().map(|(_, coverage)| shown(coverage)).collect();
+            let first = self.coverages.iter().take(MAX_PLACES);
+            let shown: Vec<Value> = first.map(|(_, coverage)| shown(coverage)).collect();
             members.insert("coverages".to_owned(), shown.into());
         }
         RefusalDocument { kind, status: 409, detail, members, remedies }
@@ -153,6 +165,7 @@ impl RefusedJob<'_> {
             )
         });
         let places: Vec<String> = self.places().iter().map(Place::to_string).collect();
+        let places = if places.len() > MAX_PLACES { json!("all") } else { json!(places) };
         let others = match self.population {
             Some(name) => Remedy {
                 words: "if these are other people: state it".to_owned(),
@@ -225,8 +238,12 @@ impl RefusedJob<'_> {
             "if these are the same people under new keys: upload the file with the earlier keys, or with both",
             &format!("population={population}"),
         );
-        let earlier: Vec<Uuid> =
-            self.coverages.iter().flat_map(|(_, coverage)| coverage.datasets.first().copied()).collect();
+        let earlier: Vec<Uuid> = self
+            .coverages
+            .iter()
+            .take(MAX_NAMES)
+            .flat_map(|(_, coverage)| coverage.datasets.first().copied())
+            .collect();
         let others = earlier.into_iter().map(|than| Remedy {
             words: format!("if these are truly other people than those of dataset {than}: state it"),
             call: format!("POST /v1/populations/{population}/statements"),

@@ -81,6 +81,15 @@ pub struct SeriesRecord {
     pub statements: Vec<StatementRecord>,
 }
 
+/// What was declared of a series, at one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SeriesStatements {
+    /// The version of the series.
+    pub version: i64,
+    /// The statements, oldest first.
+    pub statements: Vec<StatementRecord>,
+}
+
 /// Reads the ledger. Only [`super::ReleaseStore::commit`] records releases.
 #[async_trait]
 pub trait DisclosureStore: Send + Sync {
@@ -91,6 +100,9 @@ pub trait DisclosureStore: Send + Sync {
         series: &str,
         content_hash: &[u8; 32],
     ) -> Result<LedgerSnapshot, StoreError>;
+
+    /// What was declared of a tenant's series; nothing when there is no such series.
+    async fn series_statements(&self, tenant: &str, series: &str) -> Result<SeriesStatements, StoreError>;
 
     /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
     async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;

@@ -121,6 +121,9 @@ pub trait LifecycleStore: Send + Sync {
     /// that was made in another store. With its status, for the last `elsewhere`.
     async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError>;
 
+    /// The held or published release of a reuse key, which an equal job gets.
+    async fn standing_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<Uuid>, StoreError>;
+
     /// The published releases of all tenants that were made before a time, with whose they are. For the service's own upkeep.
     async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError>;
 

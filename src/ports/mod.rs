@@ -24,7 +24,8 @@ pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
 pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
 pub use disclosures::{
-    ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, StatementRecord,
+    ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, SeriesStatements,
+    StatementRecord,
 };
 pub(crate) use error::ErrorSource;
 pub use error::StoreError;
@@ -40,8 +41,9 @@ pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDoc
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL, NamedPopulation,
-    NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationOutcome, SeparationRecord, SeriesStatement,
+    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL,
+    NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationOutcome, SeparationRecord,
+    SeriesStatement,
 };
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{

@@ -105,6 +105,8 @@ impl CoverageState {
 pub struct CoverageRecord {
     /// Its number.
     pub id: CoverageId,
+    /// The job that announced it.
+    pub job: Uuid,
     /// Whether it stands.
     pub state: CoverageState,
     /// Its ticket, if it has drawn one.
@@ -194,6 +196,15 @@ pub enum PeopleEntryOutcome {
     Contradicted(Vec<Uuid>),
     /// Nothing yet: this announced coverage might show a statement to be wrong, and has to end first.
     Waits(CoverageId),
+}
+
+/// An announced coverage, and how its announcement ends.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AnnouncedCoverage {
+    /// The coverage.
+    pub id: CoverageId,
+    /// Its end.
+    pub end: AnnouncementEnd,
 }
 
 /// Whether statements were entered.
@@ -306,6 +317,13 @@ pub trait PeopleStore: Send + Sync {
         piece: u32,
     ) -> Result<Option<Vec<KeyedHash>>, StoreError>;
 
+    /// Some datasets of which something is published, and whose rows no coverage has: these releases are from before
+    /// coverages existed, or from another store.
+    async fn uncovered_datasets(&self, tenant: &str) -> Result<Vec<Uuid>, StoreError>;
+
+    /// Removes a dataset from these.
+    async fn mark_covered(&self, tenant: &str, dataset: Uuid) -> Result<(), StoreError>;
+
     /// Announces a coverage, pending and without a ticket.
     async fn announce_coverage(&self, new: &NewCoverage) -> Result<CoverageId, StoreError>;
 
@@ -349,6 +367,15 @@ pub trait PeopleStore: Send + Sync {
     async fn published_persons(
         &self,
         tenant: &str,
+        system: &str,
+        persons: &[KeyedHash],
+    ) -> Result<BTreeSet<KeyedHash>, StoreError>;
+
+    /// Which of these persons stand in a live coverage that a job announced, at most [`HASHES_PER_CALL`] persons.
+    async fn persons_of_job(
+        &self,
+        tenant: &str,
+        job: Uuid,
         system: &str,
         persons: &[KeyedHash],
     ) -> Result<BTreeSet<KeyedHash>, StoreError>;

@@ -1,5 +1,6 @@
 //! Releases and their parts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use uuid::Uuid;
 
 use super::error::StoreError;
 use super::page::{Cursor, Page};
+use super::people::AnnouncedCoverage;
 use super::queue::LeaseToken;
 use crate::publication::ReleaseStatus;
 use crate::vault::Ciphertext;
@@ -90,8 +92,10 @@ pub struct ReleaseCommit {
     pub internal_report: Option<Ciphertext>,
     /// Version of the content's ledger that it was checked against.
     pub ledger_version: i64,
-    /// Version of the series that it was checked against; if present, it replaces the version of the content.
-    pub series_version: Option<i64>,
+    /// Versions of the series that it was checked against; if there are any, they replace the version of the content.
+    pub series_versions: BTreeMap<String, i64>,
+    /// The end of the announcement of its rows.
+    pub announcement: Option<AnnouncedCoverage>,
     /// The time.
     pub now: DateTime<Utc>,
 }

@@ -90,8 +90,18 @@ catalogue! {
         "upload the dataset into the series that the problem names, or with same_people=false and a reason";
     OverlappingRowSets, "overlapping-row-sets", 409, "an earlier dataset has some of the data subjects, with different rows",
         "publish the added rows as a separate dataset, or all rows in a new series if the data subjects differ";
+    PopulationUndeclared, "population-undeclared", 409, "it is unknown whose people the dataset is about",
+        "follow the first of the remedies that fits";
+    PeopleUnknown, "people-unknown", 409, "persons are not identified",
+        "upload the dataset with a column that identifies persons";
+    OverlappingPeople, "overlapping-people", 409, "some of the people were published before, with others or with other values",
+        "publish the people that are new, with people set to unpublished, or follow another remedy";
+    PeopleAlike, "people-alike", 409, "the cells say what those of a published table about other people do",
+        "upload the dataset with the earlier keys, or state that the people are others";
     StatementContradicted, "statement-contradicted", 409, "persons are in two places that are said to have none in common",
         "upload the dataset into the population that its people belong to";
+    NoNewPeople, "nobody-new", 409, "all people of the dataset were published before",
+        "nothing is left to publish";
     CompositionUndecidable, "composition-undecidable", 409, "the composition with earlier releases is undecidable",
         "declare what the detail names, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",

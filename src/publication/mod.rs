@@ -37,8 +37,8 @@ pub use unit::{Unit, UnitGuarantees};
 pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
     AdversaryModel, Algorithm, AssumedAssociations, AttackInput, BreachKind, CheckName, CompositionMode,
-    CompositionVerdict, DependencyUse, DisclosureStatus, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind,
-    PlanRuleStatus, ProtectionKind, ReleaseStatus, RowKind, RuleOrigin, SearchedDependencies, SlicedDiversity,
-    TableKind, VocabularyError,
+    CompositionVerdict, DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind,
+    NoticeKind, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
+    SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

@@ -93,14 +93,54 @@ vocabulary! {
 vocabulary! {
     /// The earlier releases that a release was checked against.
     CompositionMode: "mode of composition" {
-        /// All earlier releases of the series.
+        /// All of the tenant, or these are about other persons: by their keys, or by statements.
         Enforced = "enforced",
+        /// As `enforced` within the population; whether other populations have persons of it is unknown.
+        WithinPopulation = "within_population",
         /// None, on a statement of the caller.
         Unproven = "unproven",
         /// None, because there was no ledger.
         None = "none",
-        /// Those of the same dataset alone; in manifests from before series existed.
+        /// Those of this very table, and of its series where it has no population. Persons are not identified.
         SameDatasetOnly = "same_dataset_only",
+    }
+}
+
+vocabulary! {
+    /// By what the persons of a dataset are known.
+    PersonsKnown: "knowledge of persons" {
+        /// By their keys.
+        Identified = "identified",
+        /// By the content of the table alone.
+        ContentOnly = "content_only",
+    }
+}
+
+vocabulary! {
+    /// What a statement says of the persons of two populations or tables.
+    StatementKind: "kind of statement" {
+        /// They have no person in common.
+        Disjoint = "disjoint",
+        /// They are about other persons though their cells are alike.
+        Others = "others",
+    }
+}
+
+vocabulary! {
+    /// Whose rows of a dataset are published.
+    PublishedPeople: "choice of persons" {
+        /// Of all persons.
+        All = "all",
+        /// Of those of whom nothing was published before.
+        Unpublished = "unpublished",
+    }
+}
+
+vocabulary! {
+    /// Among which releases persons were looked for.
+    IdentityScope: "scope of identity" {
+        /// Those of the tenant.
+        Tenant = "tenant",
     }
 }
 

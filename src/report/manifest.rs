@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::dependencies::{DependencyForm, ManifestDependencies, RuleDerivationForm};
 use super::exposures::ManifestExposures;
+use super::identity::ManifestIdentity;
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
 use super::results::{BucketSizes, Utility, VerificationSummary};
@@ -42,6 +43,10 @@ pub struct Manifest {
     pub method: MethodName,
     /// The earlier releases it was checked against.
     pub composition: CompositionMode,
+    /// Whose persons it is about; absent without a server, and in older releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub identity: Option<ManifestIdentity>,
     /// The state of the release.
     pub status: ReleaseStatus,
     /// Whether the caller chose the key of the release, and so holds its secrets.
@@ -342,6 +347,8 @@ pub struct Provenance {
     pub created_at: String,
     /// The earlier releases it was checked against.
     pub composition: CompositionMode,
+    /// Whose persons it is about.
+    pub identity: Option<ManifestIdentity>,
     /// Whether the caller chose the key.
     pub reproducible: bool,
 }
@@ -403,6 +410,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         unit: declared.unit.clone(),
         method: input.method,
         composition: provenance.composition,
+        identity: provenance.identity.clone(),
         status: ReleaseStatus::Published,
         reproducible: provenance.reproducible,
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),

@@ -4,6 +4,7 @@ mod archive;
 mod counts;
 mod dependencies;
 mod exposures;
+mod identity;
 mod internal;
 mod manifest;
 mod method_details;
@@ -26,6 +27,7 @@ pub use dependencies::{
     UsedDependencyForm,
 };
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
+pub use identity::{ManifestIdentity, ManifestStatement};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
     Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,

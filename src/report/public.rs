@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, ManifestDependencies};
 use super::exposures::ManifestExposures;
+use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
 use crate::publication::{
@@ -70,7 +71,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             manifest.unit
         ),
         rules: manifest.rules.iter().map(sentence).collect(),
-        premises: manifest.rules.iter().filter_map(|rule| premise(&manifest.dependencies, rule)).collect(),
+        premises: manifest
+            .rules
+            .iter()
+            .filter_map(|rule| premise(&manifest.dependencies, rule))
+            .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
+            .collect(),
         not_promised: not_promised(&manifest.dependencies),
         tables: manifest
             .tables

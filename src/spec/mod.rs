@@ -20,7 +20,7 @@ pub use check::specification::{ParsedDocument, ProposedTable, SpecWarning, Speci
 pub use check::values::{path_segment, values_missing, values_pointer};
 pub use document::read;
 pub use grammar::duration::parse as duration;
-pub use grammar::general::dataset_of;
+pub use grammar::general::{PeopleChoice, dataset_of};
 pub use grammar::guarantee::guarantee;
 pub use grammar::json::parse as parse_json;
 pub use grammar::reader::{FaultList, child};

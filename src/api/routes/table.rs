@@ -2,9 +2,10 @@
 
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, OverlappingRowSets,
-    PersonKeyMissing, Quota, ReservedName, SeriesUndeclared, StatementContradicted, StorageFull, TooLarge,
-    TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
+    InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
+    OverlappingRowSets, PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, ReservedName,
+    SeriesUndeclared, StatementContradicted, StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation,
+    UnsupportedMediaType, UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -175,7 +176,8 @@ route_table! {
         ],
         problems: &[
             MalformedRequest, MalformedBody, NotFound, Conflict, IdempotencyConflict, SeriesUndeclared,
-            OverlappingRowSets, CompositionUndecidable, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification,
+            OverlappingRowSets, PopulationUndeclared, PeopleUnknown, OverlappingPeople, PeopleAlike,
+            StatementContradicted, NoNewPeople, CompositionUndecidable, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification,
             WorkLimit, Quota, StorageFull,
         ],
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::publication::Unit;
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use crate::spec::grammar::document::{Document, Member};
-use crate::spec::grammar::general::{GeneralMembers, Unlisted};
+use crate::spec::grammar::general::{GeneralMembers, PeopleChoice, Unlisted};
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::draft::DraftMethod;
 use crate::spec::methods::versatile::DraftVersatile;
@@ -27,6 +27,9 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     let unproven = general.unproven();
     let mode = if unproven.is_some() { "report" } else { "enforce" };
     reuse.insert("composition".into(), json!({"mode": mode}));
+    if general.people == PeopleChoice::Unpublished {
+        reuse.insert("people".into(), general.people.as_str().into());
+    }
     let entropy = general.entropy().unwrap_or_else(|| parts.method.states_entropy());
     reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));
@@ -68,6 +71,7 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     full.insert("internal".into(), InternalUtility::from(&general.internal).normal());
     let mut members = Map::new();
     general.write_into(&mut members, parts.columns);
+    members.retain(|name, value| name != "people" || value != PeopleChoice::All.as_str());
     // members that are absent, and those that are written above
     members.retain(|name, value| !value.is_null() && !full.contains_key(name));
     full.append(&mut members);

@@ -88,6 +88,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         priority: general.priority.0,
         deadline: general.deadline.value.map(|deadline| deadline.0),
         reason: general.reason.value.as_ref().map(|reason| reason.0.clone()),
+        people: general.people,
         unproven: general.unproven().map(str::to_owned),
         entropy,
         internal: InternalUtility::from(&general.internal),

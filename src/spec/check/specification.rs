@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
+use crate::spec::grammar::general::PeopleChoice;
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::method::MethodSpec;
 use crate::spec::methods::types::{AssumedKnowledge, AssumedUnknown, DeclaredDependency};
@@ -46,6 +47,8 @@ pub struct Specification {
     pub deadline: Option<Duration>,
     /// Why the job was submitted.
     pub reason: Option<String>,
+    /// Whose rows are published.
+    pub people: PeopleChoice,
     /// Why the release is published without proof that it is safe with earlier ones, where it is.
     pub unproven: Option<String>,
     /// Whether the manifest states the entropy of the model.

@@ -28,6 +28,7 @@ document! {
         /// Why the job is submitted; kept in the audit log.
         optional reason: Reason,
         optional unlisted: Unlisted = Unlisted::Refuse,
+        optional people: PeopleChoice = PeopleChoice::All,
         optional composition: CompositionMembers = CompositionMembers::absent("/composition"),
         optional internal: InternalMembers = InternalMembers::absent("/internal"),
         /// `entropy`: the manifest states the entropy of the readers' model. Of `gd` and `auto` it does unless this is empty.
@@ -44,6 +45,17 @@ choice! {
         Refuse = "refuse",
         /// They are dropped.
         Drop = "drop",
+    }
+}
+
+choice! {
+    /// Whose rows are published: those of all persons of the dataset (`all`, when not given), or only of those of whom nothing is
+    /// published (`unpublished`). The others are left out by their keys alone.
+    pub enum PeopleChoice as "PeopleChoice" {
+        /// Of all persons.
+        All = "all",
+        /// Of persons of whom nothing is published.
+        Unpublished = "unpublished",
     }
 }
 
@@ -168,6 +180,10 @@ impl GeneralMembers {
         }
         if self.hold && matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) {
             faults.unsupported(self.at("hold"), "on the command line nobody could approve it; leave out hold");
+        }
+        if self.people == PeopleChoice::Unpublished && origin == DocumentSource::CommandLine {
+            let detail = "on the command line it is not known who was published before; leave out people";
+            faults.unsupported(self.at("people"), detail);
         }
         let CompositionMembers { mode, reason, .. } = &self.composition;
         let pointer = self.composition.at("reason");

@@ -187,7 +187,7 @@ scalar! {
     NotOffered: "null",
     |_| None,
     |_| Value::Null,
-    {"type": "object", "maxProperties": 0, "additionalProperties": {"type": "string"}}
+    {"type": "string", "maxLength": 0}
 }
 
 document! {
@@ -266,22 +266,64 @@ scalar! {
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct Aliases(ObjectMap);
 
-scalar! {
-    Aliases: "an object of names, each with the attribute that it names",
-    |value| value.as_object().filter(|map| map.values().all(Value::is_string)).cloned().map(Self),
-    |aliases| aliases.0.clone().into(),
-    {"type": "object", "additionalProperties": {"type": "string"}}
+impl Member for Aliases {
+    fn allowed() -> String {
+        "an object of names, each with the attribute that it names".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let map = value.as_object().filter(|map| map.values().all(Value::is_string));
+        map.cloned().map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema() -> Value {
+        reference("AttributeAliases")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let schema = json!({
+            "type": "object",
+            "description": "Other names, each with the attribute that it names.",
+            "additionalProperties": {"type": "string"},
+        });
+        schemas.insert("AttributeAliases".to_owned(), schema);
+    }
 }
 
 /// Functions as the document has them.
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct Functions(ObjectMap);
 
-scalar! {
-    Functions: "an object of names, each with an array of the attributes that determine it",
-    |value| value.as_object().filter(|map| map.values().all(is_list_of_texts)).cloned().map(Self),
-    |functions| functions.0.clone().into(),
-    {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
+impl Member for Functions {
+    fn allowed() -> String {
+        "an object of names, each with an array of the attributes that determine it".to_owned()
+    }
+
+    fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
+        let map = value.as_object().filter(|map| map.values().all(is_list_of_texts));
+        map.cloned().map(Self).or_else(|| context.refuse())
+    }
+
+    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema() -> Value {
+        reference("AttributeFunctions")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let schema = json!({
+            "type": "object",
+            "description": "Computed attributes, each with the attributes that determine it.",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        });
+        schemas.insert("AttributeFunctions".to_owned(), schema);
+    }
 }
 
 fn is_list_of_texts(value: &Value) -> bool {

@@ -17,6 +17,7 @@ pub(crate) mod taxonomies;
 pub(crate) mod tenants;
 pub(crate) mod turns;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -190,7 +191,8 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
         rules: vec![json!({"pointer": "/method/rules/0"})],
         internal_report: Some(Ciphertext::from_stored(b"what the original says".to_vec())),
         ledger_version,
-        series_version: None,
+        series_versions: BTreeMap::new(),
+        announcement: None,
         now,
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
-use crate::inputs::{JobPeople, announce, standing, unpublished_rows};
+use crate::inputs::{JobPeople, JobPersons, announce, standing, unpublished_rows};
 use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::{
     Coverage, CoverageId, Evidence, Fold, JudgedRows, KeyedHash, LedgerView, Look, Place, Population, PopulationError,
@@ -438,8 +438,9 @@ pub(crate) async fn tickets_drawn_at_once_see_all_lower_ones(bench: &impl Bench)
 async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
     let evidence = evidence(&persons, table);
     let persons = BTreeMap::from([("k".to_owned(), persons.into_iter().map(hash).collect())]);
-    let people = JobPeople { evidence: &evidence, persons: &persons };
-    let id = announce(&*store, &new_coverage(&evidence, "clinic", table), people).await.unwrap();
+    let persons = JobPersons::Listed(Arc::new(persons));
+    let people = JobPeople { evidence: Arc::new(evidence.clone()), persons };
+    let id = announce(&*store, &new_coverage(&evidence, "clinic", table), &people).await.unwrap();
     let ticket = store.draw_ticket(TENANT, id).await.unwrap();
     let publishes = BTreeSet::from(["age".to_owned()]);
     let dataset = Uuid::from_u128(table);
@@ -451,7 +452,7 @@ async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
         is_republication: false,
     };
     loop {
-        let found = standing(&*store, TENANT, ticket, people).await.unwrap();
+        let found = standing(&*store, TENANT, ticket, &people).await.unwrap();
         let statements = store.separations(TENANT).await.unwrap();
         let policy = UnrelatedPolicy::Refuse;
         let view = LedgerView { live: &found.live, pending: &found.pending, statements: &statements, policy };

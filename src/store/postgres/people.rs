@@ -1,6 +1,7 @@
 //! Many hashes at once: persons and marks of coverages.
 
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::failed;
@@ -11,7 +12,7 @@ use crate::store::rows::CommonMarkRow;
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
 -- coverage_locked
-SELECT id, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2 FOR UPDATE";
+SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
 /// Takes an array of hashes.
 const COMMON_PERSONS: &str = "\
@@ -24,7 +25,7 @@ const PUBLISHED_PERSONS: &str = "\
 -- published_persons
 SELECT DISTINCT c.hash FROM UNNEST($3) AS w (hash)
 JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live'";
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND (CAST($4 AS UUID) IS NULL OR v.job = $4)";
 
 const COMMON_MARKS: &str = "\
 -- common_marks
@@ -69,8 +70,10 @@ impl PostgresStore {
         tenant: &str,
         system: &str,
         persons: &[KeyedHash],
+        job: Option<Uuid>,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
-        run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons)).map_err(failed)
+        run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
+            .map_err(failed)
     }
 
     pub(in crate::store) async fn find_common_marks(

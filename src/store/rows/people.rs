@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
+use uuid::Uuid;
 
 use crate::people::{
     Coverage, CoverageId, Evidence, KeySystem, KeyedHash, Population, PopulationRegistry, SeparationStatement,
@@ -52,6 +53,7 @@ impl TryFrom<String> for StoredState {
 #[derive(FromRow)]
 pub(in crate::store) struct CoverageRow {
     id: i64,
+    job: Uuid,
     #[sqlx(try_from = "String")]
     state: StoredState,
     ticket: Option<i64>,
@@ -65,6 +67,7 @@ impl From<CoverageRow> for CoverageRecord {
     fn from(row: CoverageRow) -> Self {
         Self {
             id: CoverageId(row.id),
+            job: row.job,
             state: row.state.0,
             ticket: row.ticket,
             coverage: row.body,

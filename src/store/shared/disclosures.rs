@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use crate::ports::{
-    ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
-    StoreError,
+    ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, SeriesStatements,
+    StatementRecord, StoreError,
 };
-use crate::store::rows::{self, ActiveRuleRow, DisclosureRow};
+use crate::store::rows::{self, ActiveRuleRow, DisclosureRow, StatementRow};
 use crate::store::sql::{disclosures as sql, fingerprints};
 
 both_stores! {
@@ -33,6 +33,17 @@ both_stores! {
                 entries: entries.into_iter().map(DisclosureRecord::from).collect(),
                 rules: rules.into_iter().map(ActiveRuleRecord::from).collect(),
             })
+        }
+
+        async fn series_statements(&self, tenant: &str, series: &str) -> Result<SeriesStatements, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let version: Option<i64> = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, fingerprints::SERIES_VERSION, tenant, series
+            ).map_err(failed)?;
+            let statements: Vec<StatementRow> =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
+            let statements = statements.into_iter().map(StatementRecord::from).collect();
+            Ok(SeriesStatements { version: version.unwrap_or(0), statements })
         }
 
         async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError> {

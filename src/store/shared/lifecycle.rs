@@ -10,7 +10,7 @@ use crate::ports::{
 };
 use crate::store::rows::{ReleaseEventRow, records, release_status};
 use crate::store::shared::Notification;
-use crate::store::sql::{disclosures, fingerprints, life as sql, releases};
+use crate::store::sql::{disclosures, fingerprints, life as sql, queue, releases};
 
 both_stores! {
     #[async_trait]
@@ -47,6 +47,12 @@ both_stores! {
         ) -> Result<Option<(Uuid, String)>, StoreError> {
             run_sql!(
                 query_as.fetch_optional, self.reader(), sql::ENDED_RELEASE, tenant, reuse_key.as_slice()
+            ).map_err(failed)
+        }
+
+        async fn standing_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<Uuid>, StoreError> {
+            run_sql!(
+                query_scalar.fetch_optional, self.reader(), queue::STANDING_RELEASE, tenant, reuse_key.as_slice()
             ).map_err(failed)
         }
 
@@ -104,6 +110,9 @@ both_stores! {
                 record.content_hash.as_slice()
             )?;
             run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &record.tenant, &record.series)?;
+            if *act == ReleaseAction::Reject && !was_read {
+                void_unpublished(&mut tx, &record.tenant, record.dataset).await?;
+            }
             log(&mut tx, audit_entry).await?;
             notify(&mut tx, Notification::Changed).await?;
             tx.commit().await?;

@@ -30,7 +30,7 @@ mod fingerprints;
 mod idempotency;
 mod lifecycle;
 mod named_documents;
-mod people;
+pub(super) mod people;
 mod portable;
 pub(super) mod queue;
 mod queue_stats;

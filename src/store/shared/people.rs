@@ -134,6 +134,19 @@ both_stores! {
             bytes.as_deref().map(parted).transpose()
         }
 
+        async fn uncovered_datasets(&self, tenant: &str) -> Result<Vec<Uuid>, StoreError> {
+            run_sql!(query_scalar.fetch_all, self.reader(), sql::UNCOVERED_DATASETS, tenant).map_err(failed)
+        }
+
+        async fn mark_covered(&self, tenant: &str, dataset: Uuid) -> Result<(), StoreError> {
+            let mark = || async {
+                let mut tx = self.begin().await?;
+                run_sql!(query.execute, &mut *tx, sql::COVERED_DATASET, tenant, dataset)?;
+                Ok(tx.commit().await?)
+            };
+            run_transaction("mark_covered", mark).await
+        }
+
         async fn announce_coverage(&self, new: &NewCoverage) -> Result<CoverageId, StoreError> {
             let announce = || async {
                 let mut tx = self.begin().await?;
@@ -218,7 +231,18 @@ both_stores! {
             system: &str,
             persons: &[KeyedHash],
         ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-            let found = self.find_published_persons(tenant, system, persons).await?;
+            let found = self.find_published_persons(tenant, system, persons, None).await?;
+            found.iter().map(|bytes| hash_of(bytes)).collect()
+        }
+
+        async fn persons_of_job(
+            &self,
+            tenant: &str,
+            job: Uuid,
+            system: &str,
+            persons: &[KeyedHash],
+        ) -> Result<BTreeSet<KeyedHash>, StoreError> {
+            let found = self.find_published_persons(tenant, system, persons, Some(job)).await?;
             found.iter().map(|bytes| hash_of(bytes)).collect()
         }
 
@@ -254,27 +278,7 @@ both_stores! {
         ) -> Result<(), StoreError> {
             let end = || async {
                 let mut tx = self.begin().await?;
-                let own = locked(&mut tx, tenant, coverage).await?;
-                let state = match end {
-                    AnnouncementEnd::Void if own.state == CoverageState::Void => return Ok(()),
-                    AnnouncementEnd::Live => CoverageState::Live,
-                    AnnouncementEnd::Void | AnnouncementEnd::Joined { .. } => CoverageState::Void,
-                };
-                if own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none() {
-                    return Err(StoreError::Conflict.into());
-                }
-                if let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end {
-                    if locked(&mut tx, tenant, *target).await?.state != CoverageState::Live {
-                        return Err(StoreError::Conflict.into());
-                    }
-                    for system in learned {
-                        let number = system_number(&mut tx, tenant, system).await?;
-                        run_sql!(query.execute, &mut *tx, sql::MOVE_PERSONS, coverage.0, target.0, number)?;
-                    }
-                    let (known, published) = (Json(known), Json(published));
-                    run_sql!(query.execute, &mut *tx, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
-                }
-                run_sql!(query.execute, &mut *tx, sql::SET_STATE, tenant, coverage.0, state.name())?;
+                end_announced(&mut tx, tenant, coverage, end).await?;
                 Ok(tx.commit().await?)
             };
             run_transaction("end_announcement", end).await
@@ -396,6 +400,64 @@ both_stores! {
             }
         }
         Ok(unknown)
+    }
+
+    /// Makes void the live coverages of a dataset of which nothing is disclosed any more.
+    pub(in crate::store) async fn void_unpublished(
+        connection: &mut Connection,
+        tenant: &str,
+        dataset: Uuid,
+    ) -> Result<(), TransactionError> {
+        let live = standing(connection, tenant, 0).await?;
+        for CoverageRecord { id, .. } in live.into_iter().filter(|of| of.coverage.datasets.contains(&dataset)) {
+            // what joins it from now on waits for this transaction, and then finds it void
+            let record = locked(connection, tenant, id).await?;
+            let mut is_disclosed = false;
+            for dataset in &record.coverage.datasets {
+                let found: bool =
+                    run_sql!(query_scalar.fetch_one, &mut *connection, sql::IS_DISCLOSED, tenant, dataset)?;
+                is_disclosed |= found;
+            }
+            if !is_disclosed && record.state == CoverageState::Live {
+                run_sql!(query.execute, &mut *connection, sql::VOID_LIVE, tenant, id.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends an announcement within the transaction of what ends it.
+    pub(in crate::store) async fn end_announced(
+        connection: &mut Connection,
+        tenant: &str,
+        coverage: CoverageId,
+        end: &AnnouncementEnd,
+    ) -> Result<(), TransactionError> {
+        let own = locked(connection, tenant, coverage).await?;
+        let state = match end {
+            AnnouncementEnd::Void if own.state == CoverageState::Void => return Ok(()),
+            AnnouncementEnd::Live => CoverageState::Live,
+            AnnouncementEnd::Void | AnnouncementEnd::Joined { .. } => CoverageState::Void,
+        };
+        if own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none() {
+            return Err(StoreError::Conflict.into());
+        }
+        if let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end {
+            let mut joined = locked(connection, tenant, *target).await?;
+            if joined.state != CoverageState::Live {
+                return Err(StoreError::Conflict.into());
+            }
+            // others may have joined since it was read
+            joined.coverage.absorb(known.clone());
+            joined.published.extend(published.iter().cloned());
+            for system in learned {
+                let number = system_number(connection, tenant, system).await?;
+                run_sql!(query.execute, &mut *connection, sql::MOVE_PERSONS, coverage.0, target.0, number)?;
+            }
+            let (known, published) = (Json(&joined.coverage), Json(&joined.published));
+            run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
+        }
+        run_sql!(query.execute, connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
+        Ok(())
     }
 
     /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.

@@ -1,5 +1,7 @@
 //! Export and import of the ledger.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -12,7 +14,32 @@ use crate::store::rows::{
     DisclosureRow, PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
     records, stored,
 };
-use crate::store::sql::{datasets, disclosures, fingerprints, portable as sql};
+use crate::store::sql::{datasets, disclosures, fingerprints, people, portable as sql};
+
+/// The dataset of a release, from a file that has no datasets: nothing is known of it but its content. It is not carried
+/// on.
+fn dataset_of(release: &PortableRelease) -> PortableDataset {
+    PortableDataset {
+        id: release.id,
+        tenant: release.tenant.clone(),
+        name: None,
+        series: release.series.clone(),
+        same_people: None,
+        same_people_reason: None,
+        population: None,
+        person: BTreeMap::new(),
+        record_key: None,
+        subject: None,
+        max_rows_per_subject: None,
+        created_at: release.created_at,
+        rows: 0,
+        bytes: 0,
+        format: "unknown".to_owned(),
+        content_hash: release.content_hash,
+        overlaps: Vec::new(),
+        fingerprint: None,
+    }
+}
 
 both_stores! {
     #[async_trait]
@@ -93,6 +120,16 @@ both_stores! {
         record_entries(connection, plan).await?;
         for dataset in &plan.datasets {
             record_dataset(connection, dataset, at).await?;
+        }
+        for release in &plan.releases {
+            let PortableRelease { tenant, series, content_hash, .. } = release;
+            let content = content_hash.as_slice();
+            let is_known: bool =
+                run_sql!(query_scalar.fetch_one, &mut *connection, people::HAS_CONTENT, tenant, series, content)?;
+            if !is_known {
+                record_dataset(connection, &dataset_of(release), at).await?;
+            }
+            run_sql!(query.execute, &mut *connection, people::UNCOVER_CONTENT, tenant, series, content)?;
         }
         for piece in &plan.pieces {
             let hashes = piece.hashes.read().map_err(StoreError::Unread)?;

@@ -1,5 +1,6 @@
 //! Releases, their parts, and the transaction that commits a release.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,8 +8,8 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{
-    CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
-    StoreError, SweepCounts, WriteOutcome,
+    AnnouncedCoverage, CommitOutcome, Cursor, JobStatus, NewRelease, Page, PartChunkRecord, ReleaseCommit,
+    ReleaseFilter, ReleaseRecord, ReleaseStore, StoreError, SweepCounts, WriteOutcome,
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored};
 use crate::store::shared::Notification;
@@ -145,7 +146,7 @@ both_stores! {
             let mut tx = self.begin().await?;
             lock_reuse_key(&mut tx, &release.reuse_key).await?;
             let version = lock_ledger(&mut tx, release).await?;
-            let series = lock_series(&mut tx, &release.tenant, &release.series).await?;
+            let has_moved = has_series_moved(&mut tx, commit).await?;
             lock_job(&mut tx, commit.job).await?;
 
             let now = self.lease_time(&mut tx, commit.now).await?;
@@ -159,11 +160,8 @@ both_stores! {
             if let Some(existing) = existing {
                 return Ok(CommitOutcome::AlreadyReleased(existing));
             }
-            let outdated = match commit.series_version {
-                Some(checked) => series != checked,
-                None => version != commit.ledger_version,
-            };
-            if outdated {
+            let is_content_checked = commit.series_versions.is_empty();
+            if has_moved || is_content_checked && version != commit.ledger_version {
                 return Ok(CommitOutcome::LedgerMoved);
             }
 
@@ -172,6 +170,9 @@ both_stores! {
                 run_sql!(query.execute, &mut *tx, sql::INSERT_INTERNAL_REPORT, release.id, report.as_bytes())?;
             }
             disclose(&mut tx, commit).await?;
+            if let Some(AnnouncedCoverage { id, end }) = &commit.announcement {
+                end_announced(&mut tx, &release.tenant, *id, end).await?;
+            }
             let end = RunEnd { status: JobStatus::Succeeded, release: Some(release.id), is_reused: false };
             match end_running(&mut tx, commit.job, commit.token, now, end).await? {
                 WriteOutcome::Done => {}
@@ -182,6 +183,20 @@ both_stores! {
             tx.commit().await?;
             Ok(CommitOutcome::Committed)
         }
+    }
+
+    /// Locks the series of a release and those that it was checked against, in the order of their names, and says whether
+    /// one of the latter has changed.
+    async fn has_series_moved(connection: &mut Connection, commit: &ReleaseCommit) -> Result<bool, sqlx::Error> {
+        let NewRelease { tenant, series, .. } = &commit.release;
+        let mut names: BTreeSet<&String> = commit.series_versions.keys().collect();
+        names.insert(series);
+        let mut has_moved = false;
+        for name in names {
+            let version = lock_series(connection, tenant, name).await?;
+            has_moved |= commit.series_versions.get(name).is_some_and(|checked| *checked != version);
+        }
+        Ok(has_moved)
     }
 
     async fn holds_lease(

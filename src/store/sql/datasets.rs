@@ -56,11 +56,12 @@ pub(crate) const IMPORT_DATASET: &str = concat!(
 );
 
 /// With whom they speak of, purged ones too.
+/// Without those that stand for releases of a file that had no datasets.
 pub(crate) const ALL_DATASETS: &str = concat!(
     "-- all_datasets\nSELECT ",
     dataset_and_key!(),
     ", (SELECT p.people FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS fingerprint\n",
-    "FROM datasets WHERE $1 IS NULL OR tenant = $1 ORDER BY id"
+    "FROM datasets WHERE ($1 IS NULL OR tenant = $1) AND format <> 'unknown' ORDER BY id"
 );
 
 pub(crate) const DATASET: &str =

@@ -76,7 +76,7 @@ INSERT INTO coverages (tenant, job, state, body, published, cuts) VALUES ($1, $2
 
 pub(crate) const COVERAGE: &str = "\
 -- coverage
-SELECT id, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2";
+SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2";
 
 pub(crate) const COVERAGE_CUTS: &str = "\
 -- coverage_cuts
@@ -88,7 +88,7 @@ UPDATE coverages SET ticket = $3 WHERE tenant = $1 AND id = $2 AND state = 'pend
 
 pub(crate) const STANDING_COVERAGES: &str = "\
 -- standing_coverages
-SELECT id, state, ticket, body, published FROM coverages
+SELECT id, job, state, ticket, body, published FROM coverages
 WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDER BY ticket, id";
 
 pub(crate) const SYSTEM_NUMBER: &str = "\
@@ -103,6 +103,33 @@ ON CONFLICT (system, hash, coverage) DO NOTHING";
 pub(crate) const SET_STATE: &str = "\
 -- set_state
 UPDATE coverages SET state = $3 WHERE tenant = $1 AND id = $2 AND state = 'pending'";
+
+pub(crate) const UNCOVERED_DATASETS: &str = "\
+-- uncovered_datasets
+SELECT dataset_id FROM uncovered_datasets WHERE tenant = $1 ORDER BY dataset_id LIMIT 100";
+
+pub(crate) const COVERED_DATASET: &str = "\
+-- covered_dataset
+DELETE FROM uncovered_datasets WHERE tenant = $1 AND dataset_id = $2";
+
+pub(crate) const HAS_CONTENT: &str = "\
+-- has_content
+SELECT EXISTS (SELECT 1 FROM datasets WHERE tenant = $1 AND series = $2 AND content_hash = $3)";
+
+pub(crate) const UNCOVER_CONTENT: &str = "\
+-- uncover_content
+INSERT INTO uncovered_datasets (tenant, dataset_id)
+SELECT tenant, id FROM datasets WHERE tenant = $1 AND series = $2 AND content_hash = $3
+ON CONFLICT (tenant, dataset_id) DO NOTHING";
+
+pub(crate) const IS_DISCLOSED: &str = "\
+-- is_disclosed
+SELECT EXISTS (SELECT 1 FROM disclosures AS d JOIN releases AS r ON r.id = d.release_id
+WHERE r.tenant = $1 AND r.dataset_id = $2)";
+
+pub(crate) const VOID_LIVE: &str = "\
+-- void_live
+UPDATE coverages SET state = 'void' WHERE tenant = $1 AND id = $2 AND state = 'live'";
 
 pub(crate) const VOID_ANNOUNCEMENTS: &str = "\
 -- void_announcements

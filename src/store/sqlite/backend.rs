@@ -17,6 +17,7 @@ pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::{LedgerCopy, ReleaseRecord};
 use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
+pub(in crate::store) use crate::store::shared::people::sqlite::{end_announced, void_unpublished};
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;
 pub(in crate::store) use crate::store::sql::life::RELEASE_STATE;

@@ -2,6 +2,7 @@
 
 use sqlx::SqliteConnection;
 use sqlx::types::Json;
+use uuid::Uuid;
 
 use super::SqliteStore;
 use super::error::failed;
@@ -25,7 +26,7 @@ const PUBLISHED_PERSONS: &str = "\
 SELECT DISTINCT c.hash FROM json_each($3) AS w
 CROSS JOIN covered AS c
 ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live'";
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND ($4 IS NULL OR v.job = $4)";
 
 const COMMON_MARKS: &str = "\
 -- common_marks
@@ -68,8 +69,10 @@ impl SqliteStore {
         tenant: &str,
         system: &str,
         persons: &[KeyedHash],
+        job: Option<Uuid>,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
-        run_sql!(query_scalar.fetch_all, &self.reader, PUBLISHED_PERSONS, tenant, system, Json(persons)).map_err(failed)
+        run_sql!(query_scalar.fetch_all, &self.reader, PUBLISHED_PERSONS, tenant, system, Json(persons), job)
+            .map_err(failed)
     }
 
     pub(in crate::store) async fn find_common_marks(

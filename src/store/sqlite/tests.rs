@@ -155,6 +155,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         max_queued_jobs: 1,
         limits: IngestLimits::default(),
         budget: MemoryBudget::default(),
+        spool: std::env::temp_dir(),
     };
     let handle = tokio::runtime::Handle::current();
     let upload = move |rows: u32| {

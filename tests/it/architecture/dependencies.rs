@@ -79,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ports",
             "engine",
             "ledger",
+            "people",
             "report",
             "random",
             "spec",

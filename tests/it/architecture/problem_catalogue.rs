@@ -10,12 +10,19 @@ use serde_json::{Value, json};
 
 use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
+const NIGHTS: &str = "tests/it/ledger/nights.rs";
+
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 28] = [
+const ELSEWHERE: [(Kind, &str, &str); 33] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
     (Kind::OverlappingRowSets, "tests/it/ledger/data_subjects.rs", "table_with_one_added_patient_is_refused"),
+    (Kind::PopulationUndeclared, NIGHTS, "other_people_are_declared_and_named_in_the_manifest"),
+    (Kind::PeopleUnknown, NIGHTS, "people_need_keys_to_be_left_out"),
+    (Kind::OverlappingPeople, NIGHTS, "second_night_is_refused_and_its_remedy_works"),
+    (Kind::PeopleAlike, NIGHTS, "keys_drawn_anew_are_noticed_by_the_cells"),
+    (Kind::NoNewPeople, NIGHTS, "five_nights_publish_each_person_once"),
     (
         Kind::CompositionUndecidable,
         "tests/it/ledger/data_subjects.rs",

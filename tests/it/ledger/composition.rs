@@ -71,7 +71,7 @@ async fn a_release_that_would_break_a_standing_rule_is_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let first = server.publish(&dataset, hospital()).await;
-    assert_eq!(first["composition"], "enforced");
+    assert_eq!(first["composition"], "same_dataset_only");
     let parts = server.stored("part_chunks").await;
 
     // raw race beside raw age: t2 leads from (age, icd9) to race, which rule 0 forbids
@@ -99,7 +99,7 @@ async fn a_release_that_would_break_a_standing_rule_is_refused() {
     assert_eq!((&planned["feasible"], &planned["composition"]["verdict"]), (&json!(true), &json!("safe")));
     let third = server.publish(&dataset, compatible).await;
     assert_ne!(third["id"], first["id"]);
-    assert_eq!(third["composition"], "enforced");
+    assert_eq!(third["composition"], "same_dataset_only");
     server.stop().await;
 }
 

@@ -398,7 +398,7 @@ async fn unproven_release_without_scope_is_forbidden() {
     // it is the mode that needs the scope
     specification = plain(&["sex"]);
     specification["composition"] = json!({"mode": "enforce"});
-    assert_eq!(pipeline.publish(&id(&dataset), specification).await["composition"], "enforced");
+    assert_eq!(pipeline.publish(&id(&dataset), specification).await["composition"], "same_dataset_only");
     let alias = json!({"reason": "as the codebook says", "aliases": {"age": "years"}});
     let problem = pipeline.post("/v1/series/s/disclosures", &alias).await.problem(403, "forbidden");
     assert_eq!(problem["scope"], "ledger:override");

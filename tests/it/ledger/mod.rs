@@ -6,6 +6,7 @@ pub(crate) mod data_subjects;
 pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod many_releases;
+pub(crate) mod nights;
 pub(crate) mod populations;
 pub(crate) mod transfer;
 pub(crate) mod uploads_of_people;

@@ -338,7 +338,7 @@ async fn without_proof_nothing_is_promised_to_later_releases() {
     let mut last = sequential(&["job", "town"], &[&first, &release], None, own);
     last["attributes"]["town"] = json!({"taxonomy": {"*": ["A", "B"]}});
     let last = server.publish(&dataset, last).await;
-    assert_eq!(last["composition"], "enforced");
+    assert_eq!(last["composition"], "same_dataset_only");
     assert_eq!(last["method_details"]["requirements"].as_array().unwrap().len(), 1);
     server.stop().await;
 }

@@ -123,7 +123,7 @@ async fn a_job_ends_in_the_release_of_the_contract() {
     };
     let expected = json!({"id": job["release"], "series": "hospital-2026", "created_at": "…", "software": "guardian 0.1.0",
         "contract": 2, "unit": "row", "method": {"type": "versatile", "algorithm": "uad"},
-        "composition": "enforced", "status": "published",
+        "composition": "same_dataset_only", "status": "published",
         "rules": [
             rule(0, json!(["age", "icd9"]), "race", json!({"unreachable": true})),
             rule(1, json!(["gender", "icd9"]), "zipcode", json!({"guardian": "t1", "known": ["gender"]})),

@@ -84,6 +84,7 @@ pub(crate) fn release(
         series: None,
         created_at: "2026-01-01T00:00:00Z".to_owned(),
         composition: CompositionMode::None,
+        identity: None,
         reproducible: true,
     };
     let order = ReleaseInput {

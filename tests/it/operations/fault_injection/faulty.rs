@@ -17,8 +17,8 @@ use guardian::ports::{
     LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage,
     NewDocument, NewFingerprint, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome,
     PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord,
-    ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesRecord, SharedStore, StatementRecord, StoreError,
-    SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesRecord, SeriesStatements, SharedStore,
+    StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -174,6 +174,7 @@ faulty! {
     }
     impl DisclosureStore {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
+        fn series_statements(tenant: &str, series: &str) -> SeriesStatements;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
@@ -191,6 +192,8 @@ faulty! {
         fn datasets_without_evidence() -> Vec<(String, Uuid)>;
         fn evidence(tenant: &str, dataset: Uuid) -> Option<Evidence>;
         fn person_piece(tenant: &str, dataset: Uuid, system: &str, piece: u32) -> Option<Vec<KeyedHash>>;
+        fn uncovered_datasets(tenant: &str) -> Vec<Uuid>;
+        fn mark_covered(tenant: &str, dataset: Uuid) -> ();
         fn announce_coverage(new: &NewCoverage) -> CoverageId;
         fn cover_persons(tenant: &str, coverage: CoverageId, system: &str, persons: &[KeyedHash]) -> ();
         fn add_alike_marks(tenant: &str, coverage: CoverageId, marks: &[AlikeMark]) -> ();
@@ -198,6 +201,7 @@ faulty! {
         fn standing_coverages(tenant: &str, ticket: i64) -> Vec<CoverageRecord>;
         fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
+        fn persons_of_job(tenant: &str, job: Uuid, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
         fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> Vec<(CoverageId, AlikeMark)>;
         fn signature_samples(tenant: &str, coverage: CoverageId) -> Vec<SignatureSample>;
         fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
@@ -225,6 +229,7 @@ faulty! {
         fn transition(transition: &Transition) -> TransitionOutcome;
         fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> bool;
         fn ended_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<(Uuid, String)>;
+        fn standing_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<Uuid>;
         fn old_releases(before: DateTime<Utc>) -> Vec<(String, Uuid)>;
         fn release_events(tenant: &str, release: Uuid) -> Vec<ReleaseEvent>;
     }

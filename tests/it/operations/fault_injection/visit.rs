@@ -43,6 +43,7 @@ impl Bench {
             clock: clock.clone(),
             budget: budget.clone(),
             limits: limits.clone(),
+            spool: std::env::temp_dir(),
         });
         // a job whose claim got lost is soon found again; on a busy machine that may happen to others too
         let config = WorkerConfig {
@@ -73,6 +74,7 @@ impl Bench {
             max_queued_jobs: 100,
             budget,
             limits: limits.clone(),
+            spool: std::env::temp_dir(),
         };
         let router = api::router(App {
             service,

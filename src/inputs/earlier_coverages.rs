@@ -1,0 +1,58 @@
+//! Coverages of releases from before coverages existed, and of those of another store.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use super::composition::earlier_of;
+use super::people::{JobPeople, JobPersons, announce};
+use crate::people::{Coverage, Evidence};
+use crate::ports::{AnnouncementEnd, DatasetRecord, NewCoverage, Store, StoreError};
+
+/// Makes coverages of all datasets of a tenant of which something is published and that have none. A dataset whose rows
+/// are gone is known by its id and content alone.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn cover_earlier_datasets(store: &dyn Store, tenant: &str) -> Result<(), StoreError> {
+    loop {
+        let uncovered = store.uncovered_datasets(tenant).await?;
+        if uncovered.is_empty() {
+            return Ok(());
+        }
+        let live = store.standing_coverages(tenant, 0).await?;
+        let covered: BTreeSet<Uuid> = live.into_iter().flat_map(|of| of.coverage.datasets).collect();
+        for dataset in uncovered {
+            if !covered.contains(&dataset) {
+                let record = store.dataset(tenant, dataset).await?;
+                let record = record.ok_or_else(|| StoreError::corrupt("releases are of an unknown dataset"))?;
+                cover(store, &record).await?;
+            }
+            store.mark_covered(tenant, dataset).await?;
+        }
+    }
+}
+
+async fn cover(store: &dyn Store, dataset: &DatasetRecord) -> Result<(), StoreError> {
+    let DatasetRecord { id, tenant, series, content_hash, .. } = dataset;
+    let recorded = store.disclosures(tenant, series, content_hash).await?;
+    let earlier = earlier_of(recorded.entries.iter(), recorded.rules.iter())?;
+    let published = earlier.disclosures.iter().flat_map(|(_, disclosure)| disclosure.attributes.iter().cloned());
+    let evidence = store.evidence(tenant, *id).await?.unwrap_or_else(Evidence::default);
+    let new = NewCoverage {
+        tenant: tenant.clone(),
+        // of many jobs, none of which runs
+        job: Uuid::nil(),
+        coverage: Coverage::new(*id, dataset.population.as_deref(), &evidence),
+        published: published.collect(),
+        cuts: evidence.signatures.iter().map(|sample| sample.is_cut).collect(),
+    };
+    let people = JobPeople { evidence: evidence.into(), persons: JobPersons::OfDataset(*id) };
+    let coverage = announce(store, &new, &people).await?;
+    store.draw_ticket(tenant, coverage).await?;
+    match store.end_announcement(tenant, coverage, &AnnouncementEnd::Live).await {
+        // a job that met it found that nothing runs that could end it
+        Err(StoreError::Conflict) => Err(StoreError::Unavailable("a coverage is made by another process".into())),
+        ended => ended,
+    }
+}

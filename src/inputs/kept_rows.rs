@@ -1,0 +1,153 @@
+//! Rows of a dataset that a job or a release is of: all, or those of some persons.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::context::JobContext;
+use super::env::InputEnv;
+use super::error::InputError;
+use super::evidence::StoredRows;
+use super::people::{JobPeople, JobPersons, unpublished_persons, unpublished_rows};
+use crate::control::{Control, Phase};
+use crate::microdata::{Chunk, ChunkColumn};
+use crate::people::{EvidenceCollector, EvidenceError, KeyedHash, SystemColumns, person_hashes};
+use crate::ports::{DatasetRecord, HASHES_PER_CALL, StoreError};
+use crate::spec::PeopleChoice;
+use crate::vault::ContentHasher;
+
+/// Some rows of a dataset.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptRows {
+    /// For each row of each chunk, whether it is one.
+    chunks: Vec<Vec<bool>>,
+}
+
+impl KeptRows {
+    /// How many there are.
+    pub(crate) fn rows(&self) -> u64 {
+        self.chunks.iter().flatten().filter(|is_kept| **is_kept).count() as u64
+    }
+
+    /// The rows of a column of a chunk.
+    pub(crate) fn of_column(&self, chunk: u32, column: &ChunkColumn) -> Result<ChunkColumn, StoreError> {
+        let kept = self.chunks.get(chunk as usize).filter(|kept| kept.len() == column.rows());
+        Ok(column.kept(kept.ok_or_else(|| StoreError::corrupt("a chunk has other rows than its keys"))?))
+    }
+
+    /// The rows of the persons of a release that left out others; on a blocking thread.
+    ///
+    /// # Errors
+    /// [`InputError`]
+    pub(crate) fn of_job(
+        env: &InputEnv,
+        dataset: &DatasetRecord,
+        job: Uuid,
+        control: &Control,
+    ) -> Result<Self, InputError> {
+        let keyed = KeyedRows::open(env, dataset)?;
+        let covered = |persons: &[KeyedHash], system: &str| {
+            env.handle.block_on(env.store.persons_of_job(&dataset.tenant, job, system, persons))
+        };
+        let mut chunks = Vec::new();
+        for number in 0..dataset.chunks {
+            control.check()?;
+            let chunk = keyed.rows.chunk(number)?;
+            let mut kept = vec![true; chunk.rows as usize];
+            for system in &keyed.systems {
+                let persons = person_hashes(&keyed.hasher, system, &chunk);
+                let mut asked: Vec<KeyedHash> = persons.iter().flatten().copied().collect();
+                asked.sort_unstable();
+                asked.dedup();
+                let mut found = BTreeSet::new();
+                for some in asked.chunks(HASHES_PER_CALL) {
+                    found.extend(covered(some, &system.system)?);
+                }
+                for (kept, person) in kept.iter_mut().zip(persons) {
+                    *kept &= person.is_some_and(|person| found.contains(&person));
+                }
+            }
+            chunks.push(kept);
+        }
+        Ok(Self { chunks })
+    }
+}
+
+/// The rows of a dataset with their person keys.
+struct KeyedRows<'a> {
+    rows: StoredRows<'a>,
+    systems: Vec<SystemColumns>,
+    hasher: ContentHasher,
+}
+
+impl<'a> KeyedRows<'a> {
+    fn open(env: &'a InputEnv, dataset: &'a DatasetRecord) -> Result<Self, InputError> {
+        let rows = StoredRows::open(env, dataset)?;
+        let registry = env.handle.block_on(env.store.people_registry(&dataset.tenant))?;
+        let systems = rows.key_layout(&registry)?.systems;
+        Ok(Self { rows, systems, hasher: env.vault.content_hasher(&dataset.tenant) })
+    }
+}
+
+impl JobContext {
+    /// Leaves out the rows that the job does not publish, and gives the evidence of the others; on a blocking thread.
+    ///
+    /// # Errors
+    /// [`InputError`]
+    pub(crate) fn choose_rows(&mut self, env: &InputEnv, control: &Control) -> Result<JobPeople, InputError> {
+        if self.specification.people == PeopleChoice::All || self.dataset.person.is_empty() {
+            self.kept = None;
+            return env.handle.block_on(self.people(env));
+        }
+        let (kept, people) = self.collect_unpublished(env, control)?;
+        self.kept = Some(Arc::new(kept));
+        Ok(people)
+    }
+
+    fn collect_unpublished(&self, env: &InputEnv, control: &Control) -> Result<(KeptRows, JobPeople), InputError> {
+        let DatasetRecord { tenant, chunks, .. } = &self.dataset;
+        let keyed = KeyedRows::open(env, &self.dataset)?;
+        let registry = env.handle.block_on(env.store.people_registry(tenant))?;
+        let layout = keyed.rows.key_layout(&registry)?;
+        let mut collector = EvidenceCollector::new(keyed.hasher.clone(), layout, &env.spool);
+        let mut kept = KeptRows { chunks: Vec::new() };
+        control.begin(Phase::Load, u64::from(*chunks))?;
+        for number in 0..*chunks {
+            control.advance(1)?;
+            let chunk: Chunk = keyed.rows.chunk(number)?;
+            let asked = unpublished_rows(env.store.as_ref(), tenant, &keyed.hasher, &keyed.systems, &chunk);
+            let rows = env.handle.block_on(asked)?;
+            collector.add(&chunk, |row| rows[row]).map_err(evidence_error)?;
+            kept.chunks.push(rows);
+        }
+        let mut persons: BTreeMap<String, Vec<KeyedHash>> = BTreeMap::new();
+        let list = |system: &str, some: &[KeyedHash]| {
+            persons.entry(system.to_owned()).or_default().extend_from_slice(some);
+            Ok(())
+        };
+        let evidence = collector.finish(control, list).map_err(evidence_error)?;
+        Ok((kept, JobPeople { evidence: Arc::new(evidence), persons: JobPersons::Listed(Arc::new(persons)) }))
+    }
+
+    /// What is known, without reading rows, of the persons whose rows the job publishes: their keys, and no cells.
+    ///
+    /// # Errors
+    /// [`InputError::Purged`], or the store's.
+    pub(crate) async fn chosen_people(&self, env: &InputEnv) -> Result<JobPeople, InputError> {
+        let people = self.people(env).await?;
+        match self.specification.people {
+            PeopleChoice::All => Ok(people),
+            PeopleChoice::Unpublished => {
+                Ok(unpublished_persons(env.store.as_ref(), &self.dataset.tenant, &people).await?)
+            }
+        }
+    }
+}
+
+fn evidence_error(error: EvidenceError) -> InputError {
+    match error {
+        EvidenceError::Cancelled(_) => InputError::Cancelled,
+        other => StoreError::corrupt(other).into(),
+    }
+}

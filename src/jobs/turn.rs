@@ -1,0 +1,139 @@
+//! The turn of a job in the order of commits: it announces its rows, draws a ticket, and waits for lower ones.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::runner::{JobAssignment, RunError};
+use crate::control::Control;
+use crate::inputs::{
+    CompositionContext, InputEnv, JobContext, JobPeople, JudgedAt, JudgedPeople, LedgerLook, announce,
+    read_earlier_releases,
+};
+use crate::people::CoverageId;
+use crate::ports::{AnnouncedCoverage, AnnouncementEnd, JobStatus, StoreError, release_ended_problem};
+use crate::spec::PeopleChoice;
+
+/// The first and the longest pause before a job looks again.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// A job on its way to the commit. What it has announced is void when it is dropped without a release.
+pub(super) struct Turn<'a> {
+    assignment: &'a JobAssignment,
+    env: &'a InputEnv,
+    context: &'a JobContext,
+    people: &'a JobPeople,
+    announced: Option<Announcement>,
+}
+
+struct Announcement {
+    id: CoverageId,
+    ticket: i64,
+    columns: BTreeSet<String>,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) const fn new(
+        assignment: &'a JobAssignment,
+        env: &'a InputEnv,
+        context: &'a JobContext,
+        people: &'a JobPeople,
+    ) -> Self {
+        Self { assignment, env, context, people, announced: None }
+    }
+
+    /// What the ledger holds about the people of the job: now, or at its ticket, once all lower ones are decided that
+    /// would change it.
+    fn look(&self, control: &Control) -> Result<CompositionContext, RunError> {
+        let at = self.announced.as_ref().map_or(JudgedAt::Now, |announced| JudgedAt::Ticket(announced.ticket));
+        let mut pause = FIRST_PAUSE;
+        loop {
+            control.check()?;
+            match self.env.handle.block_on(self.context.look(self.env, self.people, at))? {
+                LedgerLook::Decided(found) => return Ok(*found),
+                LedgerLook::Wait(job) => self.void_unless_running(job)?,
+            }
+            thread::sleep(pause);
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    /// What the release is made beside, with the earlier releases that it is joined with. `None` if others came first, with
+    /// persons that a job of new people would publish again.
+    ///
+    /// # Errors
+    /// Why the job is refused.
+    pub(super) fn admitted(&self, control: &Control) -> Result<Option<CompositionContext>, RunError> {
+        let (job, specification) = (&self.assignment.job, &self.context.specification);
+        let mut found = self.look(control)?;
+        if let Some(clash) = found.clash.take().filter(|_| specification.unproven.is_none()) {
+            if specification.people == PeopleChoice::Unpublished && clash.overlap().is_some() {
+                return Ok(None);
+            }
+            return Err(RunError::Refused(clash.problem()));
+        }
+        // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
+        let ended = self.env.handle.block_on(self.env.store.ended_release(&job.tenant, &job.reuse_key))?;
+        if let Some((release, status)) = ended {
+            return Err(RunError::Refused(release_ended_problem(&status, release)));
+        }
+        found.earlier.releases = read_earlier_releases(self.env, self.context, &found.earlier, control)?;
+        Ok(Some(found))
+    }
+
+    /// A job that lost its worker is nothing to wait for.
+    fn void_unless_running(&self, job: Uuid) -> Result<(), RunError> {
+        let tenant = &self.assignment.job.tenant;
+        let found = self.env.handle.block_on(self.env.store.job(tenant, job))?;
+        if found.is_none_or(|job| job.status != JobStatus::Running) {
+            self.env.handle.block_on(self.env.store.void_announcements(tenant, job))?;
+        }
+        Ok(())
+    }
+
+    /// Announces the rows and draws a ticket, unless this was done for the same columns; says whether it did. The job
+    /// then has to look again.
+    pub(super) fn announce(&mut self, columns: &BTreeSet<String>) -> Result<bool, RunError> {
+        if self.announced.as_ref().is_some_and(|announced| announced.columns == *columns) {
+            return Ok(false);
+        }
+        self.give_up();
+        let InputEnv { handle, store, .. } = self.env;
+        let job = &self.assignment.job;
+        // of an attempt whose worker vanished
+        handle.block_on(store.void_announcements(&job.tenant, job.id))?;
+        let new = self.context.announcement(job.id, self.people, columns.clone());
+        let id = handle.block_on(announce(store.as_ref(), &new, self.people))?;
+        self.announced = Some(Announcement { id, ticket: 0, columns: columns.clone() });
+        let ticket = handle.block_on(store.draw_ticket(&job.tenant, id))?;
+        self.announced = Some(Announcement { id, ticket, columns: columns.clone() });
+        Ok(true)
+    }
+
+    /// How the announcement ends with the release.
+    pub(super) fn end(&self, people: &JudgedPeople) -> Option<AnnouncedCoverage> {
+        let Announcement { id, columns, .. } = self.announced.as_ref()?;
+        Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns) })
+    }
+
+    /// Makes void what was announced. After a commit it has ended already.
+    fn give_up(&mut self) {
+        let Some(announced) = self.announced.take() else { return };
+        let InputEnv { handle, store, .. } = self.env;
+        let (tenant, end) = (&self.assignment.job.tenant, AnnouncementEnd::Void);
+        match handle.block_on(store.end_announcement(tenant, announced.id, &end)) {
+            Ok(()) | Err(StoreError::Conflict) => {}
+            // who waits for it finds that its job does not run
+            Err(error) => tracing::warn!(error = %error, "an announcement stays until its job has ended"),
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
