@@ -1,15 +1,23 @@
 #!/bin/sh
-# Publishes last night's export. For cron, which mails what stands on standard error:
+# Publishes the people that last night's export has for the first time. For cron, which mails what stands on standard error:
 #
 #   15 3 * * *  publisher  /usr/local/lib/guardian/nightly.sh /etc/guardian/nightly.env
 #
 # The environment file sets GUARDIAN_URL, KEY_FILE (a file that holds the key), EXPORTS (a folder with 2026-03-01.csv, ...),
-# JOB (a job document without its dataset) and RELEASES (a folder for 2026-03-01.zip, ...). A second argument names the night.
+# POPULATION (whose people the exports are about), JOB (a job document without its dataset) and RELEASES (a folder for
+# 2026-03-01.zip, ...). A second argument names the night. An officer defines the population once, with the columns that
+# identify its people:
+#
+#   curl -X PUT ... $GUARDIAN_URL/v1/populations/clinic --data '{"description": "patients of the clinic",
+#       "person": [{"key_system": "patient", "columns": ["patient"]}]}'
+#
+# Who was published on an earlier night is left out: two releases about one person would reveal more than each of them. A
+# night with too few newcomers for the rules is refused, and these people are published with the next night.
 #
 # Safe to run twice: a night that is published is left alone, and a run that was cut off is taken up where it was, because
 # every request bears a key that follows from the date. Needs curl, jq, flock and GNU date.
 #
-# Ends with 0: published, now or before. 65: refused. 66: there is no export. 69: the service cannot be reached. 75: another run
+# Ends with 0: published, now or before, or there is no one new. 65: refused. 66: there is no export. 69: the service cannot be reached. 75: another run
 # is under way. 78: the environment file is not right.
 set -eu
 umask 077
@@ -26,7 +34,7 @@ fail() {
 case $1 in */*) environment=$1 ;; *) environment=./$1 ;; esac
 # shellcheck source=/dev/null
 . "$environment"
-for name in GUARDIAN_URL KEY_FILE EXPORTS JOB RELEASES; do
+for name in GUARDIAN_URL KEY_FILE EXPORTS POPULATION JOB RELEASES; do
     eval "[ -n \"\${$name:-}\" ]" || fail 78 "$1 does not set $name"
 done
 night=${2:-$(date --date=yesterday +%F)}
@@ -66,7 +74,15 @@ call() {
         sleep "${after:-$attempt}"
         attempt=$((attempt + 1))
     done
+    no_one_new .
     fail 65 "$path: $code $(said .)"
+}
+
+# ends well if a problem document at a place of the answer says that all people were published before
+no_one_new() {
+    case $(jq -r "$1"' | .type? // empty' "$work/body" 2>/dev/null) in
+    */nobody-new) exit 0 ;;
+    esac
 }
 
 # what a problem document at a place of the answer says
@@ -74,9 +90,10 @@ said() {
     jq -r "$1"' | "\(.title): \(.detail)", (.errors[]? | "  \(.pointer): \(.detail)")' "$work/body" 2>/dev/null || cat "$work/body"
 }
 
-call "/v1/datasets?name=export-$night" --header "Content-Type: text/csv" \
+call "/v1/datasets?name=export-$night&population=$POPULATION" --header "Content-Type: text/csv" \
     --header "Idempotency-Key: export-$night" --data-binary "@$export"
-jq --arg dataset "$(jq -r .id "$work/body")" '. + {$dataset}' "$JOB" >"$work/job.json"
+jq -r '.warnings[]? | "nightly: \(.type): \(.detail)"' "$work/body" >&2
+jq --arg dataset "$(jq -r .id "$work/body")" '. + {$dataset, people: "unpublished"}' "$JOB" >"$work/job.json"
 call "/v1/jobs" --header "Content-Type: application/json" --header "Idempotency-Key: publish-$night" \
     --data-binary "@$work/job.json"
 job=$(jq -r .id "$work/body")
@@ -85,9 +102,15 @@ while :; do
     case $state in
     queued | running) call "/v1/jobs/$job?wait=60" ;;
     succeeded) break ;;
-    *) fail 65 "the job $job is $state: $(said .problem)" ;;
+    *)
+        no_one_new .problem
+        fail 65 "the job $job is $state: $(said .problem)"
+        ;;
     esac
 done
 release=$(jq -r .release "$work/body")
+call "/v1/releases/$release"
+claim=$(jq -r .composition "$work/body")
+[ "$claim" = enforced ] || fail 65 "the release $release is no more than $claim: its people are not identified"
 call "/v1/releases/$release/archive"
 mv "$work/body" "$archive"

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Publishes a table from a data pipeline, and loads what came out.
 
-    GUARDIAN_KEY=... pipeline.py --url https://host/guardian --table visits.csv --job hospital.json --out release
+    GUARDIAN_KEY=... pipeline.py --url https://host/guardian --table visits.csv --population clinic \\
+        --job hospital.json --out release
 
+The population says whose people the table is about, and which columns identify them; --person names other columns.
 The table, CSV or Parquet, is sent as Parquet with its digest. Requests are repeated when the service is busy or away, under keys
 that follow from what is sent, so that nothing is made twice. Parts come back as Parquet for pandas, and as CSV, whose bytes are
-held against the manifest. Ends with 1, and the problem on standard error, when anything is refused.
+held against the manifest. Ends with 1, and the problem on standard error, when anything is refused, or when the release claims less of
+its people than `enforced` and --accept does not name it.
 
 Needs requests, pandas and pyarrow.
 """
@@ -68,8 +71,9 @@ class Guardian:
                     raise Refused(problem_of(answer))
             time.sleep(float(wait) if wait else min(2**attempt, 30))
 
-    def upload(self, table, name):
-        """Sends a table as Parquet; the dataset."""
+    def upload(self, table, name, people=None):
+        """Sends a table as Parquet; `people` says whose rows they are. The dataset."""
+        people = people or {}
         buffer = io.BytesIO()
         pq.write_table(table, buffer, compression="zstd")
         body = buffer.getvalue()
@@ -77,9 +81,9 @@ class Guardian:
         headers = {
             "Content-Type": "application/vnd.apache.parquet",
             "Content-Digest": f"sha-256=:{base64.b64encode(digest).decode()}:",
-            "Idempotency-Key": f"upload-{digest.hex()}",
+            "Idempotency-Key": f"upload-{hashlib.sha256(digest + json.dumps(people).encode()).hexdigest()}",
         }
-        return self.call("POST", "/v1/datasets", params={"name": name}, data=body, headers=headers).json()
+        return self.call("POST", "/v1/datasets", params={"name": name, **people}, data=body, headers=headers).json()
 
     def plan(self, job):
         return self.call("POST", "/v1/plans", json=job).json()
@@ -156,16 +160,20 @@ def linked(parts):
     return joined.merge(weights, on="bucket").drop(columns="bucket")
 
 
-def publish(guardian, table, name, job, out, tell):
-    """From the table to the tables that come out, by name."""
-    dataset = guardian.upload(table, name)
+def publish(guardian, dataset, job, accepted, out, tell):
+    """From the dataset to the tables that come out, by name."""
     tell(f"dataset {dataset['id']}: {dataset['rows']} rows")
+    for warning in dataset["warnings"]:
+        tell(f"{warning['type']}: {warning['detail']}")
     job = {**job, "dataset": dataset["id"]}
     plan = guardian.plan(job)
     if not plan["feasible"]:
         raise Refused(plan["problems"][0])
     done = guardian.follow(guardian.submit(job), lambda job: tell(f"job {job['id']}: {job['status']}"))
     manifest = guardian.manifest(done["release"])
+    if manifest["composition"] not in accepted:
+        detail = f"the release {manifest['id']} claims {manifest['composition']}; see --accept"
+        raise Refused({"title": "its people are not identified", "detail": detail})
 
     out.mkdir(parents=True, exist_ok=True)
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2))
@@ -191,11 +199,16 @@ def main():
     arguments.add_argument("--table", type=pathlib.Path, required=True, help="CSV or Parquet")
     arguments.add_argument("--job", type=pathlib.Path, required=True, help="a job document without its dataset")
     arguments.add_argument("--out", type=pathlib.Path, required=True, help="the folder for what comes out")
+    arguments.add_argument("--population", help="whose people the table is about")
+    arguments.add_argument("--person", help="the columns that identify them, if not those of the population")
+    arguments.add_argument("--accept", action="append", default=[], help="a composition that is enough besides enforced")
     given = arguments.parse_args()
     guardian = Guardian(given.url, os.environ.get("GUARDIAN_KEY"))
     try:
         job = json.loads(given.job.read_text())
-        tables = publish(guardian, read_table(given.table), given.table.stem, job, given.out, print)
+        people = {name: value for name in ("population", "person") if (value := getattr(given, name))}
+        dataset = guardian.upload(read_table(given.table), given.table.stem, people)
+        tables = publish(guardian, dataset, job, {"enforced", *given.accept}, given.out, print)
     except (Refused, requests.RequestException) as refused:
         print(refused, file=sys.stderr)
         return 1

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::support::harness::{Client, Process, run};
+use crate::ledger::data_subjects::{HEADER, patients};
+use crate::ledger::nights::candidates;
+use crate::support::harness::{Client, Process, run, text};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -161,7 +163,10 @@ async fn the_pipeline_goes_through_a_network_that_loses_answers() {
         let mut pipeline = Command::new(&python);
         pipeline.arg(root().join("examples/pipeline.py")).args(["--url", &lossy.url(), "--table"]);
         pipeline.arg(root().join("examples/data/hospital.csv")).arg("--job").arg(job);
-        pipeline.arg("--out").arg(home.path().join("out")).env("GUARDIAN_KEY", key_in(&file));
+        pipeline
+            .args(["--accept", "same_dataset_only", "--out"])
+            .arg(home.path().join("out"))
+            .env("GUARDIAN_KEY", key_in(&file));
         tokio::task::spawn_blocking(move || run(&mut pipeline))
     };
     let said = succeeded(&pipeline(root().join("examples/hospital.json")).await.unwrap());
@@ -207,14 +212,20 @@ async fn a_night_is_published_once() {
     let lossy = Lossy::before(&process).await;
     let at = |name: &str| home.path().join(name);
     fs::create_dir(at("exports")).unwrap();
-    for night in ["2026-03-01", "2026-03-02"] {
-        fs::copy(root().join("examples/data/hospital.csv"), at("exports").join(format!("{night}.csv"))).unwrap();
+    let nights = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05"];
+    for (night, count) in nights.iter().zip([900, 960, 1020, 1020, 1090]) {
+        fs::write(at("exports").join(format!("{night}.csv")), patients(0..count, HEADER)).unwrap();
     }
+    let good = at("good.json");
+    let method =
+        json!({"type": "versatile", "rules": ["age -> dx"], "default_guarantee": {"type": "l_diversity", "l": 2}});
+    fs::write(&good, json!({"unlisted": "drop", "method": method}).to_string()).unwrap();
     let environment = |job: &Path, url: &str| {
         let lines = [
             format!("GUARDIAN_URL={url}"),
             format!("KEY_FILE={}", file.display()),
             format!("EXPORTS={}", at("exports").display()),
+            "POPULATION=clinic".to_owned(),
             format!("JOB={}", job.display()),
             format!("RELEASES={}", at("releases").display()),
         ];
@@ -231,7 +242,13 @@ async fn a_night_is_published_once() {
             (output.status.code(), String::from_utf8(output.stderr).unwrap())
         })
     };
-    environment(&root().join("examples/hospital.json"), &lossy.url());
+    environment(&good, &lossy.url());
+    // a typing error is found before anything is sent
+    let (status, said) = nightly(&[], "2026-03-01").await.unwrap();
+    assert!(status == Some(65) && said.contains("the population is unknown"), "{status:?} {said}");
+    let officer = process.with_token(&key_in(&file));
+    let clinic = json!({"description": "patients", "person": [{"key_system": "patient", "columns": ["id"]}]});
+    officer.put("/v1/populations/clinic", &clinic).await.ok(201);
     assert_eq!(nightly(&[], "2026-03-01").await.unwrap(), (Some(0), String::new()));
     let archive = at("releases").join("2026-03-01.zip");
     assert!(fs::read(&archive).unwrap().starts_with(b"PK"));
@@ -251,8 +268,8 @@ async fn a_night_is_published_once() {
     let lock = at("releases").join(".lock");
     let (status, said) = nightly(&["flock", lock.to_str().unwrap()], "2026-03-02").await.unwrap();
     assert!(status == Some(75) && said.contains("another run is under way"), "{status:?} {said}");
-    let (status, said) = nightly(&[], "2026-03-03").await.unwrap();
-    assert!(status == Some(66) && said.contains("2026-03-03.csv"), "{status:?} {said}");
+    let (status, said) = nightly(&[], "2026-03-06").await.unwrap();
+    assert!(status == Some(66) && said.contains("2026-03-06.csv"), "{status:?} {said}");
     let bad = at("bad.json");
     let method =
         json!({"type": "versatile", "rules": ["age -> nobody"], "default_guarantee": {"type": "l_diversity", "l": 2}});
@@ -265,4 +282,20 @@ async fn a_night_is_published_once() {
     assert!(status == Some(69) && said.contains("127.0.0.1"), "{status:?} {said}");
     let left: Vec<_> = fs::read_dir(at("releases")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "only the archive and the lock: {left:?}");
+
+    // who is published is published once, whatever stands in the exports: releases have nothing to be intersected
+    environment(&good, &lossy.url());
+    for night in &nights[1..] {
+        assert_eq!(nightly(&[], night).await.unwrap(), (Some(0), String::new()), "{night}");
+        assert_eq!(at("releases").join(format!("{night}.zip")).exists(), *night != "2026-03-04", "nobody was new");
+    }
+    let mut published = 0;
+    for release in service.items("/v1/releases").await {
+        let release = service.get(&format!("/v1/releases/{}", text(&release["id"]))).await.ok(200);
+        assert_eq!(release["composition"], "enforced");
+        let left = candidates(&service, &release).await;
+        assert!(left.values().flatten().all(|diagnoses| diagnoses.len() >= 2));
+        published += left.values().map(Vec::len).sum::<usize>();
+    }
+    assert_eq!(published, 1090);
 }

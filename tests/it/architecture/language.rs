@@ -275,6 +275,8 @@ fn retired_words_are_absent_from_pages() {
             continue;
         }
         for (number, line) in text.lines().enumerate() {
+            // the name of a problem is a word of the contract
+            let line = line.replace("nobody-new", "");
             for word in line.split(|letter: char| !letter.is_alphanumeric()) {
                 if RETIRED.contains(&word.to_lowercase().as_str()) {
                     found.push(format!("{}:{}: {word}", page.display(), number + 1));
