@@ -61,14 +61,17 @@ pub(crate) const PERSON_PIECE: &str = "\
 SELECT p.hashes FROM dataset_persons AS p JOIN datasets AS d ON d.id = p.dataset_id
 WHERE d.tenant = $1 AND d.id = $2 AND d.purged_at IS NULL AND p.system = $3 AND p.piece_no = $4";
 
-/// Coverages keep what was published of it.
+/// Coverages keep what was published of it. That of a visible dataset stays: an upload whose answer was lost is given up
+/// although it is there.
 pub(crate) const DELETE_EVIDENCE: &str = "\
 -- delete_evidence
-DELETE FROM dataset_evidence WHERE dataset_id = $1";
+DELETE FROM dataset_evidence WHERE dataset_id = $1
+  AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1 AND purged_at IS NULL)";
 
 pub(crate) const DELETE_PERSON_PIECES: &str = "\
 -- delete_person_pieces
-DELETE FROM dataset_persons WHERE dataset_id = $1";
+DELETE FROM dataset_persons WHERE dataset_id = $1
+  AND NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1 AND purged_at IS NULL)";
 
 pub(crate) const INSERT_COVERAGE: &str = "\
 -- insert_coverage
