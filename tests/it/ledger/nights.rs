@@ -215,7 +215,7 @@ async fn keys_drawn_anew_are_noticed_by_the_cells() {
     server.publish(&first, protected()).await;
     let anew: String = patients(0..900, HEADER)
         .lines()
-        .map(|line| if line.starts_with('p') { format!("q{}\n", &line[1..]) } else { format!("{line}\n") })
+        .map(|line| line.strip_prefix('p').map_or(format!("{line}\n"), |rest| format!("q{rest}\n")))
         .collect();
     let second = upload(&server, "population=clinic", anew).await;
     let problem = refused(&server, &second, protected(), "people-alike").await;

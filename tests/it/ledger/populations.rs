@@ -360,7 +360,8 @@ async fn contradicted_statements_leave_nothing() {
     let mut expected: Vec<_> =
         ["births", "clinic", "register", "staff", &undeclared].map(|name| pair_of("new", name)).into();
     let mut found = places(&said);
-    (expected.sort(), found.sort());
+    expected.sort();
+    found.sort();
     assert_eq!(found, expected);
     guarded.server.stop().await;
 }
