@@ -44,7 +44,11 @@ impl AppService {
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
         let work = DryRun { env, context, extra: inputs.extra, earlier, faults };
-        let mut plan = match self.budget.check(need) {
+        let rows = match &clash {
+            Some(clash) if clash.has_no_rows() => Err(clash.problem()),
+            _ => self.budget.check(need),
+        };
+        let mut plan = match rows {
             Ok(()) => {
                 let room = self.budget.try_acquire(need)?;
                 let planned = run_engine("the plan", move |control| {
@@ -56,6 +60,8 @@ impl AppService {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
         };
+        // that there are no rows is said already
+        let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);
         plan.warnings.extend(subject_warnings);
         plan.warnings.extend(reused.map(|release| SpecificationNotice {

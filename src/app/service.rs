@@ -312,7 +312,7 @@ impl AppService {
         let is_reused = self.reused_release(context, &composition, reuse_key).await?.is_some();
         let CompositionContext { earlier, people, clash, .. } = composition;
         let is_admitted = clash.is_none();
-        if let Some(clash) = clash.filter(|_| specification.unproven.is_none() && !is_reused) {
+        if let Some(clash) = clash.filter(|clash| clash.binds(specification.unproven.is_some()) && !is_reused) {
             return Err(clash.problem());
         }
         let inputs = context.inputs(&env, &earlier).await?;
@@ -438,7 +438,7 @@ pub(super) fn add_composition(plan: &mut Plan, clash: Option<&CompositionConflic
             added: overlap.added,
             removed: overlap.removed,
         });
-        if !is_unproven {
+        if clash.binds(is_unproven) {
             plan.problems.push(clash.problem().to_json("about:blank"));
             plan.feasible = false;
         }

@@ -1,4 +1,4 @@
-//! The composition check of a job: beside which releases it stands, and what the ledger holds of these.
+//! The composition check of a job: the releases that it is judged with, and what the ledger holds of these.
 //!
 //! - **People.** Live coverages and statements say whether other releases speak of the people of the job. What is
 //!   unknown is refused; so is an overlap.
@@ -93,6 +93,16 @@ impl CompositionConflict {
             Self::People(conflict) if conflict.is_overlap() => CompositionVerdict::Overlapping,
             Self::People(_) | Self::Undeclared(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
         }
+    }
+
+    /// Whether a job is refused although it asks to be published without proof.
+    pub(crate) fn binds(&self, is_unproven: bool) -> bool {
+        !is_unproven || self.has_no_rows()
+    }
+
+    /// Whether the job has no rows that could be published.
+    pub(crate) fn has_no_rows(&self) -> bool {
+        matches!(self, Self::People(conflict) if conflict.has_no_rows())
     }
 
     /// The persons that the dataset shares with earlier ones.

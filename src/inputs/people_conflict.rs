@@ -46,6 +46,16 @@ impl PeopleConflict {
         Self { kind, counts, document: refusal.document(&refused) }
     }
 
+    /// Whether there is no one to publish, or it cannot be known who that is: a job of new people then has no rows, with or
+    /// without proof.
+    pub(crate) fn has_no_rows(&self) -> bool {
+        match self.kind {
+            Kind::NoNewPeople => true,
+            Kind::PeopleUnknown => !self.document.members.contains_key("coverages"),
+            _ => false,
+        }
+    }
+
     /// Whether it is because of persons that were published before.
     pub(crate) fn is_overlap(&self) -> bool {
         self.kind == Kind::OverlappingPeople

@@ -61,7 +61,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// What the release is made beside, with the earlier releases that it is joined with. `None` if others came first, with
+    /// What the release is judged with, and the earlier releases that it is joined with. `None` if others came first, with
     /// persons that a job of new people would publish again.
     ///
     /// # Errors
@@ -69,11 +69,13 @@ impl<'a> Turn<'a> {
     pub(super) fn admitted(&self, control: &Control) -> Result<Option<CompositionContext>, RunError> {
         let (job, specification) = (&self.assignment.job, &self.context.specification);
         let mut found = self.look(control)?;
-        if let Some(clash) = found.clash.take().filter(|_| specification.unproven.is_none()) {
+        if let Some(clash) = found.clash.take() {
             if specification.people == PeopleChoice::Unpublished && clash.overlap().is_some() {
                 return Ok(None);
             }
-            return Err(RunError::Refused(clash.problem()));
+            if clash.binds(specification.unproven.is_some()) {
+                return Err(RunError::Refused(clash.problem()));
+            }
         }
         // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
         let ended = self.env.handle.block_on(self.env.store.ended_release(&job.tenant, &job.reuse_key))?;

@@ -74,6 +74,12 @@ async fn five_nights_publish_each_person_once() {
         assert_eq!(published, count as usize, "whoever is published is published once");
         // one release alone speaks of a person, and leaves two diagnoses
         assert!(found.values().flatten().all(|left| left.len() >= 2), "night {night}");
+        let mut planned = json!({"people": "unpublished", "unlisted": "drop", "method": versatile(&["ward -> dx"])});
+        planned["dataset"] = dataset.clone().into();
+        let plan = server.post("/v1/plans", &planned).await.ok(200);
+        assert_eq!((&plan["feasible"], kind(&plan["problems"][0])), (&json!(false), "nobody-new"));
+        planned["composition"] = json!({"mode": "report", "reason": "asked for"});
+        server.post("/v1/jobs", &planned).await.problem(409, "nobody-new");
         let again = server.job(&dataset, new_people()).await.ok(200);
         assert_eq!((&again["status"], &again["release"]), (&json!("succeeded"), &release["id"]));
         refused(
@@ -315,6 +321,14 @@ async fn people_need_keys_to_be_left_out() {
     let dataset = upload(&server, "population=x", patients(0..300, HEADER)).await;
     let problem = refused(&server, &dataset, new_people(), "people-unknown").await;
     assert!(problem["detail"].as_str().unwrap().contains("no person key"), "{problem:#}");
+    let mut planned = new_people();
+    planned["dataset"] = dataset.clone().into();
+    let plan = server.post("/v1/plans", &planned).await.ok(200);
+    assert_eq!((&plan["feasible"], kind(&plan["problems"][0])), (&json!(false), "people-unknown"));
+    // without proof, too, the manifest must not say that people were left out
+    let mut unproven = new_people();
+    unproven["composition"] = json!({"mode": "report", "reason": "asked for"});
+    refused(&server, &dataset, unproven, "people-unknown").await;
     let wrong = json!({"dataset": dataset, "people": "new", "method": versatile(&["age -> dx"])});
     server.post("/v1/jobs", &wrong).await.fault("/people", "parameter-range");
     server.stop().await;
