@@ -36,7 +36,7 @@ const NEAREST_NAMES: usize = 3;
 const MAX_POLLS: u32 = 30;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What was recorded beside a contradicted statement.
+/// What a contradicted statement leaves.
 const NOTHING: &str = "nothing was recorded";
 
 /// A page of populations, by name.
@@ -137,7 +137,7 @@ impl AppService {
         let (tenant, at) = (caller.tenant.clone(), audit_entry.at);
         let entry = PeopleEntry { tenant, population: None, separations, attributes, at, audit_entry };
         self.enter_people(&entry).await?;
-        // what was stated before counts as it was stated then
+        // what was declared before counts as it was declared then
         let made: BTreeSet<_> = entry.separations.iter().map(|made| (made.kind, &made.of)).collect();
         let records = self.store.separation_records(&caller.tenant).await?;
         let is_made = |record: &&SeparationRecord| made.contains(&(record.statement.kind, &record.statement.of));
@@ -362,7 +362,7 @@ pub(super) fn contradicted_problem(statements: &[SeparationStatement], wrong: &[
     let more =
         if of.len() > NEAREST_NAMES { format!("; and {} more pairs", of.len() - NEAREST_NAMES) } else { String::new() };
     let detail = format!(
-        "these cannot be stated to have no person in common, as persons or whole tables are in both: {named}{more}; \
+        "these cannot be declared to have no person in common, as persons or whole tables are in both: {named}{more}; \
          {rest}"
     );
     let remedies = json!([

@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// What came of statements between all published populations and tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RelatedPlaces {
-    /// How many pairs are stated now to have no person in common.
+    /// How many pairs are declared now to have no person in common.
     pub disjoint_pairs: usize,
     /// The pairs that have persons or tables in common, as their places are written.
     pub contradicted_pairs: Vec<[String; 2]>,
@@ -26,7 +26,7 @@ pub struct RelatedPlaces {
     pub problem: Option<Problem>,
 }
 
-/// Why nothing was stated.
+/// Why nothing was declared.
 #[derive(Debug, thiserror::Error)]
 pub enum RelateError {
     /// The store failed.

@@ -28,7 +28,7 @@ pub struct ListedPopulations {
     tenant: String,
 }
 
-/// What is stated.
+/// What is declared.
 #[derive(Args)]
 pub struct RelatedPopulations {
     #[command(flatten)]
@@ -92,6 +92,6 @@ async fn relate(arguments: &RelatedPopulations) -> Result<CommandOutcome, Comman
     for [one, other] in &related.contradicted_pairs {
         say(&format!("in common\t{one}\t{other}"))?;
     }
-    say(&format!("{} pairs are stated to have no person in common", related.disjoint_pairs))?;
+    say(&format!("{} pairs are declared to have no person in common", related.disjoint_pairs))?;
     Ok(related.problem.map_or(CommandOutcome::Done, |problem| CommandOutcome::Refused(Box::new(problem))))
 }

@@ -187,7 +187,7 @@ impl Publisher {
     }
 }
 
-/// What a release was made beside.
+/// What a release was judged with.
 struct ReleaseBasis {
     earlier: EarlierDisclosures,
     people: JudgedPeople,
@@ -215,7 +215,7 @@ impl MadeRelease {
     }
 }
 
-/// Makes the release of a job, as often as what it is made beside changes.
+/// Makes the release of a job, as often as what it is judged with changes.
 struct ReleaseMaker<'a> {
     publisher: &'a Publisher,
     work: &'a PublishRun<'a>,

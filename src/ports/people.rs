@@ -172,7 +172,7 @@ pub struct PeopleEntry {
     pub tenant: String,
     /// A population that is defined, or defined again.
     pub population: Option<NamedPopulation>,
-    /// Statements about places. What was stated before of two places is not entered again.
+    /// Statements about places. What was declared before of two places is not entered again.
     pub separations: Vec<SeparationStatement>,
     /// A statement about attributes.
     pub attributes: Option<SeriesStatement>,

@@ -74,7 +74,7 @@ pub(in crate::api) async fn get(
 #[derive(Serialize, ToSchema)]
 #[schema(as = PopulationStatementsRecorded)]
 pub(in crate::api) struct RecordedPeopleStatements {
-    /// Those about places, oldest first. What was stated before of two places stands as it was stated then.
+    /// Those about places, oldest first. What was declared before of two places stands as it was declared then.
     statements: Vec<PeopleStatement>,
     /// The recorded disclosures of external tables.
     disclosures: Vec<SeriesDisclosure>,

@@ -399,7 +399,7 @@ pub(crate) async fn a_population_comes_with_its_statements(bench: &impl Bench) {
     assert_eq!((series.version, series.statements), (1, vec![statement]));
     let kept = SeparationRecord { statement: with_both[1].clone(), recorded_at: at(7) };
     assert_eq!(store.separation_records(TENANT).await.unwrap(), std::slice::from_ref(&kept));
-    // what was stated before is not stated again, and what changes nothing is not logged
+    // what was declared before is not declared again, and what changes nothing is not logged
     assert_eq!(enter(&["k"], vec![disjoint(3, "staff", "clinic")], None).await, recorded(false));
     assert_eq!((store.separation_records(TENANT).await.unwrap(), bench.count("audit_log").await), (vec![kept], 3));
     assert_eq!(enter(&["k", "other"], vec![], None).await, recorded(false));

@@ -247,7 +247,7 @@ async fn a_place_is_said_to_be_disjoint_once() {
         assert_eq!(Uuid::parse_str(&text(&statement["id"])).unwrap().get_version_num(), 7);
     }
     assert_eq!(officer.put(CLINIC, &document).await.ok(200), made, "again");
-    // from the other side and for another reason it stands as it was stated
+    // from the other side and for another reason it stands as it was declared
     let other = json!({"disjoint_from": ["clinic"], "reason": "again"});
     let births = officer.put("/v1/populations/births", &other).await.ok(200);
     assert_eq!(births["statements"], json!([made["statements"][0]]));
@@ -474,11 +474,11 @@ async fn all_that_is_published_is_related_by_command() {
             let relate = ["relate", "--tenant", "default", "--all-disjoint", "--reason", "other people"];
             let (status, said, problem) = command(&data, &relate);
             let lines =
-                "in common\tpopulation:births\tpopulation:clinic\n5 pairs are stated to have no person in common\n";
+                "in common\tpopulation:births\tpopulation:clinic\n5 pairs are declared to have no person in common\n";
             assert_eq!((status, said.as_str()), (Some(3), lines), "{problem}");
             assert_eq!(kind(&serde_json::from_str(&problem).unwrap()), "statement-contradicted");
             assert_eq!(command(&data, &relate).1, lines, "again");
-            let nothing = (Some(0), "0 pairs are stated to have no person in common\n".to_owned(), String::new());
+            let nothing = (Some(0), "0 pairs are declared to have no person in common\n".to_owned(), String::new());
             let other = ["relate", "--tenant", "other", "--all-disjoint", "--reason", "x"];
             assert_eq!(command(&data, &other), nothing);
             for wrong in [&relate[..3], &relate[..4], &["relate", "--all-disjoint", "--reason", "x"]] {
