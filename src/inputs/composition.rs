@@ -157,6 +157,9 @@ impl CompositionConflict {
     }
 }
 
+/// How often the adoption of a dataset is announced again.
+const MAX_ADOPTIONS: u32 = 5;
+
 /// At which moment a job is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum JudgedAt {
@@ -224,9 +227,16 @@ impl JobContext {
             return Ok(());
         }
         let tenant = &self.dataset.tenant;
-        let id = announce(env.store.as_ref(), &self.announcement(job, &people, BTreeSet::new()), &people).await?;
-        env.store.draw_ticket(tenant, id).await?;
-        Ok(env.store.end_announcement(tenant, id, &end).await?)
+        for _ in 0..MAX_ADOPTIONS {
+            let id = announce(env.store.as_ref(), &self.announcement(job, &people, BTreeSet::new()), &people).await?;
+            env.store.draw_ticket(tenant, id).await?;
+            match env.store.end_announcement(tenant, id, &end).await {
+                // the job does not run: who met the announcement has made it void
+                Err(StoreError::Conflict) => {}
+                ended => return Ok(ended?),
+            }
+        }
+        Err(StoreError::Unavailable("other jobs about the same people kept coming first".into()).into())
     }
 
     /// The coverage of the rows of the dataset, as a job announces it whose release publishes these columns.

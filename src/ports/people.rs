@@ -404,6 +404,7 @@ pub trait PeopleStore: Send + Sync {
     /// Makes all announcements of a job void, and says how many: it lost its lease, or ended without a release.
     async fn void_announcements(&self, tenant: &str, job: Uuid) -> Result<u64, StoreError>;
 
-    /// Removes the persons and marks of some void coverages, and says how many rows went.
+    /// Makes announcements of jobs that do not run void, removes the persons and marks of some void coverages, and says how
+    /// many rows went.
     async fn sweep_void_coverages(&self) -> Result<u64, StoreError>;
 }

@@ -237,6 +237,9 @@ pub(crate) async fn announcements_of_a_vanished_job_are_void(bench: &impl Bench)
     let ticket = store.draw_ticket(TENANT, other).await.unwrap();
     let standing = store.standing_coverages(TENANT, ticket).await.unwrap();
     assert_eq!(standing.iter().map(|record| record.id).collect::<Vec<_>>(), [done]);
+    // of the third job nothing is known either: it does not run
+    assert_eq!(store.sweep_void_coverages().await.unwrap(), 2);
+    assert_eq!(bench.count("covered").await, 1);
 }
 
 pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench) {

@@ -297,6 +297,7 @@ both_stores! {
         async fn sweep_void_coverages(&self) -> Result<u64, StoreError> {
             let sweep = || async {
                 let mut tx = self.begin().await?;
+                run_sql!(query.execute, &mut *tx, sql::VOID_LOST)?;
                 let ids: Vec<i64> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_COVERAGES)?;
                 let mut gone = 0;
                 for id in ids {

@@ -146,6 +146,12 @@ pub(crate) const SIGNATURES: &str = "\
 -- signatures
 SELECT hash, kind, weight FROM alike WHERE coverage = $1 AND kind > 0 ORDER BY kind, hash";
 
+/// Announcements of jobs that do not run: their worker vanished, or they ended otherwise.
+pub(crate) const VOID_LOST: &str = "\
+-- void_lost
+UPDATE coverages SET state = 'void' WHERE state = 'pending'
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = coverages.job AND status = 'running')";
+
 pub(crate) const VOID_COVERAGES: &str = "\
 -- void_coverages
 SELECT id FROM coverages WHERE state = 'void' AND (EXISTS (SELECT 1 FROM covered WHERE coverage = coverages.id)
