@@ -3,7 +3,7 @@
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::model::InferredByOthers;
-use crate::report::{PractitionerExposures, PractitionerValues};
+use crate::report::{ManifestRatio, PractitionerExposures, PractitionerValues};
 use crate::utility;
 
 /// The attributes of a release, by what rules say of them.
@@ -32,9 +32,9 @@ impl PublishedAttributes<'_> {
         let values = known.values.into_iter().map(|InferredByOthers { attribute, inferred }| PractitionerValues {
             attribute: self.names[attribute.index()].clone(),
             protected: self.protected.contains(attribute),
-            fixed: (inferred.fixed, of).into(),
-            likely: (inferred.likely, of).into(),
+            fixed: ManifestRatio::new(inferred.fixed, of),
+            likely: ManifestRatio::new(inferred.likely, of),
         });
-        Ok(PractitionerExposures { unique: (known.unique, of).into(), values: values.collect() })
+        Ok(PractitionerExposures { unique: ManifestRatio::new(known.unique, of), values: values.collect() })
     }
 }

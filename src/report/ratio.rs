@@ -11,15 +11,15 @@ pub struct ManifestRatio {
 }
 
 impl ManifestRatio {
+    /// The ratio of two counts.
+    #[must_use]
+    pub const fn new(count: u64, of: u64) -> Self {
+        Self { count, of }
+    }
+
     /// Whether it is larger than `other`.
     #[must_use]
     pub fn exceeds(self, other: Self) -> bool {
         u128::from(self.count) * u128::from(other.of) > u128::from(other.count) * u128::from(self.of)
-    }
-}
-
-impl From<(u64, u64)> for ManifestRatio {
-    fn from((count, of): (u64, u64)) -> Self {
-        Self { count, of }
     }
 }

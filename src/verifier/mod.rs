@@ -34,6 +34,7 @@ pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
 pub use contract::evidence::{DependencySearch, Evidence, VerifierError};
 pub use definition::measure::BucketMeasure;
+pub use definition::posterior::PosteriorShare;
 pub use external::decomposition_view::DecompositionView;
 pub use external::evaluate::evaluate;
 pub use external::submission::{

@@ -123,6 +123,22 @@ impl FromRequest<App> for JsonDocument {
     }
 }
 
+/// A JSON document of any shape that may be sent again under a key.
+pub(in crate::api) struct RepeatableDocument {
+    pub(in crate::api) document: Value,
+    pub(in crate::api) key: Option<String>,
+}
+
+impl FromRequest<App> for RepeatableDocument {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let key = idempotency_key(request.headers());
+        let JsonDocument(document) = JsonDocument::from_request(request, app).await?;
+        Ok(Self { document, key: key? })
+    }
+}
+
 /// A JSON document, or the bytes of a CSV file.
 pub(in crate::api) enum DocumentOrCsv {
     Document(Value),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderName, StatusCode, header};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
-use crate::api::http::extract::{IdPath, JsonDocument, QueryParameters, idempotency_key};
+use crate::api::http::extract::{IdPath, QueryParameters, RepeatableDocument};
 use crate::api::http::gateway::LinkBase;
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
@@ -190,11 +190,10 @@ pub(in crate::api) async fn submit(
     Authenticated(caller): Authenticated,
     base: LinkBase,
     QueryParameters(wait): QueryParameters<Wait>,
-    headers: HeaderMap,
-    JsonDocument(document): JsonDocument,
+    RepeatableDocument { document, key }: RepeatableDocument,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.service.submit_once(&caller, document, idempotency_key(&headers)?).await;
+    let job = app.service.submit_once(&caller, document, key).await;
     let job = job.map_err(|problem| match caller.has_scope(Scope::DatasetsInspect) {
         true => problem,
         false => problem.without_counts(),

@@ -98,7 +98,8 @@ impl Corruption {
             let posteriors = posteriors.ok_or_else(|| EngineError::bug("a protected attribute stands in no part"))?;
             let bound = ManifestRatio { count: bound.numerator(), of: bound.denominator() };
             for (posterior, label) in posteriors.into_iter().zip(1_u32..) {
-                let Some(posterior) = posterior.map(ManifestRatio::from) else { continue };
+                let Some((count, of)) = posterior else { continue };
+                let posterior = ManifestRatio::new(count, of);
                 worst = worst.filter(|worst| !posterior.exceeds(*worst)).or(Some(posterior));
                 if !posterior.exceeds(bound) {
                     continue;

@@ -6,7 +6,7 @@ use super::{exposure, proposal};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
-use crate::engine::prepare::cross_dependencies::ExtendedTable;
+use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
 use crate::engine::prepare::known::JobDependencies;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::repairs::RepairTrials;
@@ -78,7 +78,8 @@ pub fn dry_run(
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
-    let extended = ExtendedTable::new(specification, table, extra, &union, &dependencies, control)?;
+    let extended =
+        ExtendedTable::new(specification, table, EarlierColumns { extra, union: &union }, &dependencies, control)?;
     let joined = &earlier.releases;
     let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let union = ledger_union(specification, earlier)?;

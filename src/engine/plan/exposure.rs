@@ -9,7 +9,7 @@ use crate::privacy::WorkBudget;
 use crate::privacy::links::Strata;
 use crate::publication::{NoticeKind, TableName};
 use crate::publish::{Design, DesignedTable};
-use crate::report::SpecificationNotice;
+use crate::report::{ManifestRatio, SpecificationNotice};
 
 /// Adds proxies and exposures of the protected attributes to a plan.
 pub(in crate::engine) fn add_exposure(
@@ -72,7 +72,7 @@ pub(in crate::engine) fn exposures(
         control.check()?;
         let Some(known) = row_side(designed).filter(|known| !known.is_empty()) else { continue };
         let unique = Strata::new(table, known).sizes().iter().filter(|size| **size == 1).count() as u64;
-        let unique = (unique, table.rows() as u64).into();
+        let unique = ManifestRatio::new(unique, table.rows() as u64);
         rows.push(PlanUniqueRows { table: TableName::at(at).0, attributes: named(known), unique });
     }
     let practitioner = PublishedAttributes { published, protected, names }.practitioner(table, control)?;

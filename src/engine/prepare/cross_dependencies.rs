@@ -21,6 +21,15 @@ pub(in crate::engine) struct ExtendedTable<'a> {
     across: Vec<KnownDependency>,
 }
 
+/// The columns of earlier releases of the rows of a job.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct EarlierColumns<'a> {
+    /// The columns that the job does not have, rows in the same order.
+    pub(in crate::engine) extra: Option<&'a Table>,
+    /// The releases, which say the attribute of each column.
+    pub(in crate::engine) union: &'a LedgerUnion,
+}
+
 /// Dependencies between attributes of a job and attributes of earlier releases.
 #[derive(Default)]
 pub(in crate::engine) struct CrossDependencies {
@@ -31,25 +40,26 @@ pub(in crate::engine) struct CrossDependencies {
 }
 
 impl<'a> ExtendedTable<'a> {
-    /// The table of a job, extended by the columns `extra` of earlier releases, rows in the same order.
+    /// The table of a job, extended by the columns of earlier releases.
     ///
     /// What the job's own columns determine of each other was searched for before, and is `known`.
     pub(in crate::engine) fn new(
         specification: &Specification,
         table: &'a Table,
-        extra: Option<&Table>,
-        union: &LedgerUnion,
+        earlier: EarlierColumns<'_>,
         known: &JobDependencies,
         control: &Control,
     ) -> Result<Self, Cancelled> {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
-        let Some(extra) = extra else { return Ok(Self { table: Cow::Borrowed(table), at, across: Vec::new() }) };
+        let Some(extra) = earlier.extra else {
+            return Ok(Self { table: Cow::Borrowed(table), at, across: Vec::new() });
+        };
         let mut names = table.names().to_vec();
         let mut columns: Vec<_> = table.attributes().iter().map(|attr| table.column(attr).clone()).collect();
         for attr in extra.attributes().iter() {
             // an alias of a column of the job is there already
-            if let Some(place) = union.attribute(extra.name(attr)).filter(|place| !at.contains(place)) {
+            if let Some(place) = earlier.union.attribute(extra.name(attr)).filter(|place| !at.contains(place)) {
                 names.push(extra.name(attr).to_owned());
                 columns.push(extra.column(attr).clone());
                 at.push(place);

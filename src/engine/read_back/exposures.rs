@@ -8,7 +8,7 @@ use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::model::{CombinationBudget, ExposedColumn, ModelError, ProtectedColumns, PublishedRows, UniqueRows};
 use crate::publication::{Publication, PublishedBytes, PublishedTable};
-use crate::report::{ExposedRows, ExposedValues, Manifest, ManifestExposures};
+use crate::report::{ExposedRows, ExposedValues, Manifest, ManifestExposures, ManifestRatio};
 
 /// The exposures of a release; the tables are read one after the other.
 ///
@@ -92,7 +92,7 @@ fn read(
     writer.found.values.extend(unprotected);
     let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     writer.found.unprotected = writer.named(published.minus(writer.protected));
-    writer.found.choices = (budget.tried, budget.of).into();
+    writer.found.choices = ManifestRatio::new(budget.tried, budget.of);
     Ok(writer.found)
 }
 
@@ -127,7 +127,7 @@ impl ExposureWriter<'_> {
             table: table.name.0.clone(),
             part: table.parts[rows.part].name.clone(),
             attributes: self.named(rows.attributes),
-            unique: (rows.unique, rows.of).into(),
+            unique: ManifestRatio::new(rows.unique, rows.of),
         }
     }
 
@@ -138,8 +138,8 @@ impl ExposureWriter<'_> {
             table: table.name.0.clone(),
             part: table.parts[column.part].name.clone(),
             known: self.named(column.known),
-            fixed: (column.inferred.fixed, column.of).into(),
-            likely: (column.inferred.likely, column.of).into(),
+            fixed: ManifestRatio::new(column.inferred.fixed, column.of),
+            likely: ManifestRatio::new(column.inferred.likely, column.of),
         }
     }
 }

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::report::ManifestRatio;
 use crate::verifier::ClassMeasures;
+use crate::verifier::PosteriorShare;
 
 /// What the classes of a table show of an attribute.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -66,12 +67,18 @@ pub struct RecursiveC {
     pub c: f64,
 }
 
+impl From<PosteriorShare> for ManifestRatio {
+    fn from(share: PosteriorShare) -> Self {
+        Self { count: share.count, of: share.of }
+    }
+}
+
 impl AchievedMeasures {
     pub(in crate::engine) fn from_classes(measured: &ClassMeasures) -> Self {
         Self {
             classes: measured.classes,
             k: measured.k,
-            l: measured.worst.map(|(count, of)| ManifestRatio { count: of, of: count }),
+            l: measured.worst.map(|worst| ManifestRatio { count: worst.of, of: worst.count }),
             distinct_l: measured.distinct_l,
             entropy_l: measured.entropy_l,
             recursive_c: measured.recursive_c.iter().map(|&(l, c)| RecursiveC { l, c }).collect(),

@@ -6,7 +6,7 @@ use crate::engine::error::EngineError;
 use crate::engine::plan::proposal;
 use crate::engine::practitioner::PublishedAttributes;
 use crate::engine::prepare::annotations::annotate;
-use crate::engine::prepare::cross_dependencies::ExtendedTable;
+use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
 use crate::engine::prepare::known::{JobDependencies, attribute_names, discovery_options};
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::repairs::RepairTrials;
@@ -70,7 +70,8 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
         return Err(PlanRefusal(unknown).into());
     }
     let union = ledger_union(specification, order.earlier)?;
-    let extended = ExtendedTable::new(specification, table, order.extra, &union, &dependencies, control)?;
+    let columns = EarlierColumns { extra: order.extra, union: &union };
+    let extended = ExtendedTable::new(specification, table, columns, &dependencies, control)?;
     let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let input = PrepareInput {
             counts: &permuted,

@@ -88,9 +88,9 @@ pub fn partition(
         halving.renumber(|order| judge.reorder(order));
         for range in mem::take(&mut halving.open) {
             let rows = &mut halving.order[range.clone()];
-            let halves = halve::<Cancelled>(&halving.space, rows, limits, &mut scratch, control, |left, right| {
-                Ok(judge.allows(bucket, left, right))
-            })?;
+            let halver = Halver { space: &halving.space, limits, control };
+            let halves =
+                halver.halve::<Cancelled>(rows, &mut scratch, |left, right| Ok(judge.allows(bucket, left, right)))?;
             match halves {
                 Some(_) => made += 2,
                 None => judge.closed(bucket),
@@ -143,7 +143,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     let mut halving = PartitionState::new(space, rows, limits);
     while !halving.open.is_empty() {
         halving.renumber(|order| judge.reorder(order));
-        let (space, asked) = (&halving.space, &*judge);
+        let (halver, asked) = (Halver { space: &halving.space, limits, control }, &*judge);
         let mut buckets = Vec::with_capacity(halving.open.len());
         let (mut rest, mut before) = (&mut halving.order[..], 0);
         for range in &halving.open {
@@ -155,7 +155,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
         let memory = || (Scratch::default(), J::Memory::default());
         let halves =
             buckets.into_par_iter().with_min_len(several.max(1)).map_init(memory, |(scratch, memory), rows| {
-                halve(space, rows, limits, scratch, control, |left, right| {
+                halver.halve(rows, scratch, |left, right| {
                     asked.allows(left, right, memory).map_err(PartitionError::Unclear)
                 })
             });
@@ -174,31 +174,40 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     Ok(halving.assignment())
 }
 
-/// Reorders the rows of a bucket by its first allowed split, and returns the size of the left half.
-fn halve<E: From<Cancelled>>(
-    space: &SplitSpace,
-    rows: &mut [u32],
+/// Halves buckets along the splits of a space, within limits.
+#[derive(Clone, Copy)]
+struct Halver<'a> {
+    space: &'a SplitSpace,
     limits: PartitionLimits,
-    scratch: &mut Scratch,
-    control: &Control,
-    mut allows: impl FnMut(&[u32], &[u32]) -> Result<bool, E>,
-) -> Result<Option<usize>, E> {
-    control.check()?;
-    if rows.len() / 2 < limits.min_bucket {
-        return Ok(None);
-    }
-    let mut candidates = SplitCandidates::new(space, limits.split, rows, scratch);
-    for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
-        let Some((left, right)) = candidates.next_split() else { break };
+    control: &'a Control,
+}
+
+impl Halver<'_> {
+    /// Reorders the rows of a bucket by its first allowed split, and returns the size of the left half.
+    fn halve<E: From<Cancelled>>(
+        &self,
+        rows: &mut [u32],
+        scratch: &mut Scratch,
+        mut allows: impl FnMut(&[u32], &[u32]) -> Result<bool, E>,
+    ) -> Result<Option<usize>, E> {
+        let Self { space, limits, control } = *self;
         control.check()?;
-        if left.len().min(right.len()) >= limits.min_bucket && allows(left, right)? {
-            let middle = left.len();
-            rows[..middle].copy_from_slice(&scratch.left);
-            rows[middle..].copy_from_slice(&scratch.right);
-            return Ok(Some(middle));
+        if rows.len() / 2 < limits.min_bucket {
+            return Ok(None);
         }
+        let mut candidates = SplitCandidates::new(space, limits.split, rows, scratch);
+        for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
+            let Some((left, right)) = candidates.next_split() else { break };
+            control.check()?;
+            if left.len().min(right.len()) >= limits.min_bucket && allows(left, right)? {
+                let middle = left.len();
+                rows[..middle].copy_from_slice(&scratch.left);
+                rows[middle..].copy_from_slice(&scratch.right);
+                return Ok(Some(middle));
+            }
+        }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// The rows of all strata, stratum by stratum, and the range of each.
@@ -265,7 +274,8 @@ impl PartitionState {
     ) -> Result<Option<usize>, PartitionError<J::Unclear>> {
         let (mut scratch, mut memory) = (Scratch::default(), J::Memory::default());
         let mut rows = self.order[bucket.clone()].to_vec();
-        let halves = halve(&self.space, &mut rows, limits, &mut scratch, control, |left, right| {
+        let halver = Halver { space: &self.space, limits, control };
+        let halves = halver.halve(&mut rows, &mut scratch, |left, right| {
             judge
                 .allows(left, right, &mut memory)
                 .or_else(|unclear| judge.among(unclear, [left, right], &self.order, &mut memory))

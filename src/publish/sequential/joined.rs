@@ -115,6 +115,15 @@ impl BlockTable {
     }
 }
 
+/// A requirement and the releases on whose join it is checked, the new one included.
+#[derive(Clone, Copy)]
+pub(super) struct SoughtJoin<'a> {
+    /// The index of the requirement.
+    pub(super) requirement: usize,
+    pub(super) sought: &'a IndexedRequirement,
+    pub(super) releases: &'a [usize],
+}
+
 /// A requirement on a join.
 pub(super) struct RequirementJoin {
     pub(super) requirement: usize,
@@ -151,16 +160,15 @@ pub(super) struct RequirementJoin {
 }
 
 impl RequirementJoin {
-    /// The join of `joined`, the new release included, at the root of every attribute.
+    /// The join at the root of every attribute.
     pub(super) fn begin(
         tables: &JoinTables,
-        requirement: usize,
-        sought: &IndexedRequirement,
-        joined: &[usize],
+        join: SoughtJoin<'_>,
         cut_states: &[CutState<'_>],
         most: u64,
         control: &Control,
     ) -> Result<Self, SequentialJoinError> {
+        let SoughtJoin { requirement, sought, releases: joined } = join;
         let fixed = JoinedEarlier::join(tables, sought, joined, most, control)?;
         let columns = used(tables, sought, 0, joined);
         let cut_state_of: Vec<Option<usize>> =

@@ -2,7 +2,7 @@
 
 use super::cut_state::CutState;
 use super::fixed::JoinedEarlier;
-use super::joined::RequirementJoin;
+use super::joined::{RequirementJoin, SoughtJoin};
 use super::share::MeasureValue;
 use super::tables::{IndexedRequirement, JoinTables};
 use super::{AchievedMeasure, JoinScope, SequentialError, SequentialProblem};
@@ -48,7 +48,7 @@ impl JoinPlanner<'_> {
             }
             for joined in joins(&named, releases, problem.joins).ok_or(SequentialError::TooManyJoins { requirement })? {
                 match tables.decisive(sought, &joined).filter(|_| reduce && problem.same_rows) {
-                    None => planned.open.push(self.open(requirement, sought, &joined)?),
+                    None => planned.open.push(self.open(SoughtJoin { requirement, sought, releases: &joined })?),
                     Some(0) => self.alone(&mut planned, requirement, &sought.only(0), &joined)?,
                     Some(release) => {
                         let measure = self.settled(requirement, &sought.only(release), &[release])?;
@@ -64,16 +64,10 @@ impl JoinPlanner<'_> {
         Ok(planned)
     }
 
-    fn open(
-        &self,
-        requirement: usize,
-        sought: &IndexedRequirement,
-        joined: &[usize],
-    ) -> Result<RequirementJoin, SequentialError> {
+    fn open(&self, join: SoughtJoin<'_>) -> Result<RequirementJoin, SequentialError> {
         let Self { problem, tables, cut_states, control } = *self;
-        let begun =
-            RequirementJoin::begin(tables, requirement, sought, joined, cut_states, problem.most_links, control);
-        begun.map_err(|unjoined| unjoined.at_requirement(requirement))
+        let begun = RequirementJoin::begin(tables, join, cut_states, problem.most_links, control);
+        begun.map_err(|unjoined| unjoined.at_requirement(join.requirement))
     }
 
     /// A requirement on the new release alone.
@@ -89,7 +83,7 @@ impl JoinPlanner<'_> {
             open.joins.push(joined.to_vec());
             open.joins.dedup();
         } else {
-            let mut open = self.open(requirement, sought, &[0])?;
+            let mut open = self.open(SoughtJoin { requirement, sought, releases: &[0] })?;
             open.joins = vec![joined.to_vec()];
             planned.open.push(open);
         }

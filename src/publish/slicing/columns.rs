@@ -155,13 +155,14 @@ impl ColumnChoice {
         control: &Control,
     ) -> Result<Vec<AttrSet>, ColumnPartitionError> {
         self.check(attributes, sensitive)?;
+        let correlations = Correlations { table, bins, control };
         let mut columns = match self {
-            Self::Count(count) => clustered(table, attributes, *count, bins, control)?,
+            Self::Count(count) => correlations.clustered(attributes, *count)?,
             Self::SensitiveWidth { count, width } => {
-                let with = companions(table, attributes, sensitive, *width - 1, bins, control)?;
+                let with = correlations.companions(attributes, sensitive, *width - 1)?;
                 let others = attributes.minus(with);
                 let mut columns =
-                    if others.is_empty() { Vec::new() } else { clustered(table, others, count - 1, bins, control)? };
+                    if others.is_empty() { Vec::new() } else { correlations.clustered(others, count - 1)? };
                 columns.push(with);
                 columns
             }
@@ -200,51 +201,48 @@ fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> 
     if covered == attributes { Ok(()) } else { Err(ColumnsError::NotCovered(attributes.minus(covered))) }
 }
 
-/// Clusters of attributes under the distance 1 - phi squared.
-fn clustered(
-    table: &Table,
-    attributes: AttrSet,
-    count: usize,
-    bins: &CorrelationBins,
-    control: &Control,
-) -> Result<Vec<AttrSet>, Cancelled> {
-    if count == 1 {
-        return Ok(vec![attributes]);
-    }
-    let attrs: Vec<Attr> = attributes.iter().collect();
-    if count == attrs.len() {
-        return Ok(attrs.into_iter().map(AttrSet::one).collect());
-    }
-    let associations = Associations::new(table, attributes, |attr| bins.number(attr), || control.check())?;
-    let from = |a: usize| (0..attrs.len()).map(|b| 1.0 - associations.between(a, b)).collect::<Vec<f64>>();
-    let distances: Vec<Vec<f64>> = (0..attrs.len()).map(from).collect();
-    let clusters = medoids::cluster(&distances, count).into_iter();
-    Ok(clusters.map(|cluster| cluster.into_iter().map(|at| attrs[at]).collect()).collect())
+/// Correlations between the attributes of a table.
+struct Correlations<'a> {
+    table: &'a Table,
+    bins: &'a CorrelationBins,
+    control: &'a Control,
 }
 
-/// The sensitive attribute and its `others` closest correlates; of equal ones the first.
-fn companions(
-    table: &Table,
-    attributes: AttrSet,
-    sensitive: Attr,
-    others: usize,
-    bins: &CorrelationBins,
-    control: &Control,
-) -> Result<AttrSet, Cancelled> {
-    if others == 0 {
-        return Ok(AttrSet::one(sensitive));
+impl Correlations<'_> {
+    /// Clusters of attributes under the distance 1 - phi squared.
+    fn clustered(&self, attributes: AttrSet, count: usize) -> Result<Vec<AttrSet>, Cancelled> {
+        if count == 1 {
+            return Ok(vec![attributes]);
+        }
+        let attrs: Vec<Attr> = attributes.iter().collect();
+        if count == attrs.len() {
+            return Ok(attrs.into_iter().map(AttrSet::one).collect());
+        }
+        let bins = |attr| self.bins.number(attr);
+        let associations = Associations::new(self.table, attributes, bins, || self.control.check())?;
+        let from = |a: usize| (0..attrs.len()).map(|b| 1.0 - associations.between(a, b)).collect::<Vec<f64>>();
+        let distances: Vec<Vec<f64>> = (0..attrs.len()).map(from).collect();
+        let clusters = medoids::cluster(&distances, count).into_iter();
+        Ok(clusters.map(|cluster| cluster.into_iter().map(|at| attrs[at]).collect()).collect())
     }
-    let of_sensitive = bins.coarse(table, sensitive);
-    let mut ranked = Vec::with_capacity(attributes.len());
-    for attr in attributes.without(sensitive).iter() {
-        control.check()?;
-        let coarse = bins.coarse(table, attr);
-        // the lower attribute comes first, as in a profile, so that results are equal to the bit
-        let (a, b) = if attr < sensitive { (&coarse, &of_sensitive) } else { (&of_sensitive, &coarse) };
-        ranked.push((phi_squared(a, b), attr));
+
+    /// The sensitive attribute and its `others` closest correlates; of equal ones the first.
+    fn companions(&self, attributes: AttrSet, sensitive: Attr, others: usize) -> Result<AttrSet, Cancelled> {
+        if others == 0 {
+            return Ok(AttrSet::one(sensitive));
+        }
+        let of_sensitive = self.bins.coarse(self.table, sensitive);
+        let mut ranked = Vec::with_capacity(attributes.len());
+        for attr in attributes.without(sensitive).iter() {
+            self.control.check()?;
+            let coarse = self.bins.coarse(self.table, attr);
+            // the lower attribute comes first, as in a profile, so that results are equal to the bit
+            let (a, b) = if attr < sensitive { (&coarse, &of_sensitive) } else { (&of_sensitive, &coarse) };
+            ranked.push((phi_squared(a, b), attr));
+        }
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))
     }
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))
 }
 
 #[cfg(test)]

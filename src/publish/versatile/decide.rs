@@ -34,56 +34,129 @@ pub(super) fn decide(
     control: &Control,
 ) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
     let asked = AddBackLimits { fill: spec.fill, work: UNBOUNDED_WORK };
+    let mut search = DecompositionSearch { ground, scorer, links, control };
     match spec.algorithm {
-        Algorithm::Auto => auto(ground, scorer, links, spec, control),
-        Algorithm::Gd => {
-            let tried = tried_gd(ground, scorer, links, spec.try_all, asked, control)?;
-            Ok((tried.drafts, None))
-        }
+        Algorithm::Auto => search.auto(spec),
+        Algorithm::Gd => Ok((search.tried_gd(spec.try_all, asked)?.drafts, None)),
         _ => {
             let bounds = AddBackLimits { fill: false, ..asked };
-            let start = from_uad(ground, spec.saturate);
-            Ok((added("uad", ground, start, scorer, links, bounds, control)?.drafts, None))
+            Ok((search.added("uad", from_uad(ground, spec.saturate), bounds)?.drafts, None))
         }
     }
 }
 
-fn auto(
-    ground: &DecompositionInput<'_>,
-    scorer: &mut EntropyScorer<'_>,
-    links: &mut CorrelatedAttributes<'_>,
-    spec: &VersatileSpec,
-    control: &Control,
-) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
-    let mut all = Vec::new();
-    for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
-        all.push(scored(name, ground, from_uad(ground, saturate), scorer, links)?);
-    }
-    let within = |scorer: &EntropyScorer<'_>| AddBackLimits {
-        fill: spec.fill,
-        work: scorer.work().saturating_add(MAX_AUTO_WORK),
-    };
-    for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)] {
-        let bounds = within(scorer);
-        all.push(added(name, ground, from_uad(ground, saturate), scorer, links, bounds, control)?);
-    }
-    let bounds = within(scorer);
-    all.push(tried_gd(ground, scorer, links, spec.try_all, bounds, control)?);
-    // next to earlier tables some candidates may break rules, others may separate correlated attributes
-    if all.iter().any(|tried| ground.holds(&tried.drafts)) {
-        all.retain(|tried| ground.holds(&tried.drafts));
-    }
-    // tables of UAD alone share no attribute
-    let mut possible = Vec::new();
-    for tried in all {
-        if links.apart(&tried.drafts)?.is_empty() {
-            possible.push(tried);
+/// Search for a decomposition of one job.
+struct DecompositionSearch<'a, 's, 'l> {
+    ground: &'a DecompositionInput<'a>,
+    scorer: &'a mut EntropyScorer<'s>,
+    links: &'a mut CorrelatedAttributes<'l>,
+    control: &'a Control,
+}
+
+impl DecompositionSearch<'_, '_, '_> {
+    fn auto(&mut self, spec: &VersatileSpec) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
+        let ground = self.ground;
+        let mut all = Vec::new();
+        for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
+            all.push(self.scored(name, from_uad(ground, saturate))?);
         }
+        for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)]
+        {
+            let bounds = self.within(spec);
+            all.push(self.added(name, from_uad(ground, saturate), bounds)?);
+        }
+        let bounds = self.within(spec);
+        all.push(self.tried_gd(spec.try_all, bounds)?);
+        // next to earlier tables some candidates may break rules, others may separate correlated attributes
+        if all.iter().any(|tried| ground.holds(&tried.drafts)) {
+            all.retain(|tried| ground.holds(&tried.drafts));
+        }
+        // tables of UAD alone share no attribute
+        let mut possible = Vec::new();
+        for tried in all {
+            if self.links.apart(&tried.drafts)?.is_empty() {
+                possible.push(tried);
+            }
+        }
+        let considered = possible.iter().map(|tried| (tried.name, tried.score)).collect();
+        let (winner, drafts) = best(possible).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
+        Ok((drafts, Some(CandidateScores { winner, considered })))
     }
-    let all = possible;
-    let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
-    let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
-    Ok((drafts, Some(CandidateScores { winner, considered })))
+
+    /// The limits of one algorithm of `auto`.
+    fn within(&self, spec: &VersatileSpec) -> AddBackLimits {
+        AddBackLimits { fill: spec.fill, work: self.scorer.work().saturating_add(MAX_AUTO_WORK) }
+    }
+
+    /// GD, started with the first rule, or once with each protected attribute.
+    fn tried_gd(&mut self, try_all: bool, bounds: AddBackLimits) -> Result<ScoredDecomposition, Cancelled> {
+        let ground = self.ground;
+        let mut firsts: Vec<Attr> = Vec::new();
+        for rule in &ground.rules {
+            if !firsts.contains(&rule.sensitive) {
+                firsts.push(rule.sensitive);
+            }
+        }
+        if !try_all {
+            firsts.truncate(1);
+        }
+        let mut starts: Vec<Vec<TableDraft>> = Vec::new();
+        for first in firsts {
+            let mut drafts = gd::decompose(ground, first, self.control)?;
+            if !ground.holds(&drafts) {
+                // earlier tables conflict with these; single columns connect no attributes
+                drafts = single_columns(ground);
+            }
+            if !ground.holds(&drafts) {
+                // earlier tables break rules by themselves: the composition check refuses the release
+                drafts = gd::decompose(&ground.alone(), first, self.control)?;
+            }
+            if !starts.contains(&drafts) {
+                starts.push(drafts);
+            }
+        }
+        if starts.is_empty() {
+            starts.push(vec![TableDraft::plain(ground.attributes)]);
+        }
+        let tried = starts.into_iter().map(|start| self.added("gd", start, bounds));
+        let mut tried: Vec<ScoredDecomposition> = tried.collect::<Result<_, _>>()?;
+        if tried.iter().any(|tried| ground.holds(&tried.drafts)) {
+            tried.retain(|tried| ground.holds(&tried.drafts));
+        }
+        // at least one start was tried
+        Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
+    }
+
+    /// A decomposition after attributes are added back.
+    fn added(
+        &mut self,
+        name: &'static str,
+        start: Vec<TableDraft>,
+        bounds: AddBackLimits,
+    ) -> Result<ScoredDecomposition, Cancelled> {
+        let mut drafts = with_idle_released(self.ground, start);
+        if self.ground.holds(&drafts) {
+            drafts = add_back(self.ground, drafts, self.scorer, bounds, self.control)?;
+        }
+        self.scored(name, drafts)
+    }
+
+    /// The decomposition as it is published, with its score.
+    fn scored(&mut self, name: &'static str, drafts: Vec<TableDraft>) -> Result<ScoredDecomposition, Cancelled> {
+        let score = score_of(&drafts, self.scorer)?;
+        let plain_alone =
+            |draft: TableDraft| if draft.known().is_empty() { TableDraft::plain(draft.attributes) } else { draft };
+        let drafts: Vec<TableDraft> = self.ground.released(&drafts).into_iter().map(plain_alone).collect();
+        let drafts = self.links.together(without_redundant(&drafts))?;
+        let tied: Vec<AttrSet> = drafts.iter().filter(|draft| draft.is_tied()).map(|draft| draft.sensitive).collect();
+        for &tied in &tied {
+            if !self.scorer.knows(tied) {
+                self.links.draw(self.ground, tied, self.scorer)?;
+            }
+        }
+        let score = if tied.is_empty() { score } else { score_of(&drafts, self.scorer)? };
+        Ok(ScoredDecomposition { name, drafts, score })
+    }
 }
 
 /// The candidate of the lowest score; the first of equal ones.
@@ -109,97 +182,12 @@ fn from_uad(ground: &DecompositionInput<'_>, saturate: bool) -> Vec<TableDraft> 
     uad::decompose(ground.attributes, &ground.rules, saturate).into_iter().map(draft).collect()
 }
 
-/// GD, started with the first rule, or once with each protected attribute.
-fn tried_gd(
-    ground: &DecompositionInput<'_>,
-    scorer: &mut EntropyScorer<'_>,
-    links: &mut CorrelatedAttributes<'_>,
-    try_all: bool,
-    bounds: AddBackLimits,
-    control: &Control,
-) -> Result<ScoredDecomposition, Cancelled> {
-    let mut firsts: Vec<Attr> = Vec::new();
-    for rule in &ground.rules {
-        if !firsts.contains(&rule.sensitive) {
-            firsts.push(rule.sensitive);
-        }
-    }
-    if !try_all {
-        firsts.truncate(1);
-    }
-    let mut starts: Vec<Vec<TableDraft>> = Vec::new();
-    for first in firsts {
-        let mut drafts = gd::decompose(ground, first, control)?;
-        if !ground.holds(&drafts) {
-            // earlier tables conflict with these; single columns connect no attributes
-            drafts = single_columns(ground);
-        }
-        if !ground.holds(&drafts) {
-            // earlier tables break rules by themselves: the composition check refuses the release
-            drafts = gd::decompose(&ground.alone(), first, control)?;
-        }
-        if !starts.contains(&drafts) {
-            starts.push(drafts);
-        }
-    }
-    if starts.is_empty() {
-        starts.push(vec![TableDraft::plain(ground.attributes)]);
-    }
-    let tried = starts.into_iter().map(|start| added("gd", ground, start, scorer, links, bounds, control));
-    let mut tried: Vec<ScoredDecomposition> = tried.collect::<Result<_, _>>()?;
-    if tried.iter().any(|tried| ground.holds(&tried.drafts)) {
-        tried.retain(|tried| ground.holds(&tried.drafts));
-    }
-    // at least one start was tried
-    Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
-}
-
-/// A decomposition after attributes are added back.
-fn added(
-    name: &'static str,
-    ground: &DecompositionInput<'_>,
-    start: Vec<TableDraft>,
-    scorer: &mut EntropyScorer<'_>,
-    links: &mut CorrelatedAttributes<'_>,
-    bounds: AddBackLimits,
-    control: &Control,
-) -> Result<ScoredDecomposition, Cancelled> {
-    let mut drafts = with_idle_released(ground, start);
-    if ground.holds(&drafts) {
-        drafts = add_back(ground, drafts, scorer, bounds, control)?;
-    }
-    scored(name, ground, drafts, scorer, links)
-}
-
 /// Makes drafts plain whose buckets guard no rule before attributes are added. A later decision would depend on the values in
 /// these buckets. A draft with its sensitive attribute alone has nothing to protect and stays.
 fn with_idle_released(ground: &DecompositionInput<'_>, drafts: Vec<TableDraft>) -> Vec<TableDraft> {
     let released = ground.released(&drafts);
     let keep = |(draft, released): (TableDraft, TableDraft)| if draft.known().is_empty() { draft } else { released };
     drafts.into_iter().zip(released).map(keep).collect()
-}
-
-/// The decomposition as it is published, with its score.
-fn scored(
-    name: &'static str,
-    ground: &DecompositionInput<'_>,
-    drafts: Vec<TableDraft>,
-    scorer: &mut EntropyScorer<'_>,
-    links: &mut CorrelatedAttributes<'_>,
-) -> Result<ScoredDecomposition, Cancelled> {
-    let score = score_of(&drafts, scorer)?;
-    let plain_alone =
-        |draft: TableDraft| if draft.known().is_empty() { TableDraft::plain(draft.attributes) } else { draft };
-    let drafts: Vec<TableDraft> = ground.released(&drafts).into_iter().map(plain_alone).collect();
-    let drafts = links.together(without_redundant(&drafts))?;
-    let tied: Vec<AttrSet> = drafts.iter().filter(|draft| draft.is_tied()).map(|draft| draft.sensitive).collect();
-    for &tied in &tied {
-        if !scorer.knows(tied) {
-            links.draw(ground, tied, scorer)?;
-        }
-    }
-    let score = if tied.is_empty() { score } else { score_of(&drafts, scorer)? };
-    Ok(ScoredDecomposition { name, drafts, score })
 }
 
 fn score_of(drafts: &[TableDraft], scorer: &mut EntropyScorer<'_>) -> Result<f64, Cancelled> {

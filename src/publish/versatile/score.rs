@@ -27,8 +27,19 @@ const MAX_THREADS: usize = 4;
 /// Largest number of value combinations, over all buckets, at which shared buckets are scored.
 const MAX_SHARED_VALUES: u64 = 1 << 24;
 
-/// Key of a term that several decompositions share: known attributes, and the sensitive ones of a bucketized table.
-type ScoreTermKey = (AttrSet, AttrSet);
+/// Key of a term that several decompositions share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ScoreTermKey {
+    known: AttrSet,
+    /// The sensitive attributes of a bucketized table.
+    sensitive: AttrSet,
+}
+
+impl ScoreTermKey {
+    const fn plain(known: AttrSet) -> Self {
+        Self { known, sensitive: AttrSet::EMPTY }
+    }
+}
 
 /// Scorer of the decompositions of one table.
 pub struct EntropyScorer<'a> {
@@ -150,13 +161,13 @@ impl<'a> EntropyScorer<'a> {
         counted.extend(all.minus(shown).iter().map(|attr| TableDraft::plain(AttrSet::one(attr))));
         let tree = JoinTree::from_views(&counted.iter().map(view).collect::<Vec<_>>());
         let figure = |draft: &TableDraft| match parts_rows(draft) {
-            true => (draft.known(), draft.sensitive),
-            false => (draft.attributes, AttrSet::EMPTY),
+            true => ScoreTermKey { known: draft.known(), sensitive: draft.sensitive },
+            false => ScoreTermKey::plain(draft.attributes),
         };
-        let separators = tree.edges.iter().map(|edge| (edge.separator, AttrSet::EMPTY));
+        let separators = tree.edges.iter().map(|edge| edge.separator).filter(|separator| !separator.is_empty());
         tree.is_decomposable().then(|| ScoreTerms {
             added: tree.members.iter().map(|&member| figure(&counted[member])).collect(),
-            subtracted: separators.filter(|(separator, _)| !separator.is_empty()).collect(),
+            subtracted: separators.map(ScoreTermKey::plain).collect(),
         })
     }
 
@@ -207,8 +218,8 @@ impl<'a> EntropyScorer<'a> {
         for (figure, value) in found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             self.figures.insert(figure, value?);
         }
-        for (_, sensitive) in figures {
-            let parted = self.buckets.get(sensitive);
+        for figure in figures {
+            let parted = self.buckets.get(&figure.sensitive);
             self.work += self.table.rows() as u64 + parted.map_or(0, |parted| self.visited(&parted.buckets));
         }
         Ok(())
@@ -220,13 +231,13 @@ impl<'a> EntropyScorer<'a> {
         rows.saturating_mul(shares.len() as u64) / (shares.count() as u64).max(1)
     }
 
-    fn figure(&self, (set, sensitive): ScoreTermKey, base: AttrSet, groups: &RowGroups) -> Result<f64, Cancelled> {
-        let columns: Vec<&Column> = set.minus(base).iter().map(|attr| self.table.column(attr)).collect();
+    fn figure(&self, key: ScoreTermKey, base: AttrSet, groups: &RowGroups) -> Result<f64, Cancelled> {
+        let columns: Vec<&Column> = key.known.minus(base).iter().map(|attr| self.table.column(attr)).collect();
         let groups = groups.refined(&columns, self.control)?;
-        let Some(BucketedSensitive { buckets, together }) = self.buckets.get(&sensitive) else {
+        let Some(BucketedSensitive { buckets, together }) = self.buckets.get(&key.sensitive) else {
             return Ok(entropy(groups.sizes()));
         };
-        let single = || sensitive.iter().next().map(|attr| &self.table.column(attr).codes);
+        let single = || key.sensitive.iter().next().map(|attr| &self.table.column(attr).codes);
         match together.as_ref().or_else(single).filter(|_| self.score == DecompositionScore::Kl) {
             Some(codes) => buckets.cross_entropy(&groups, codes, self.control),
             None => buckets.estimate_entropy(&groups, self.control),
@@ -291,8 +302,8 @@ fn batches(missing: &[ScoreTermKey]) -> Vec<(AttrSet, Vec<ScoreTermKey>)> {
     const WORTH: usize = 3;
     let mut containing: BTreeMap<AttrSet, Vec<ScoreTermKey>> = BTreeMap::new();
     for figure in missing {
-        for attr in figure.0.iter() {
-            containing.entry(figure.0.without(attr)).or_default().push(*figure);
+        for attr in figure.known.iter() {
+            containing.entry(figure.known.without(attr)).or_default().push(*figure);
         }
     }
     let mut largest_first: Vec<(AttrSet, Vec<ScoreTermKey>)> =

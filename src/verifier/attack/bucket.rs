@@ -8,7 +8,8 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, SubmittedRule};
-use crate::verifier::definition::fraction::{exceeds, is_above, lowest};
+use crate::verifier::definition::fraction::is_above;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::thresholds::{ThresholdBounds, ValueShare, counterfeits};
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
@@ -44,7 +45,7 @@ impl PairSteps {
 #[derive(Clone, Default, Debug)]
 pub struct BucketAttackReport {
     /// The largest posterior among rows with an excluded value in their bucket, in lowest terms.
-    pub worst: Option<(u64, u64)>,
+    pub worst: Option<PosteriorShare>,
     /// Number of buckets and distinct rows with a posterior that exceeds the rule.
     pub total: u64,
     /// At most ten findings, the most certain first.
@@ -65,12 +66,12 @@ pub struct BucketAttackFinding {
     /// The most probable value among those that exceed the rule.
     pub sensitive: CellText,
     /// The posterior of this value, in lowest terms.
-    pub posterior: (u64, u64),
+    pub posterior: PosteriorShare,
 }
 
 /// Keeps the most certain findings; of equal ones the first.
 pub(super) fn most_certain(found: &mut Vec<BucketAttackFinding>) {
-    found.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
+    found.sort_by(|a, b| b.posterior.compare(a.posterior));
     found.truncate(MAX_REPORTED_FINDINGS);
 }
 
@@ -188,8 +189,8 @@ impl RuleLimit {
         match self {
             Self::Share(numerator, denominator) => is_above(weight, all, *numerator, *denominator),
             Self::Thresholds(bound, overall, rows) => {
-                let (count, size) = lowest(weight, all);
-                let in_bucket = ValueShare { count, rows: size };
+                let PosteriorShare { count, of } = PosteriorShare::lowest(weight, all);
+                let in_bucket = ValueShare { count, rows: of };
                 let overall = ValueShare { count: overall[value as usize], rows: *rows };
                 // a rule without declared thresholds allows no value
                 !bound.as_ref().is_some_and(|bound| bound.admits(value, in_bucket, overall))

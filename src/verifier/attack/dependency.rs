@@ -22,7 +22,7 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes};
 use crate::publication::Protected;
-use crate::verifier::definition::fraction::{exceeds, lowest};
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart};
 
@@ -136,8 +136,8 @@ impl LinkedTable {
                     let left: BTreeMap<u32, u64> = left.map(|(value, count)| (*value, *count)).collect();
                     let all: u64 = left.values().sum();
                     let Some(&most) = left.values().max() else { continue };
-                    let worst = lowest(most.into(), all.into());
-                    if report.worst.is_none_or(|before| exceeds(worst, before)) {
+                    let worst = PosteriorShare::lowest(most.into(), all.into());
+                    if report.worst.is_none_or(|before| worst.exceeds(before)) {
                         report.worst = Some(worst);
                     }
                     let exceeding = left
@@ -151,7 +151,7 @@ impl LinkedTable {
                         bucket: self.buckets.labels[*label as usize].clone(),
                         known: self.known(original, row, tuple),
                         sensitive: cell(column, above),
-                        posterior: lowest(count.into(), all.into()),
+                        posterior: PosteriorShare::lowest(count.into(), all.into()),
                     });
                 }
                 // bounds the memory for findings

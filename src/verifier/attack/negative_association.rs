@@ -23,7 +23,7 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, Column};
 use crate::publication::Protected;
-use crate::verifier::definition::fraction::{exceeds, lowest};
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::ExternalPart;
 
@@ -103,7 +103,7 @@ impl AttackedTable {
             BucketAdversary { associations: &associations, counterfeits: buckets.counterfeits, limit: &limit };
         for (label, bucket) in &buckets.all {
             bucket.look(&adversary, control, |row, remaining| {
-                if report.worst.is_none_or(|worst| exceeds(remaining.most, worst)) {
+                if report.worst.is_none_or(|worst| remaining.most.exceeds(worst)) {
                     report.worst = Some(remaining.most);
                 }
                 let Some((value, posterior)) = remaining.exceeding else { return };
@@ -176,8 +176,8 @@ impl ObservedAssociations {
 
 /// Posterior of a row after the exclusions.
 struct RemainingValues {
-    most: (u64, u64),
-    exceeding: Option<(u32, (u64, u64))>,
+    most: PosteriorShare,
+    exceeding: Option<(u32, PosteriorShare)>,
 }
 
 impl CodedBucket {
@@ -221,8 +221,8 @@ impl CodedBucket {
             let likeliest = left.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
             let exceeding = left.iter().filter(|(value, weight)| adversary.limit.is_exceeded(*value, *weight, all));
             let exceeding = exceeding.rev().max_by_key(|(_, weight)| *weight);
-            let exceeding = exceeding.map(|(value, weight)| (*value, lowest(*weight, all)));
-            report(row, RemainingValues { most: lowest(likeliest, all), exceeding });
+            let exceeding = exceeding.map(|(value, weight)| (*value, PosteriorShare::lowest(*weight, all)));
+            report(row, RemainingValues { most: PosteriorShare::lowest(likeliest, all), exceeding });
         }
         Ok(())
     }
@@ -233,6 +233,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    fn share(count: u64, of: u64) -> Option<PosteriorShare> {
+        Some(PosteriorShare::new(count, of))
+    }
     use crate::microdata::AttrSet;
     use crate::publication::RowMeaning;
     use crate::verifier::external::table::ExternalTable;
@@ -302,14 +306,17 @@ mod tests {
         let buckets: [(&[&str], &[&str]); 3] =
             [(&["p", "q", "q"], &["x", "y", "z"]), (&["p", "p"], &["y", "z"]), (&["p", "q"], &["x", "y"])];
         let found = played(given(&buckets, 0), &negative(), 2).expect("an answer");
-        assert_eq!((found.worst, found.total), (Some((1, 1)), 1));
+        assert_eq!((found.worst, found.total), (share(1, 1), 1));
         let crossing = &found.first[0];
         assert_eq!(crossing.bucket.value.as_deref(), Some(&b"3"[..]));
         assert_eq!(crossing.known[0].1.value.as_deref(), Some(&b"p"[..]));
-        assert_eq!((crossing.sensitive.value.as_deref(), crossing.posterior), (Some(&b"y"[..]), (1, 1)));
+        assert_eq!(
+            (crossing.sensitive.value.as_deref(), crossing.posterior),
+            (Some(&b"y"[..]), PosteriorShare::new(1, 1))
+        );
         // 1/2 exceeds 1/3
         let found = played(given(&buckets[..1], 0), &negative(), 3).expect("an answer");
-        assert_eq!((found.worst, found.total), (Some((1, 2)), 1));
+        assert_eq!((found.worst, found.total), (share(1, 2), 1));
         // q excludes no value
         assert_eq!(played(given(&buckets[1..2], 0), &negative(), 2).expect("an answer").worst, None);
     }
@@ -319,10 +326,10 @@ mod tests {
         let buckets: [(&[&str], &[&str]); 1] = [(&["p", "q"], &["x", "y"])];
         let worst =
             |rows: &[(&str, &str, usize)]| played(given(&buckets, 0), &original(rows), 2).expect("an answer").worst;
-        assert_eq!(worst(&[("p", "y", 30), ("q", "x", 30), ("q", "y", 30)]), Some((1, 1)));
+        assert_eq!(worst(&[("p", "y", 30), ("q", "x", 30), ("q", "y", 30)]), share(1, 1));
         assert_eq!(worst(&[("p", "y", 29), ("q", "x", 30), ("q", "y", 30)]), None);
         // 1 of 40 rows, with a share of 40/160: exactly a tenth; 39/160 exceeds a tenth
-        assert_eq!(worst(&[("p", "x", 1), ("p", "y", 39), ("q", "x", 39), ("q", "y", 81)]), Some((1, 1)));
+        assert_eq!(worst(&[("p", "x", 1), ("p", "y", 39), ("q", "x", 39), ("q", "y", 81)]), share(1, 1));
         assert_eq!(worst(&[("p", "x", 1), ("p", "y", 39), ("q", "x", 38), ("q", "y", 82)]), None);
     }
 
@@ -331,14 +338,14 @@ mod tests {
         // x is fake: y and z remain, and no row excludes them
         let seen: [(&[&str], &[&str]); 1] = [(&["p", "p"], &["x", "y", "z"])];
         let found = played(given(&seen, 1), &negative(), 2).expect("an answer");
-        assert_eq!((found.worst, found.total), (Some((1, 2)), 0));
+        assert_eq!((found.worst, found.total), (share(1, 2), 0));
         assert_eq!(played(given(&seen, 1), &negative(), 3).expect("an answer").total, 1);
         // x may belong to q: any of the three is the counterfeit, and p has one of two
         let mixed: [(&[&str], &[&str]); 1] = [(&["p", "q"], &["x", "y", "z"])];
-        assert_eq!(played(given(&mixed, 1), &negative(), 2).expect("an answer").worst, Some((1, 2)));
+        assert_eq!(played(given(&mixed, 1), &negative(), 2).expect("an answer").worst, share(1, 2));
         // y occurs twice: more than twice as likely as a value that may be fake
         let twice: [(&[&str], &[&str]); 1] = [(&["p", "q", "q"], &["x", "y", "y", "z"])];
-        assert_eq!(played(given(&twice, 1), &negative(), 2).expect("an answer").worst, Some((4, 5)));
+        assert_eq!(played(given(&twice, 1), &negative(), 2).expect("an answer").worst, share(4, 5));
         // a row that excludes all values of its bucket is an exception, and reveals no more
         let none: [(&[&str], &[&str]); 1] = [(&["p"], &["x"])];
         assert_eq!(played(given(&none, 0), &negative(), 2).expect("an answer").worst, None);

@@ -17,8 +17,9 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, RowMeaning};
-use crate::verifier::definition::fraction::{exceeds, is_above, lowest, scaled};
+use crate::verifier::definition::fraction::{is_above, scaled};
 use crate::verifier::definition::guarantee::BucketShares;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
@@ -41,7 +42,7 @@ pub struct PossibleWorldsReport {
     /// Whether any world exists; without one the tables do not hold the same rows.
     pub possible: bool,
     /// The largest posterior of a sensitive value, as a fraction in lowest terms.
-    pub worst: Option<(u64, u64)>,
+    pub worst: Option<PosteriorShare>,
     /// Number of posteriors that exceed their rules.
     pub total: u64,
     /// At most ten findings, the largest posterior first.
@@ -58,7 +59,7 @@ pub struct PosteriorFinding {
     /// The inferred sensitive values.
     pub sensitive: Vec<(Attr, CellText)>,
     /// The probability of the sensitive values, in lowest terms.
-    pub posterior: (u64, u64),
+    pub posterior: PosteriorShare,
 }
 
 /// Values by attribute; `UNASSIGNED` where no row gives a value yet.
@@ -363,8 +364,8 @@ fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &
         for (known_values, counts) in posteriors {
             let total: u128 = counts.values().fold(0, |sum, count| sum.saturating_add(*count));
             let Some((_, &most)) = counts.iter().max_by_key(|(_, count)| **count) else { continue };
-            let largest = lowest(most, total);
-            if report.worst.is_none_or(|worst| exceeds(largest, worst)) {
+            let largest = PosteriorShare::lowest(most, total);
+            if report.worst.is_none_or(|worst| largest.exceeds(worst)) {
                 report.worst = Some(largest);
             }
             for (value, count) in exceeding_values(rule.guarantee, counts, &overall, &declared) {
@@ -372,13 +373,13 @@ fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &
                     rule: index,
                     known: cells(values, known, known_values),
                     sensitive: cells(values, sensitive, value),
-                    posterior: lowest(count, total),
+                    posterior: PosteriorShare::lowest(count, total),
                 });
             }
         }
     }
     report.total = all.len() as u64;
-    all.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
+    all.sort_by(|a, b| b.posterior.compare(a.posterior));
     all.truncate(MAX_REPORTED_POSTERIORS);
     report.first = all;
     report

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use crate::microdata::{Attr, AttrSet};
 pub use crate::publication::{CheckName, Linkage};
 use crate::verifier::definition::measure::BucketMeasure;
+use crate::verifier::definition::posterior::PosteriorShare;
 
 /// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,21 +63,21 @@ pub struct ClosedBuckets {
     pub buckets: u64,
     /// Number of their rows.
     pub rows: u64,
-    /// The largest share of a value, `(count, of)`; `None` without such a bucket.
-    pub worst: Option<(u64, u64)>,
+    /// The largest share of a value; `None` without such a bucket.
+    pub worst: Option<PosteriorShare>,
 }
 
 /// The largest share of one value in a bucket, over the buckets of a table.
 ///
 /// Where the part of the value shows known attributes, a bucket is divided into the rows that agree on them. An
 /// excluded value is compared with all rows, and any other value with the rows that the insider cannot exclude.
-/// Shares are `(count, of)`, not reduced.
+/// Shares are not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PosteriorSummary {
     /// Share in the worst bucket; of equal shares that of the smallest bucket.
-    pub worst: (u64, u64),
+    pub worst: PosteriorShare,
     /// Share in the middle bucket in rising order; of two middle buckets the stricter.
-    pub median: (u64, u64),
+    pub median: PosteriorShare,
     /// Number of rows of the smallest bucket.
     pub smallest_bucket: u64,
 }

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::posterior::PosteriorShare;
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
@@ -95,7 +96,7 @@ pub(in crate::verifier) struct InferableValue {
     /// The remaining possible values.
     pub(in crate::verifier) values: BTreeSet<u32>,
     /// Number of rows that certainly have the value, and number of candidate rows.
-    pub(in crate::verifier) share: (u64, u64),
+    pub(in crate::verifier) share: PosteriorShare,
 }
 
 impl ObservedDecomposition {
@@ -375,7 +376,7 @@ impl PossibleValues {
                             kind: BreachKind::Forced,
                             known: Vec::new(),
                             values: BTreeSet::from([value]),
-                            share: (count, self.rows[bucket]),
+                            share: PosteriorShare::new(count, self.rows[bucket]),
                         });
                     }
                 }
@@ -386,9 +387,9 @@ impl PossibleValues {
 }
 
 /// Number of rows that certainly have the remaining value, and number of candidate rows.
-fn certain_share(values: &BTreeSet<u32>, count: u64) -> (u64, u64) {
+fn certain_share(values: &BTreeSet<u32>, count: u64) -> PosteriorShare {
     // a single remaining value is certain for all rows; several values are not
-    (if values.len() <= 1 { count } else { 0 }, count)
+    PosteriorShare::new(if values.len() <= 1 { count } else { 0 }, count)
 }
 
 /// Bipartite flow network: kinds of rows supply types of slots.

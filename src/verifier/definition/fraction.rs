@@ -27,24 +27,6 @@ pub(in crate::verifier) fn is_above(count: u128, total: u128, numerator: u64, de
     left.zip(right).is_none_or(|(left, right)| left > right)
 }
 
-/// Whether the fraction `a` is above the fraction `b`.
-pub(in crate::verifier) fn exceeds(a: (u64, u64), b: (u64, u64)) -> bool {
-    u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1)
-}
-
-/// The fraction `count / total` in lowest terms; rounded down where a term exceeds 64 bits.
-pub(in crate::verifier) fn lowest(count: u128, total: u128) -> (u64, u64) {
-    let (mut a, mut b) = (count, total);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    let (mut numerator, mut denominator) = (count / a.max(1), total / a.max(1));
-    while denominator > u128::from(u64::MAX) {
-        (numerator, denominator) = (numerator >> 1, denominator >> 1);
-    }
-    (numerator as u64, denominator as u64)
-}
-
 /// A count, shifted so that distances can be computed with it; unchanged when `total` is at most 2^40.
 pub(in crate::verifier) fn scaled(count: u128, total: u128) -> u64 {
     let mut shift = 0;

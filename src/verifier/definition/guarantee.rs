@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::fraction::Distance;
+use super::posterior::PosteriorShare;
 use super::taxonomy::{DeclaredValues, TaxonomyPaths};
 use super::thresholds::{ThresholdBounds, ValueShare};
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
@@ -100,9 +101,9 @@ impl BucketShares {
         Self { values, excluded, codes: Vec::new(), paths: None, bounds: Vec::new(), size, rows: size }
     }
 
-    /// The count of the most frequent value, and the number of rows.
-    pub(in crate::verifier) fn posterior(&self) -> (u64, u64) {
-        (self.most(), self.size)
+    /// The share of the most frequent value.
+    pub(in crate::verifier) fn posterior(&self) -> PosteriorShare {
+        PosteriorShare::new(self.most(), self.size)
     }
 
     fn most(&self) -> u64 {

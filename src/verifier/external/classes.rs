@@ -4,7 +4,6 @@
 
 use ahash::{AHashMap, AHashSet};
 
-use super::submission::worse;
 use super::submission::{ClassMeasures, MAX_REPORTED_CLASSES, Submission, ViolatingClass, ViolatingClasses};
 use super::table::ExternalPart;
 use crate::control::{Cancelled, Control};
@@ -153,8 +152,8 @@ impl<'a> ExternalClasses<'a> {
             }
             let alone = BucketShares::alone(kind);
             let here = alone.posterior();
-            measures.k = Some(measures.k.map_or(here.1, |k| k.min(here.1)));
-            measures.worst = Some(measures.worst.map_or(here, |worst| worse(worst, here)));
+            measures.k = Some(measures.k.map_or(here.of, |k| k.min(here.of)));
+            measures.worst = Some(measures.worst.map_or(here, |worst| worst.worse(here)));
             measures.entropy_l = least(measures.entropy_l, alone.entropy_l());
             for (l, worst) in (2..).zip(&mut recursive) {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));

@@ -21,6 +21,7 @@ use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::feasible_worlds::{
     ExclusionLimits, InferenceError, ObservedDecomposition, PossibleValues,
 };
+use crate::verifier::definition::posterior::PosteriorShare;
 
 /// Maximal number of reported buckets.
 const MAX_REPORTED_BUCKETS: usize = 10;
@@ -235,13 +236,8 @@ impl<'a> JointDecomposition<'a> {
             measures.classes += 1;
             measures.k = Some(measures.k.map_or(rows, |k| k.min(rows)));
             measures.distinct_l = measures.distinct_l.min(values);
-            let larger = |&(count, of): &(u64, u64)| {
-                let (new, old) = (u128::from(alike) * u128::from(of), u128::from(count) * u128::from(rows));
-                new > old || new == old && rows < of
-            };
-            if measures.worst.as_ref().is_none_or(larger) {
-                measures.worst = Some((alike, rows));
-            }
+            let here = PosteriorShare::new(alike, rows);
+            measures.worst = Some(measures.worst.map_or(here, |worst| worst.worse(here)));
         }
         let total = breaks.len() as u64;
         // the largest shares first

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use super::submission::{ClassMeasures, Submission, ViolatingClass, ViolatingClasses, worse};
+use super::submission::{ClassMeasures, Submission, ViolatingClass, ViolatingClasses};
 use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Column};
@@ -368,7 +368,7 @@ impl WorstClass {
                 let share = sums.values().fold(0.0_f64, |most, sum| most.max(sum / all));
                 if share >= self.about * (1.0 - COMPARISON_EPSILON) {
                     let found = columns.largest(&weights(weighed, divided));
-                    self.measured.worst = Some(self.measured.worst.map_or(found, |worst| worse(worst, found)));
+                    self.measured.worst = Some(self.measured.worst.map_or(found, |worst| worst.worse(found)));
                     self.about = self.about.max(share);
                 }
                 worst = worst.max(share);

@@ -4,6 +4,7 @@ use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, NoticeKind, SubmittedRule};
 use crate::verifier::contract::checks::Check;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
 
@@ -19,10 +20,10 @@ pub struct ClassMeasures {
     pub classes: u64,
     /// Number of rows of the smallest class.
     pub k: Option<u64>,
-    /// The largest share of a value in a class, as `(count, size)`.
+    /// The largest share of a value in a class.
     ///
     /// Of equal shares that of the smallest class.
-    pub worst: Option<(u64, u64)>,
+    pub worst: Option<PosteriorShare>,
     /// The smallest number of distinct values of a class.
     pub distinct_l: u64,
     /// The smallest number of equally frequent values with the entropy of a class.
@@ -65,16 +66,6 @@ impl ViolatingClasses {
         self.total += more.total;
         self.first.extend(more.first);
         self.first.truncate(MAX_REPORTED_CLASSES);
-    }
-}
-
-/// The larger share; of equal shares that of the smaller class.
-pub(in crate::verifier) fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
-    let (left, right) = (u128::from(a.0) * u128::from(b.1), u128::from(b.0) * u128::from(a.1));
-    match left.cmp(&right) {
-        std::cmp::Ordering::Less => b,
-        std::cmp::Ordering::Equal if b.1 < a.1 => b,
-        _ => a,
     }
 }
 

@@ -77,10 +77,10 @@ pub(in crate::verifier) fn read(
     part: &Part,
     log: &mut CheckLog,
 ) -> Result<Option<(ParsedPart, RowKeys)>, VerifierError> {
-    let place = format!("table {}, part {}", table.name, part.name);
+    let place = place_of(table, part);
     let known = part.columns.iter().all(|column| is_readable(evidence, column.attribute));
     let result = if known {
-        rows(evidence, control, &part.file(&table.name), part, &place, log)?
+        rows(evidence, control, table, part, log)?
     } else {
         Err(UnreadablePart(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
     };
@@ -236,15 +236,20 @@ fn malformed(row: usize) -> UnreadablePart {
     UnreadablePart(CheckName::Columns, format!("row {row} is malformed"))
 }
 
+/// The names of a table and its part, for details.
+pub(in crate::verifier) fn place_of(table: &PublishedTable, part: &Part) -> String {
+    format!("table {}, part {}", table.name, part.name)
+}
+
 fn rows(
     evidence: &Evidence<'_>,
     control: &Control,
-    file: &str,
+    table: &PublishedTable,
     part: &Part,
-    place: &str,
     log: &mut CheckLog,
 ) -> Result<Result<ParsedPart, UnreadablePart>, VerifierError> {
-    let mut reader = PartRecords::new(evidence.parts.open(file)?);
+    let place = &place_of(table, part);
+    let mut reader = PartRecords::new(evidence.parts.open(&part.file(&table.name))?);
     let width = usize::from(part.bucketed) + part.columns.len();
     match next(&mut reader)? {
         Some(Some(record)) if record.len() == width => header(record, part, place, log),

@@ -17,6 +17,7 @@ use crate::publication::{Protected, PublishedTable, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName, ClosedBuckets};
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::definition::guarantee::BucketShares;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::BucketClasses;
 use crate::verifier::read::part::ParsedPart;
@@ -112,13 +113,11 @@ impl ClosedStrata {
                 let names = evidence.list(protects);
                 log.fail(CheckName::Guarantee, format!("table {}: the guard of {names} {detail}", table.name));
             }
-            let worse = |a: (u64, u64), b: (u64, u64)| {
-                if u128::from(a.0) * u128::from(b.1) >= u128::from(b.0) * u128::from(a.1) { a } else { b }
-            };
+            let shares = broken.iter().map(|bucket| PosteriorShare::new(bucket.most, bucket.rows));
             let closed = ClosedBuckets {
                 buckets: broken.len() as u64,
                 rows: broken.iter().map(|bucket| bucket.rows).sum(),
-                worst: broken.iter().map(|bucket| (bucket.most, bucket.rows)).reduce(worse),
+                worst: shares.reduce(|a, b| if b.exceeds(a) { b } else { a }),
             };
             figures.insert(protects, closed);
         }

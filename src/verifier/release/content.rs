@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::slicing;
 use crate::control::Control;
 use crate::microdata::{Codes, Table};
-use crate::publication::TableWitness;
+use crate::publication::{Part, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
@@ -31,6 +31,13 @@ pub(in crate::verifier) struct PartPlace<'a> {
     pub(in crate::verifier) position: usize,
     /// The names of table and part, for details.
     pub(in crate::verifier) name: &'a str,
+}
+
+impl PartPlace<'_> {
+    /// The part as the publication claims it.
+    pub(in crate::verifier) fn claimed<'e>(&self, evidence: &Evidence<'e>) -> &'e Part {
+        &evidence.publication.tables[self.table].parts[self.position]
+    }
 }
 
 /// Compares a part with the original.

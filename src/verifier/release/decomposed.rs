@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::content::PartPlace;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    BreachKind, DecompositionDetails, EnforcedBy, Guarantee, InferableBucket, Part, Protected, TableWitness,
+    BreachKind, DecompositionDetails, EnforcedBy, Guarantee, InferableBucket, Protected, TableWitness,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
@@ -58,14 +59,13 @@ pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, log: &mut CheckLog) {
 pub(in crate::verifier) fn content(
     evidence: &Evidence<'_>,
     claim: &DecompositionClaim<'_>,
+    place: &PartPlace<'_>,
     part: &ParsedPart,
-    claimed: &Part,
-    place: &str,
     log: &mut CheckLog,
 ) {
     let Some(original) = evidence.original else { return };
-    let mut fail = |detail: &str| log.fail(CheckName::Content, format!("{place}: {detail}"));
-    if claim.is_joint(claimed) {
+    let mut fail = |detail: &str| log.fail(CheckName::Content, format!("{}: {detail}", place.name));
+    if claim.is_joint(place.claimed(evidence)) {
         let codes = |row: usize| -> Vec<u32> {
             part.columns.iter().map(|column| original.column(column.attribute).codes.get(row)).collect()
         };

@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 
+use super::content::PartPlace;
 use crate::microdata::{CellShape, Column};
-use crate::publication::{Guarantee, Part, PublishedTable, TableWitness};
+use crate::publication::{Guarantee, PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::shared;
 use crate::verifier::contract::evidence::Evidence;
@@ -54,26 +55,25 @@ pub(in crate::verifier) fn anonymity(
 /// class.
 pub(in crate::verifier) fn content(
     evidence: &Evidence<'_>,
-    index: usize,
+    place: &PartPlace<'_>,
     part: &ParsedPart,
-    claimed: &Part,
-    place: &str,
     log: &mut CheckLog,
 ) {
-    for column in
-        part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
-    {
-        let (column, name) = (column.0, evidence.name(column.0.attribute));
+    let claimed = place.claimed(evidence);
+    let nodes = part.columns.iter().zip(&claimed.columns).filter(|(_, of)| of.cells.shape() == CellShape::Node);
+    for (column, _) in nodes {
+        let name = evidence.name(column.attribute);
         let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
         let (Some(declared), Some(cells)) = (declared, &column.cells) else { continue };
         let unknown = unknown_labels(&declared.tree, cells.iter().map(Option::as_deref));
         if unknown > 0 {
-            log.fail(CheckName::Dictionary, format!("{place}: {unknown} cells of {name} are no nodes of its taxonomy"));
+            let detail = format!("{}: {unknown} cells of {name} are no nodes of its taxonomy", place.name);
+            log.fail(CheckName::Dictionary, detail);
         }
     }
     let Some(original) = evidence.original else { return };
     if part.rows != original.rows() {
-        let detail = format!("{place}: it does not have a row for each row of the original");
+        let detail = format!("{}: it does not have a row for each row of the original", place.name);
         return log.fail(CheckName::Content, detail);
     }
     let mut meanings: Vec<Option<(Vec<CellMeaning>, CellDomain<'_>)>> = Vec::new();
@@ -88,116 +88,121 @@ pub(in crate::verifier) fn content(
         });
         if matches!(of_column, Some(None)) {
             let name = evidence.name(column.attribute);
-            let detail = format!("{place}: cells of {name} are not made of values of the original");
+            let detail = format!("{}: cells of {name} are not made of values of the original", place.name);
             log.fail(CheckName::Dictionary, detail);
-            return log.fail(CheckName::Content, format!("{place}: its cells cannot be read"));
+            return log.fail(CheckName::Content, format!("{}: its cells cannot be read", place.name));
         }
         meanings.push(of_column.flatten());
     }
-    let columns: Vec<(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)> = part
-        .columns
-        .iter()
-        .zip(&meanings)
-        .map(|(column, meanings)| {
-            let meaning = meanings.as_ref().map(|(meanings, cell_domain)| (meanings.as_slice(), cell_domain));
-            (column, meaning, original.column(column.attribute))
-        })
-        .collect();
-    match evidence.witness.map(|witness| witness.tables.get(index)) {
-        Some(Some(TableWitness::Rows(places))) => linked(evidence, places, part, &columns, place, log),
-        Some(_) => log.fail(CheckName::Content, format!("{place}: the assignment of rows is of another kind")),
-        None => unlinked(evidence, part.rows, &columns, place, log),
+    let columns = part.columns.iter().zip(&meanings).map(|(column, meanings)| ComparedColumn {
+        column,
+        meaning: meanings.as_ref().map(|(meanings, cell_domain)| (meanings.as_slice(), cell_domain)),
+        original: original.column(column.attribute),
+    });
+    let rows = ComparedRows { evidence, place: place.name, part, columns: columns.collect() };
+    match evidence.witness.map(|witness| witness.tables.get(place.table)) {
+        Some(Some(TableWitness::Rows(places))) => rows.linked(places, log),
+        Some(_) => log.fail(CheckName::Content, format!("{}: the assignment of rows is of another kind", place.name)),
+        None => rows.unlinked(log),
     }
 }
 
-/// Compares the rows with those that the witness assigns to them.
-fn linked(
-    evidence: &Evidence<'_>,
-    places: &[u32],
-    part: &ParsedPart,
-    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
-    place: &str,
-    log: &mut CheckLog,
-) {
-    let mut taken = vec![false; part.rows];
-    let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
-    if places.len() != part.rows || !places.iter().all(fresh) {
-        return log.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
-    }
-    let labels = part.labels.as_deref().unwrap_or_default();
-    for (column, meanings, original) in columns {
-        let name = evidence.name(column.attribute);
-        let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
-        let Some((meanings, cell_domain)) = meanings else {
-            let wrong = cells().filter(|(cell, code)| cell != code).count();
-            if wrong > 0 {
-                log.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
-            }
-            continue;
-        };
-        let wrong = cells().filter(|(cell, code)| !meanings[*cell as usize].covers(*code, cell_domain)).count();
-        if wrong > 0 {
-            let detail = format!("{place}: {wrong} rows have a value of {name} that their cell does not cover");
-            log.fail(CheckName::Content, detail);
-        }
-        // class, cell and code of every row
-        let class = |at: u32| labels.get(at as usize).copied().unwrap_or(0);
-        let mut classes: Vec<(u32, u32, u32)> =
-            places.iter().zip(cells()).map(|(&at, (cell, code))| (class(at), cell, code)).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        let mut codes = Vec::new();
-        let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
-            codes.clear();
-            codes.extend(class.iter().map(|(_, _, code)| *code));
-            !meanings[class[0].1 as usize].is_tight(&codes, cell_domain)
-        });
-        let loose = loose.count();
-        if loose > 0 {
-            let detail = format!(
-                "{place}: in {loose} classes cells of {name} are not the narrowest for the values of their rows"
-            );
-            log.fail(CheckName::Dictionary, detail);
-        }
-    }
+/// A published column with the original one, and the meaning of cells that stand for several values.
+struct ComparedColumn<'a> {
+    column: &'a ParsedColumn,
+    meaning: Option<ColumnMeaning<'a>>,
+    original: &'a Column,
 }
 
-/// Compares the rows without a witness.
-///
-/// Exact values together must be the projection of the original. Some assignment of rows to the cells of each
-/// generalized attribute must cover all values.
-fn unlinked(
-    evidence: &Evidence<'_>,
-    rows: usize,
-    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
-    place: &str,
-    log: &mut CheckLog,
-) {
-    let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
-    let mut exact: BTreeSet<u32> = BTreeSet::new();
-    for (column, meanings, original) in columns {
-        let Some((meanings, cell_domain)) = meanings else {
-            let mut pairs: AHashMap<(u32, u32), u32> = AHashMap::new();
-            for (numbers, codes) in numbers.iter_mut().zip([&column.codes, &original.codes]) {
-                for (number, code) in numbers.iter_mut().zip(codes.iter()) {
-                    let next = pairs.len() as u32;
-                    *number = *pairs.entry((*number, code)).or_insert(next);
-                }
-            }
-            exact.insert(u32::from(column.attribute.0));
-            continue;
-        };
-        let mut counts = vec![0_u64; meanings.len()];
-        column.codes.iter().for_each(|cell| counts[cell as usize] += 1);
-        let short = uncovered_rows(meanings, cell_domain, &counts, &original.counts());
-        if short > 0 {
+/// The rows of a part, as many as those of the original.
+struct ComparedRows<'a> {
+    evidence: &'a Evidence<'a>,
+    /// The names of table and part, for details.
+    place: &'a str,
+    part: &'a ParsedPart,
+    columns: Vec<ComparedColumn<'a>>,
+}
+
+impl ComparedRows<'_> {
+    /// Compares the rows with those that the witness assigns to them.
+    fn linked(&self, places: &[u32], log: &mut CheckLog) {
+        let Self { evidence, place, part, columns } = self;
+        let mut taken = vec![false; part.rows];
+        let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
+        if places.len() != part.rows || !places.iter().all(fresh) {
+            return log.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
+        }
+        let labels = part.labels.as_deref().unwrap_or_default();
+        for ComparedColumn { column, meaning, original } in columns {
             let name = evidence.name(column.attribute);
-            let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
-            log.fail(CheckName::Content, detail);
+            let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
+            let Some((meanings, cell_domain)) = meaning else {
+                let wrong = cells().filter(|(cell, code)| cell != code).count();
+                if wrong > 0 {
+                    log.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
+                }
+                continue;
+            };
+            let wrong = cells().filter(|(cell, code)| !meanings[*cell as usize].covers(*code, cell_domain)).count();
+            if wrong > 0 {
+                let detail = format!("{place}: {wrong} rows have a value of {name} that their cell does not cover");
+                log.fail(CheckName::Content, detail);
+            }
+            // class, cell and code of every row
+            let class = |at: u32| labels.get(at as usize).copied().unwrap_or(0);
+            let mut classes: Vec<(u32, u32, u32)> =
+                places.iter().zip(cells()).map(|(&at, (cell, code))| (class(at), cell, code)).collect();
+            classes.sort_unstable();
+            classes.dedup();
+            let mut codes = Vec::new();
+            let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
+                codes.clear();
+                codes.extend(class.iter().map(|(_, _, code)| *code));
+                !meanings[class[0].1 as usize].is_tight(&codes, cell_domain)
+            });
+            let loose = loose.count();
+            if loose > 0 {
+                let detail = format!(
+                    "{place}: in {loose} classes cells of {name} are not the narrowest for the values of their rows"
+                );
+                log.fail(CheckName::Dictionary, detail);
+            }
         }
     }
-    numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
-    if !exact.is_empty() && numbers[0] != numbers[1] {
-        log.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
+
+    /// Compares the rows without a witness.
+    ///
+    /// Exact values together must be the projection of the original. Some assignment of rows to the cells of each
+    /// generalized attribute must cover all values.
+    fn unlinked(&self, log: &mut CheckLog) {
+        let Self { evidence, place, part, columns } = self;
+        let rows = part.rows;
+        let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
+        let mut exact: BTreeSet<u32> = BTreeSet::new();
+        for ComparedColumn { column, meaning, original } in columns {
+            let Some((meanings, cell_domain)) = meaning else {
+                let mut pairs: AHashMap<(u32, u32), u32> = AHashMap::new();
+                for (numbers, codes) in numbers.iter_mut().zip([&column.codes, &original.codes]) {
+                    for (number, code) in numbers.iter_mut().zip(codes.iter()) {
+                        let next = pairs.len() as u32;
+                        *number = *pairs.entry((*number, code)).or_insert(next);
+                    }
+                }
+                exact.insert(u32::from(column.attribute.0));
+                continue;
+            };
+            let mut counts = vec![0_u64; meanings.len()];
+            column.codes.iter().for_each(|cell| counts[cell as usize] += 1);
+            let short = uncovered_rows(meanings, cell_domain, &counts, &original.counts());
+            if short > 0 {
+                let name = evidence.name(column.attribute);
+                let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
+                log.fail(CheckName::Content, detail);
+            }
+        }
+        numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
+        if !exact.is_empty() && numbers[0] != numbers[1] {
+            log.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::posteriors::posteriors;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::SlicedDiversity;
-use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
+use crate::verifier::contract::checks::{CheckLog, CheckName, PosteriorSummary};
 use crate::verifier::contract::claim::SlicingClaim;
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::read::overlapping_columns::weights;
@@ -25,20 +25,21 @@ use crate::verifier::read::overlapping_columns::{
 use crate::verifier::read::part::ParsedPart;
 
 /// Checks the claim of a table whose columns share attributes, from all its parts.
+///
+/// Gives the posteriors of the sensitive attribute, where all buckets could be read.
 pub(in crate::verifier) fn check(
     evidence: &Evidence<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,
-    figures: &mut TableFigures,
     log: &mut CheckLog,
-) -> Result<(), VerifierError> {
+) -> Result<Option<PosteriorSummary>, VerifierError> {
     let mut numbers = LabelInterner::default();
     let is_complete = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
     let columns = OverlappingColumns::new(read, claim.sensitive, &mut numbers).filter(|_| is_complete);
     let Some(columns) = columns else {
         log.fail(CheckName::Guarantee, "a sliced table could not be read completely");
-        return Ok(());
+        return Ok(None);
     };
     if !columns.buckets.values().all(|bucket| columns.agree(bucket)) {
         log.fail(CheckName::Buckets, "columns do not agree on the attributes that they share");
@@ -53,15 +54,15 @@ pub(in crate::verifier) fn check(
     };
     if with.len() > MAX_SENSITIVE_COLUMNS || (needed && trees.is_none()) {
         log.fail(CheckName::Guarantee, "what the columns say together is not known");
-        return Ok(());
+        return Ok(None);
     }
     let claimed = ClaimedColumns { columns: &columns, claim, control };
-    claimed.check_buckets(figures, log)?;
+    let found = claimed.check_buckets(log)?;
     if let (Some(original), true) = (evidence.original, claim.diversity != SlicedDiversity::Bucket) {
         let trees = trees.filter(|_| needed);
         claimed.check_mixtures(original, &mut numbers, trees.as_deref(), log)?;
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Columns that share attributes, and the claim about them.
@@ -72,8 +73,8 @@ struct ClaimedColumns<'a> {
 }
 
 impl ClaimedColumns<'_> {
-    /// Checks each bucket by itself, and adds its posteriors to the figures.
-    fn check_buckets(&self, figures: &mut TableFigures, log: &mut CheckLog) -> Result<(), VerifierError> {
+    /// Checks each bucket by itself, and gives the posteriors.
+    fn check_buckets(&self, log: &mut CheckLog) -> Result<Option<PosteriorSummary>, VerifierError> {
         let Self { columns, claim, control } = *self;
         let (mut tallies, mut broken, mut smallest) = (AHashMap::new(), 0_u64, u64::MAX);
         let choices = columns.choices();
@@ -88,7 +89,7 @@ impl ClaimedColumns<'_> {
                 let all = chosen.iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&columns.columns[*of])));
                 let Some((_, known)) = columns.known(bucket, &order, all) else {
                     log.fail(CheckName::Guarantee, "a bucket has too many combinations of rows to be looked at");
-                    return Ok(());
+                    return Ok(None);
                 };
                 for (looked, weighed) in known.values().enumerate() {
                     if looked % 256 == 0 {
@@ -107,10 +108,7 @@ impl ClaimedColumns<'_> {
             let detail = format!("{broken} buckets do not keep l for an adversary who joins columns");
             log.fail(CheckName::Guarantee, detail);
         }
-        if let Some(found) = posteriors(tallies, smallest) {
-            figures.posteriors.insert(claim.sensitive, found);
-        }
-        Ok(())
+        Ok(posteriors(tallies, smallest))
     }
 
     /// Checks the claim for the rows of the original, over all buckets with a matching combination.

@@ -2,6 +2,7 @@ use ahash::AHashMap;
 
 use crate::verifier::contract::checks::PosteriorSummary;
 use crate::verifier::contract::claim::ValueCounts;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::read::part::ParsedColumn;
 use crate::with_codes;
 
@@ -13,13 +14,13 @@ pub(in crate::verifier) fn count(column: &ParsedColumn) -> ValueCounts {
     counts
 }
 
-/// Number of classes by the count of the most frequent value and the size.
-pub(in crate::verifier) type PosteriorTally = AHashMap<(u64, u64), u64>;
+/// Number of classes by the share of the most frequent value.
+pub(in crate::verifier) type PosteriorTally = AHashMap<PosteriorShare, u64>;
 
-/// The largest share of a value in a class of rows with rising values, as a count and a number of rows.
+/// The largest share of a value in a class of rows with rising values.
 ///
 /// An excluded value is compared with all rows, another one with the rows without excluded values.
-pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> (u64, u64) {
+pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> PosteriorShare {
     let size = class.len() as u64;
     let (mut excluded_rows, mut most_excluded, mut most) = (0, 0, 0);
     for run in class.chunk_by(|a, b| a == b) {
@@ -32,21 +33,14 @@ pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> (u64, u
         }
     }
     let left = size - excluded_rows;
-    if u128::from(most) * u128::from(size) >= u128::from(most_excluded) * u128::from(left) && left > 0 {
-        (most, left)
-    } else {
-        (most_excluded, size)
-    }
+    let (of_excluded, of_others) = (PosteriorShare::new(most_excluded, size), PosteriorShare::new(most, left));
+    if left == 0 || of_excluded.exceeds(of_others) { of_excluded } else { of_others }
 }
 
 /// The summary of the classes in `tallies`, where the smallest bucket has `smallest_bucket` rows.
 pub(in crate::verifier) fn posteriors(tallies: PosteriorTally, smallest_bucket: u64) -> Option<PosteriorSummary> {
-    let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
-    // by share; of equal shares the smaller bucket is the worse one
-    rising.sort_unstable_by(|&((a, of_a), _), &((b, of_b), _)| {
-        let (left, right) = (u128::from(a) * u128::from(of_b), u128::from(b) * u128::from(of_a));
-        left.cmp(&right).then(of_b.cmp(&of_a))
-    });
+    let mut rising: Vec<(PosteriorShare, u64)> = tallies.into_iter().collect();
+    rising.sort_unstable_by(|(a, _), (b, _)| a.compare_harm(*b));
     let buckets: u64 = rising.iter().map(|(_, buckets)| buckets).sum();
     let mut before = 0;
     let median = rising.iter().find(|(_, buckets_here)| {

@@ -24,6 +24,7 @@ use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCo
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds;
 use crate::verifier::read::bucket_classes::{BucketClasses, JointColumn};
@@ -204,7 +205,7 @@ impl<'a> TableCheck<'a> {
         if position == 0 {
             self.figures.rows = part.rows as u64;
         }
-        let place = format!("table {}, part {}", self.table.name, claimed.name);
+        let place = part::place_of(self.table, claimed);
         if self.is_generalized && !self.is_sequential {
             generalized::label(self.table, &mut part);
         }
@@ -264,23 +265,21 @@ impl<'a> TableCheck<'a> {
     }
 
     /// Compares a part with the original.
-    fn content(&self, position: usize, part: &ParsedPart, keys: RowKeys, place: &str, log: &mut CheckLog) {
-        let claimed = &self.table.parts[position];
+    fn content(&self, position: usize, part: &ParsedPart, keys: RowKeys, name: &str, log: &mut CheckLog) {
         if self.is_sequential {
             // the sequential check compares the rows with the cuts
             return;
         }
+        let place = PartPlace { table: self.index, position, name };
         if self.is_generalized || (self.is_boxed && self.evidence.witness.is_none()) {
-            return generalized::content(self.evidence, self.index, part, claimed, place, log);
+            return generalized::content(self.evidence, &place, part, log);
         }
+        let claimed = &self.table.parts[position];
         match &self.decomposition {
             Some(claim) if claimed.rows == RowMeaning::Values || claim.is_joint(claimed) => {
-                decomposed::content(self.evidence, claim, part, claimed, place, log);
+                decomposed::content(self.evidence, claim, &place, part, log);
             }
-            _ => {
-                let place = PartPlace { table: self.index, position, name: place };
-                content::check(self.evidence, &place, part, keys, log);
-            }
+            _ => content::check(self.evidence, &place, part, keys, log),
         }
     }
 
@@ -304,7 +303,8 @@ impl<'a> TableCheck<'a> {
     fn finish(mut self, log: &mut CheckLog) -> Result<TableFigures, VerifierError> {
         match self.slicing {
             Some(claim) if claim.shared => {
-                overlapping::check(self.evidence, &claim, &self.parts, self.control, &mut self.figures, log)?;
+                let found = overlapping::check(self.evidence, &claim, &self.parts, self.control, log)?;
+                self.figures.posteriors.extend(found.map(|found| (claim.sensitive, found)));
             }
             Some(claim) => slicing::check(self.evidence, &claim, &self.parts, self.control, log)?,
             None => {}
@@ -428,8 +428,9 @@ impl BucketRequirements<'_> {
     /// The largest posterior for an adversary who knows the number of counterfeits.
     ///
     /// A value that occurs more than once is real; one that occurs once may be a counterfeit.
-    fn posterior(&self, most: u64, size: u64) -> (u64, u64) {
-        if most > 1 { (most, size.saturating_sub(self.counterfeits)) } else { (most, size) }
+    fn posterior(&self, shown: PosteriorShare) -> PosteriorShare {
+        let fakes = if shown.count > 1 { self.counterfeits } else { 0 };
+        PosteriorShare { of: shown.of.saturating_sub(fakes), ..shown }
     }
 }
 
@@ -473,10 +474,10 @@ impl ObservedBuckets {
                 && plain(guarantee)
             {
                 // the guarantee holds for the real rows of a bucket
-                let breaks = |(count, size): (u64, u64)| {
-                    u128::from(count) * u128::from(l) > u128::from(size.saturating_sub(counterfeits))
+                let breaks = |shown: &PosteriorShare| {
+                    u128::from(shown.count) * u128::from(l) > u128::from(shown.of.saturating_sub(counterfeits))
                 };
-                *broken = classes_by_share.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
+                *broken = classes_by_share.iter().filter(|(shown, _)| breaks(shown)).map(|(_, buckets)| buckets).sum();
             }
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
@@ -490,8 +491,8 @@ impl ObservedBuckets {
                 *worst = if first { here } else { BucketMeasure::worse(*worst, here) };
             }
         }
-        for ((most, size), buckets) in classes_by_share {
-            *observed.tallies.entry(requirements.posterior(most, size)).or_default() += buckets;
+        for (shown, buckets) in classes_by_share {
+            *observed.tallies.entry(requirements.posterior(shown)).or_default() += buckets;
         }
         observed.measures = measured.iter().zip(worst).filter_map(|((rule, _), worst)| Some((*rule, worst?))).collect();
         Ok(observed)
@@ -505,21 +506,36 @@ mod tests {
 
     #[test]
     fn posterior_excluded_values_count_among_all_rows() {
-        assert_eq!(posterior(&[0, 1, 1, 2], &[]), (2, 4));
+        assert_eq!(posterior(&[0, 1, 1, 2], &[]), PosteriorShare::new(2, 4));
         // two of the three remaining rows exceed one of four
-        assert_eq!(posterior(&[0, 1, 1, 2], &[0]), (2, 3));
-        assert_eq!(posterior(&[0, 0, 1, 2], &[0]), (1, 2));
-        assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), (3, 5));
-        assert_eq!(posterior(&[0, 0], &[0]), (2, 2));
+        assert_eq!(posterior(&[0, 1, 1, 2], &[0]), PosteriorShare::new(2, 3));
+        assert_eq!(posterior(&[0, 0, 1, 2], &[0]), PosteriorShare::new(1, 2));
+        assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), PosteriorShare::new(3, 5));
+        assert_eq!(posterior(&[0, 0], &[0]), PosteriorShare::new(2, 2));
     }
 
     #[test]
     fn posteriors_equal_shares_takes_the_smaller_bucket() {
-        let tallies = |list: &[((u64, u64), u64)]| posteriors(list.iter().copied().collect(), 2);
-        let all = tallies(&[((1, 3), 2), ((2, 4), 1), ((1, 2), 1)]);
-        assert_eq!(all, Some(PosteriorSummary { worst: (1, 2), median: (2, 4), smallest_bucket: 2 }));
-        let odd = tallies(&[((1, 3), 2), ((1, 2), 1)]);
-        assert_eq!(odd, Some(PosteriorSummary { worst: (1, 2), median: (1, 3), smallest_bucket: 2 }));
+        let tallies = |list: &[(PosteriorShare, u64)]| posteriors(list.iter().copied().collect(), 2);
+        let all =
+            tallies(&[(PosteriorShare::new(1, 3), 2), (PosteriorShare::new(2, 4), 1), (PosteriorShare::new(1, 2), 1)]);
+        assert_eq!(
+            all,
+            Some(PosteriorSummary {
+                worst: PosteriorShare::new(1, 2),
+                median: PosteriorShare::new(2, 4),
+                smallest_bucket: 2
+            })
+        );
+        let odd = tallies(&[(PosteriorShare::new(1, 3), 2), (PosteriorShare::new(1, 2), 1)]);
+        assert_eq!(
+            odd,
+            Some(PosteriorSummary {
+                worst: PosteriorShare::new(1, 2),
+                median: PosteriorShare::new(1, 3),
+                smallest_bucket: 2
+            })
+        );
         assert_eq!(tallies(&[]), None);
     }
 }

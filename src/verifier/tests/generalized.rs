@@ -14,6 +14,7 @@ use crate::verifier::contract::checks::CheckName::{
 };
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
 use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::definition::posterior::PosteriorShare;
 
 const FILE: &str = "t1.rows.csv";
 
@@ -129,7 +130,7 @@ fn verify_generalized_table_passes() {
             assert_eq!((figures.rows, figures.buckets), (8, 3));
             assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
             let posteriors = figures.posteriors[&Attr(2)];
-            assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((1, 2), 2));
+            assert_eq!((posteriors.worst, posteriors.smallest_bucket), (PosteriorShare::new(1, 2), 2));
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::verifier::contract::checks::{CheckName, Linkage, PosteriorSummary};
 use crate::verifier::contract::evidence::{Evidence, VerifierError};
 use crate::verifier::definition::fraction::Distance;
 use crate::verifier::definition::guarantee::BucketShares;
+use crate::verifier::definition::posterior::PosteriorShare;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::verify::verify;
 
@@ -47,7 +48,8 @@ fn verify_hospital_example_passes() {
     assert_eq!(report.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
     let t1 = &report.tables[0];
     assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
-    let posteriors = PosteriorSummary { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
+    let posteriors =
+        PosteriorSummary { worst: PosteriorShare::new(1, 2), median: PosteriorShare::new(1, 2), smallest_bucket: 2 };
     assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
     let t2 = &report.tables[1];
     assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
@@ -295,7 +297,10 @@ fn guards_two_sensitive_attributes_have_one_each() {
     let report = fixture.verify();
     assert_eq!(failed(&report), [], "{:?}", report.checks);
     let posteriors = &report.tables[0].posteriors;
-    assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
+    assert_eq!(
+        (posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst),
+        (PosteriorShare::new(3, 12), PosteriorShare::new(4, 12))
+    );
     // a guard does not take the other sensitive attribute as known
     fixture.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
     assert_eq!(failed(&fixture.verify()), [CheckName::Gnf, CheckName::Guards]);
