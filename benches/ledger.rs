@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guardian::ledger::{ActiveRule, Disclosure, EarlierDisclosures, LedgerUnion, NewRelease, RecordedProtection};
+use guardian::ledger::{ActiveRule, CandidateRelease, Disclosure, EarlierDisclosures, LedgerUnion, RecordedProtection};
 use guardian::microdata::{Attr, AttrSet};
 use guardian::privacy::TableSchema;
 use guardian::publication::Guarantee;
@@ -68,7 +68,7 @@ fn union(c: &mut Criterion) {
     c.bench_function("union/20000 disclosures, 500 rules", |b| {
         b.iter(|| {
             let union = LedgerUnion::new(black_box(&names), &earlier).unwrap();
-            union.check(&NewRelease { tables: &tables, exclusive: &[], rules: &[] }).unwrap();
+            union.check(&CandidateRelease { tables: &tables, exclusive: &[], rules: &[] }).unwrap();
         });
     });
 }

@@ -3,15 +3,19 @@
 use uuid::Uuid;
 
 use super::CompositionViolation;
-use super::meeting::{StandsAlone, TablePair, reached};
-use super::union::{EarlierTable, ExclusiveTable, LedgerUnion, NewRelease, NewRule};
+use super::meeting::{MeetingTables, StandsAlone, reached};
+use super::union::{CandidateRelease, EarlierTable, ExclusiveTable, LedgerUnion, NewRule};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::TableSchema;
 
 impl LedgerUnion {
     /// The conflict of an earlier and a new table that no path is needed for.
-    pub(super) fn table_conflict(&self, release: &NewRelease<'_>, pair: TablePair) -> Option<CompositionViolation> {
-        let TablePair { earlier, new, tied, is_bound } = pair;
+    pub(super) fn table_conflict(
+        &self,
+        release: &CandidateRelease<'_>,
+        pair: MeetingTables,
+    ) -> Option<CompositionViolation> {
+        let MeetingTables { earlier, new, tied, is_bound } = pair;
         let (schema, table) = (&self.schemas[earlier], &self.tables[earlier]);
         let (name, attributes) = (&table.name, release.tables[new].attributes);
         let sensitive = protected(&release.tables[new]);

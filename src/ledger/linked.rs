@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::exclusions::ExcludedBySpec;
 use super::series::ReleaseDependencies;
-use super::union::{EarlierRule, JudgedRule, LedgerUnion, NewRelease};
+use super::union::{CandidateRelease, EarlierRule, JudgedRule, LedgerUnion};
 use super::{CompositionViolation, JoinStep, NewRule, RecordedDependency, ViolatedRule};
 use crate::microdata::AttrSet;
 use crate::privacy::links::{
-    self, AttributeWeights, Element, KnownDependencies, KnownDependency, Link, LinkContext, LinkedSchema, RuleStatus,
+    self, AttributeWeights, Element, KnownDependencies, KnownDependency, Link, LinkContext, LinkedSchema, LinkedStatus,
     Violation,
 };
 use crate::privacy::{Dependency, GnfViolation, Guard, RuleDemand, TableSchema};
@@ -58,8 +58,8 @@ impl LinkedKnowledge {
         // strata that a release relies on are published in a table that guards the rule
         let statuses = links::judge(&LinkedSchema { tables, context }, &[*demand], |_, _| false);
         statuses.into_iter().find_map(|status| match status {
-            RuleStatus::Violated(violation) => Some(violation),
-            RuleStatus::Unreachable | RuleStatus::Guardian { .. } | RuleStatus::HeldByStrata { .. } => None,
+            LinkedStatus::Violated(violation) => Some(violation),
+            LinkedStatus::Unreachable | LinkedStatus::Guardian { .. } | LinkedStatus::HeldByStrata { .. } => None,
         })
     }
 
@@ -166,23 +166,23 @@ impl LedgerUnion {
     }
 
     /// What is known of the attributes of all releases, whatever the new one withdraws.
-    pub(super) fn knowledge(&self, release: &NewRelease<'_>) -> LinkedKnowledge {
+    pub(super) fn knowledge(&self, release: &CandidateRelease<'_>) -> LinkedKnowledge {
         LinkedKnowledge::new(self.series.all(), self.visible(release))
     }
 
     /// What the rules of an earlier release must hold against.
-    pub(super) fn knowledge_against(&self, rule: &EarlierRule, release: &NewRelease<'_>) -> LinkedKnowledge {
+    pub(super) fn knowledge_against(&self, rule: &EarlierRule, release: &CandidateRelease<'_>) -> LinkedKnowledge {
         LinkedKnowledge::new(self.series.against(rule.release), self.visible(release))
     }
 
     /// A path over tables and links, for readers.
     pub(super) fn linked_path(
         &self,
-        release: &NewRelease<'_>,
+        release: &CandidateRelease<'_>,
         knowledge: &LinkedKnowledge,
         violation: &Violation,
     ) -> Vec<JoinStep> {
-        let step = |step: &links::PathStep| match step.through {
+        let step = |step: &links::LinkedStep| match step.through {
             Element::Table(table) => self.join_step(release, table, step.via),
             Element::Link(link) => {
                 let mut attributes = self.places.named(knowledge.links[link].attributes);
@@ -194,7 +194,7 @@ impl LedgerUnion {
     }
 
     /// The attributes that are published, or known by a rule.
-    pub(super) fn visible(&self, release: &NewRelease<'_>) -> AttrSet {
+    pub(super) fn visible(&self, release: &CandidateRelease<'_>) -> AttrSet {
         let tables = release.tables.iter().chain(&self.schemas).map(learned);
         let earlier = self.protection.iter().map(|rule| rule.demand.known);
         let rules = release.rules.iter().map(|rule| rule.demand.known);
@@ -206,7 +206,7 @@ impl LedgerUnion {
     /// A rule that follows from a dependency is held by the rule that it follows from.
     pub(super) fn linked_conflicts(
         &self,
-        release: &NewRelease<'_>,
+        release: &CandidateRelease<'_>,
         knowledge: &LinkedKnowledge,
     ) -> Vec<CompositionViolation> {
         let compares_with_strata =
@@ -245,7 +245,7 @@ impl LedgerUnion {
 /// A check of rules beside links.
 struct LinkedCheck<'a> {
     union: &'a LedgerUnion,
-    release: &'a NewRelease<'a>,
+    release: &'a CandidateRelease<'a>,
     knowledge: &'a LinkedKnowledge,
 }
 
@@ -282,7 +282,7 @@ impl LinkedCheck<'_> {
     fn detail(&self, rule: &JudgedRule<'_>, violation: &Violation, in_conflict: Uuid) -> String {
         let Violation { reaching, path } = violation;
         let is_new =
-            |step: &links::PathStep| matches!(step.through, Element::Table(at) if at < self.release.tables.len());
+            |step: &links::LinkedStep| matches!(step.through, Element::Table(at) if at < self.release.tables.len());
         let left_by = path.iter().position(is_new).and_then(|at| path.get(at + 1).or_else(|| path.get(at)));
         let remedy = left_by.map_or_else(
             || "publish the new release without the attributes of the path".to_owned(),
@@ -347,7 +347,7 @@ impl LedgerUnion {
     /// The conflict of a violated rule; `first` is the release to name where neither path nor rule names one.
     pub(super) fn rule_conflict(
         &self,
-        release: &NewRelease<'_>,
+        release: &CandidateRelease<'_>,
         rule: &JudgedRule<'_>,
         violation: &GnfViolation,
         first: Uuid,

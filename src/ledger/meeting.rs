@@ -25,7 +25,7 @@ impl StandsAlone {
 
 /// An earlier and a new table.
 #[derive(Clone, Copy)]
-pub(super) struct TablePair {
+pub(super) struct MeetingTables {
     /// Index of the earlier table.
     pub(super) earlier: usize,
     /// Index of the new table.

@@ -31,6 +31,6 @@ pub use linked::DependencyOrigin;
 pub use overview::{conflicting_pairs, shared_attributes};
 pub use record::{disclosures, taxonomy_of};
 pub use series::ReleaseDependencies;
-pub use union::{ExclusiveTable, LedgerUnion, NewRelease, NewRule};
+pub use union::{CandidateRelease, ExclusiveTable, LedgerUnion, NewRule};
 pub use violation::{CompositionViolation, JoinStep, TooManyAttributesError, ViolatedRule};
-pub use weakened::{WeakenedRule, weakened_rules};
+pub use weakened::{RuleWeakening, weakened_rules};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{AttributeIdentities, Disclosure, EarlierDisclosures, LedgerUnion, NewRelease, TooManyAttributesError};
+use super::{
+    AttributeIdentities, CandidateRelease, Disclosure, EarlierDisclosures, LedgerUnion, TooManyAttributesError,
+};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::TableSchema;
 
@@ -32,7 +34,7 @@ pub fn conflicting_pairs(
         for (second, other) in names.iter().enumerate().skip(first + 1) {
             let attributes: AttrSet = [first, second].into_iter().map(Attr::from).collect();
             let tables = [TableSchema { attributes, guards: Vec::new() }];
-            if union.check(&NewRelease { tables: &tables, exclusive: &[], rules: &[] }).is_err() {
+            if union.check(&CandidateRelease { tables: &tables, exclusive: &[], rules: &[] }).is_err() {
                 refused.push([name.clone(), other.clone()]);
             }
         }

@@ -73,8 +73,8 @@ fn earlier(disclosures: &[Disclosure], rules: &[ActiveRule]) -> EarlierDisclosur
 }
 
 /// A release of these tables without rules.
-fn tables(tables: &[TableSchema]) -> NewRelease<'_> {
-    NewRelease { tables, exclusive: &[], rules: &[] }
+fn tables(tables: &[TableSchema]) -> CandidateRelease<'_> {
+    CandidateRelease { tables, exclusive: &[], rules: &[] }
 }
 
 fn must_not_join(property: &str) -> [ExclusiveTable<'_>; 1] {
@@ -135,7 +135,7 @@ fn check_second_bucketization_is_a_conflict() {
     };
     let new = PrivacyRule { known, sensitive: Attr(1), guarantee };
     let rules = [NewRule { pointer: Some("/method/rules/3".to_owned()), demand: new.into() }];
-    let violations = union.check(&NewRelease { rules: &rules, ..tables(&[again]) }).unwrap_err();
+    let violations = union.check(&CandidateRelease { rules: &rules, ..tables(&[again]) }).unwrap_err();
     assert_eq!(violations[0].rule, ViolatedRule { release: None, pointer: Some("/method/rules/3".to_owned()) });
     assert!(violations[0].path.is_empty());
 }
@@ -176,7 +176,9 @@ fn check_determinant_of_exclusive_table_is_a_conflict() {
     assert!(union.check(&tables(&[raw(&[0, 1])])).unwrap_err()[0].detail.contains("by dependencies"));
     assert_eq!(union.check(&tables(&[raw(&[1])])), Ok(()));
     assert!(
-        union.check(&NewRelease { exclusive: &must_not_join("would be exclusive"), ..tables(&[raw(&[1])]) }).is_ok()
+        union
+            .check(&CandidateRelease { exclusive: &must_not_join("would be exclusive"), ..tables(&[raw(&[1])]) })
+            .is_ok()
     );
 }
 
@@ -233,12 +235,12 @@ fn check_attribute_of_partial_table_is_a_conflict() {
     let union = LedgerUnion::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
     assert!(
         union
-            .check(&NewRelease { exclusive: &must_not_join("would lack some rows"), ..tables(&[raw(&[0, 1])]) })
+            .check(&CandidateRelease { exclusive: &must_not_join("would lack some rows"), ..tables(&[raw(&[0, 1])]) })
             .is_err()
     );
     assert_eq!(union.check(&tables(&[raw(&[0, 1])])), Ok(()));
     assert_eq!(
-        union.check(&NewRelease { exclusive: &must_not_join("would lack some rows"), ..tables(&[raw(&[1])]) }),
+        union.check(&CandidateRelease { exclusive: &must_not_join("would lack some rows"), ..tables(&[raw(&[1])]) }),
         Ok(())
     );
 }
@@ -304,10 +306,10 @@ fn check_new_rule_with_a_coarser_column_is_a_conflict() {
         (TableSchema { attributes: known.with(Attr(1)), guards: vec![guard] }, rule)
     };
     let (table, rule) = guarded(0);
-    let violations = union.check(&NewRelease { rules: &[rule], ..tables(&[table]) }).unwrap_err();
+    let violations = union.check(&CandidateRelease { rules: &[rule], ..tables(&[table]) }).unwrap_err();
     assert_eq!(violations[0].path, [over_link("age age_band", "age"), into_table(Some(7), "age_band")]);
     let (table, rule) = guarded(2);
-    assert_eq!(union.check(&NewRelease { rules: &[rule], ..tables(&[table]) }), Ok(()));
+    assert_eq!(union.check(&CandidateRelease { rules: &[rule], ..tables(&[table]) }), Ok(()));
 }
 
 #[test]
@@ -346,7 +348,7 @@ fn check_withdrawn_dependency_counts_for_other_releases() {
     let table = TableSchema { attributes: AttrSet::first(2), guards: vec![guard] };
     let demand = PrivacyRule { known, sensitive: Attr(1), guarantee }.into();
     let rules = [NewRule { pointer: Some("/method/rules/0".to_owned()), demand }];
-    assert_eq!(union.check(&NewRelease { rules: &rules, ..tables(&[table]) }), Ok(()));
+    assert_eq!(union.check(&CandidateRelease { rules: &rules, ..tables(&[table]) }), Ok(()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::exclusions::{ExcludedBySpec, UnionExclusions};
 use super::linked::LinkedKnowledge;
-use super::meeting::{StandsAlone, TablePair, reached};
+use super::meeting::{MeetingTables, StandsAlone, reached};
 use super::record::digest;
 use super::series::SeriesDependencies;
 use super::{
@@ -142,7 +142,7 @@ pub(super) struct EarlierRule {
 
 /// A release to be checked.
 #[derive(Clone, Copy, Debug)]
-pub struct NewRelease<'a> {
+pub struct CandidateRelease<'a> {
     /// The tables.
     pub tables: &'a [TableSchema],
     /// Tables that must not share an attribute with an earlier one.
@@ -351,7 +351,7 @@ impl LedgerUnion {
     ///
     /// # Errors
     /// All conflicts with earlier releases.
-    pub fn check(&self, release: &NewRelease<'_>) -> Result<(), Vec<CompositionViolation>> {
+    pub fn check(&self, release: &CandidateRelease<'_>) -> Result<(), Vec<CompositionViolation>> {
         if self.tables.is_empty() {
             return Ok(());
         }
@@ -366,7 +366,7 @@ impl LedgerUnion {
                     true => Some(closure.intersection(release.tables[new].attributes)),
                     false => None,
                 };
-                let pair = TablePair { earlier, new, tied, is_bound: bound[earlier] };
+                let pair = MeetingTables { earlier, new, tied, is_bound: bound[earlier] };
                 violations.extend(self.table_conflict(release, pair));
             }
         }
@@ -381,7 +381,7 @@ impl LedgerUnion {
     }
 
     /// The conflicts with active, derived and new rules.
-    fn rule_conflicts(&self, release: &NewRelease<'_>, knowledge: &LinkedKnowledge) -> Vec<CompositionViolation> {
+    fn rule_conflicts(&self, release: &CandidateRelease<'_>, knowledge: &LinkedKnowledge) -> Vec<CompositionViolation> {
         let Some(first) = self.tables.first() else { return Vec::new() };
         let all: Vec<TableSchema> = release.tables.iter().chain(&self.schemas).cloned().collect();
         let none = ExcludedBySpec::default();
@@ -434,7 +434,7 @@ impl LedgerUnion {
     }
 
     /// A step of a path into a table, the new ones first.
-    pub(super) fn join_step(&self, release: &NewRelease<'_>, table: usize, via: AttrSet) -> JoinStep {
+    pub(super) fn join_step(&self, release: &CandidateRelease<'_>, table: usize, via: AttrSet) -> JoinStep {
         let via = self.places.named(via);
         match table.checked_sub(release.tables.len()) {
             None => JoinStep::Table { release: None, table: format!("t{}", table + 1), via },

@@ -7,20 +7,20 @@ use uuid::Uuid;
 
 use super::exclusions::ExcludedBySpec;
 use super::linked::LinkedKnowledge;
-use super::union::{EarlierRule, LedgerUnion, NewRelease};
+use super::union::{CandidateRelease, EarlierRule, LedgerUnion};
 use super::{AttributeIdentities, EarlierDisclosures, RecordedDependency, TooManyAttributesError};
 use crate::microdata::AttrSet;
 use crate::privacy::TableSchema;
 use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
 
 /// Nothing new: what earlier releases do by themselves.
-const NO_RELEASE: NewRelease<'static> = NewRelease { tables: &[], exclusive: &[], rules: &[] };
+const NO_RELEASE: CandidateRelease<'static> = CandidateRelease { tables: &[], exclusive: &[], rules: &[] };
 
 /// An active rule that no longer holds, since a dependency became known after the release of the rule.
 ///
 /// Nothing can repair it. Its tables are safe from nothing: no release may share an attribute with them or the link.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WeakenedRule {
+pub struct RuleWeakening {
     /// The release of the rule.
     pub release: Uuid,
     /// The pointer of the rule into its specification.
@@ -34,7 +34,7 @@ pub struct WeakenedRule {
 /// What names a rule in a series.
 type RuleName<'a> = (Uuid, Option<&'a str>);
 
-impl WeakenedRule {
+impl RuleWeakening {
     fn rule(&self) -> RuleName<'_> {
         (self.release, self.pointer.as_deref())
     }
@@ -48,7 +48,7 @@ fn name_of(rule: &EarlierRule) -> RuleName<'_> {
 ///
 /// # Errors
 /// [`TooManyAttributesError`]
-pub fn weakened_rules(earlier: &EarlierDisclosures) -> Result<Vec<WeakenedRule>, TooManyAttributesError> {
+pub fn weakened_rules(earlier: &EarlierDisclosures) -> Result<Vec<RuleWeakening>, TooManyAttributesError> {
     let undeclared = EarlierDisclosures { identities: AttributeIdentities::default(), ..earlier.clone() };
     let (union, undeclared) = (LedgerUnion::new(&[], earlier)?, LedgerUnion::new(&[], &undeclared)?);
     let mut weakened = undeclared.weakened(&NO_RELEASE, &undeclared.series.recorded);
@@ -69,14 +69,14 @@ pub fn weakened_rules(earlier: &EarlierDisclosures) -> Result<Vec<WeakenedRule>,
 impl LedgerUnion {
     /// The rules of earlier releases that still hold, and no longer will once the new release is recorded.
     #[must_use]
-    pub fn newly_weakened(&self, release: &NewRelease<'_>) -> Vec<WeakenedRule> {
+    pub fn newly_weakened(&self, release: &CandidateRelease<'_>) -> Vec<RuleWeakening> {
         let weakened = self.weakened(release, &self.series.once_recorded());
         let before = self.weakened(&NO_RELEASE, &self.series.recorded);
         weakened.into_iter().filter(|weakened| before.iter().all(|before| before.rule() != weakened.rule())).collect()
     }
 
     /// The submitted rules that earlier tables alone violate beside known dependencies, and not without.
-    fn weakened(&self, release: &NewRelease<'_>, known: &[KnownDependency]) -> Vec<WeakenedRule> {
+    fn weakened(&self, release: &CandidateRelease<'_>, known: &[KnownDependency]) -> Vec<RuleWeakening> {
         let visible = self.visible(release);
         let knowledge = LinkedKnowledge::new(KnownDependencies::new(known, &[]), visible);
         if !knowledge.has_links() {
@@ -107,10 +107,10 @@ impl LedgerUnion {
         self.protection.iter().zip(&self.exclusions.rules).filter(|(rule, _)| rule.pointer.is_some())
     }
 
-    fn weakened_rule(&self, rule: &EarlierRule, dependency: &KnownDependency, connected: AttrSet) -> WeakenedRule {
+    fn weakened_rule(&self, rule: &EarlierRule, dependency: &KnownDependency, connected: AttrSet) -> RuleWeakening {
         let mut attributes = self.places.named(connected);
         attributes.sort_unstable();
-        WeakenedRule {
+        RuleWeakening {
             release: rule.release,
             pointer: rule.pointer.clone(),
             dependency: self.recorded_form(dependency),

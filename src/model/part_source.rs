@@ -5,7 +5,7 @@ use std::io::Read;
 use super::cells::{ModelError, damaged};
 use crate::control::Control;
 use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+use crate::microdata::formats::csv::{Record, RecordError, Scanner};
 use crate::microdata::{AttrSet, ValueKey};
 use crate::publication::{Part, PublishedBytes, TableName};
 
@@ -87,7 +87,7 @@ impl PartSource<'_> {
 
 fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, ModelError> {
     scanner.next_record().map_err(|error| match error {
-        ScanError::Io(error) => ModelError::Io(error),
+        RecordError::Io(error) => ModelError::Io(error),
         _ => damaged("a part is not CSV"),
     })
 }

@@ -4,7 +4,7 @@
 //!
 //! [Jin et al. 2010, Lemma 1] assumes it.
 
-use super::guarantee::{Population, holds};
+use super::guarantee::{OverallCounts, holds};
 use super::rule::PrivacyRule;
 use crate::microdata::{Attr, AttributeCounts, ColumnAnnotations};
 use crate::publication::{Guarantee, Ratio, ValueDistance};
@@ -44,7 +44,7 @@ pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), Ine
             true
         }
         (guarantee, Some(values)) => {
-            let population = Population::new(values).on(counts.annotations(rule.sensitive));
+            let population = OverallCounts::new(values).on(counts.annotations(rule.sensitive));
             holds(guarantee, &population.as_bucket(), &population)
         }
         (Guarantee::KAnonymity { k }, None) => rows >= k,

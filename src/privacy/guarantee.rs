@@ -10,13 +10,13 @@ const DISTANCE_TOLERANCE: f64 = 1e-9;
 
 /// Counts of the sensitive attribute over the whole table, in the order of the values.
 #[derive(Clone, Debug)]
-pub struct Population {
+pub struct OverallCounts {
     counts: Vec<u64>,
     rows: u64,
     annotations: ColumnAnnotations,
 }
 
-impl Population {
+impl OverallCounts {
     /// From the count of every value; values that do not occur are ignored.
     #[must_use]
     pub fn new(counts: Vec<u64>) -> Self {
@@ -171,7 +171,7 @@ pub fn fewest_rows(guarantee: Guarantee) -> u64 {
 ///
 /// `bucket` holds each occurring value once with its count, values rising.
 #[must_use]
-pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &OverallCounts) -> bool {
     if population.annotations.excludable().is_empty() {
         return holds_as_it_is(guarantee, bucket, population);
     }
@@ -184,7 +184,7 @@ pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Populatio
 ///
 /// The other values satisfy it by themselves, and no excludable value exceeds the bound within the whole bucket.
 /// Distances and events concern all values together, and have no such condition.
-fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &OverallCounts) -> bool {
     let (excludable, informative): (Vec<_>, Vec<_>) =
         bucket.iter().partition(|(code, _)| population.annotations.is_excludable(*code));
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
@@ -207,7 +207,7 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
         && holds_as_it_is(guarantee, &informative, population)
 }
 
-fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &OverallCounts) -> bool {
     let bucket = SortedCounts { counts: bucket, size: bucket.iter().map(|(_, count)| count).sum(), population };
     match guarantee {
         Guarantee::KAnonymity { k } => bucket.size >= k,
@@ -254,7 +254,7 @@ struct SortedCounts<'a> {
     counts: &'a [(u32, u64)],
     /// Number of rows.
     size: u64,
-    population: &'a Population,
+    population: &'a OverallCounts,
 }
 
 impl SortedCounts<'_> {

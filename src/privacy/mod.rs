@@ -21,5 +21,5 @@ pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};
 pub use exposure::{ProxyAttribute, WorkBudget, distinct_tuples, mostly_determines, proxies, singling_out};
 pub use gnf::{GnfViolation, Guard, PathStep, RuleStatus, TableSchema, judge, judge_all, judge_demand, leak};
-pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
+pub use guarantee::{OverallCounts, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{PrivacyRule, RuleDemand, reduce};

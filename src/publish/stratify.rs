@@ -261,7 +261,7 @@ impl<'a> Stratifier<'a> {
     }
 
     /// The status of every rule beside the links, with strata published where they hold a rule.
-    fn judge_tables(&self, design: &mut Design) -> Result<Vec<links::RuleStatus>, Cancelled> {
+    fn judge_tables(&self, design: &mut Design) -> Result<Vec<links::LinkedStatus>, Cancelled> {
         let demands: Vec<RuleDemand> = design.rules.iter().map(DesignedRule::demand).collect();
         let statuses = self.judge(design, &demands)?;
         match self.publish_strata(design, &demands, &statuses) {
@@ -274,7 +274,7 @@ impl<'a> Stratifier<'a> {
     /// An attribute of the path of a violated rule that a table of its own side ties to what the rule knows.
     ///
     /// It is in no rule, so that it may stand anywhere, and not among those `detached` before. `None` where no attribute helps.
-    fn detachable(&self, design: &Design, statuses: &[links::RuleStatus], detached: AttrSet) -> Option<Detached> {
+    fn detachable(&self, design: &Design, statuses: &[links::LinkedStatus], detached: AttrSet) -> Option<Detached> {
         let asked = |rule: &&DesignedRule| rule.follows_from.is_none();
         let named = design
             .rules
@@ -282,7 +282,7 @@ impl<'a> Stratifier<'a> {
             .filter(asked)
             .fold(detached, |all, rule| all.union(rule.rule.known).union(rule.judged.attributes()));
         design.rules.iter().zip(statuses).filter(|(rule, _)| asked(rule)).find_map(|(rule, status)| {
-            let links::RuleStatus::Violated(violation) = status else { return None };
+            let links::LinkedStatus::Violated(violation) = status else { return None };
             let sensitive = rule.rule.sensitive;
             let mut ties = violation.path.iter().rev().filter_map(|step| match step.through {
                 Element::Link(at) if self.links.links[at].attributes.contains(sensitive) => Some(step.via.minus(named)),
@@ -299,28 +299,28 @@ impl<'a> Stratifier<'a> {
     }
 
     /// Gives every rule its status, and rejects those that nothing holds.
-    fn settle(&self, design: &mut Design, statuses: Vec<links::RuleStatus>) {
+    fn settle(&self, design: &mut Design, statuses: Vec<links::LinkedStatus>) {
         let schemas = design.schemas();
         let mut is_dropped = vec![false; design.rules.len()];
         for ((rule, status), dropped) in design.rules.iter_mut().zip(statuses).zip(&mut is_dropped) {
             let by_tables = privacy::judge_demand(&schemas, &rule.demand());
             let holds_by_tables = !matches!(by_tables, RuleStatus::Violated(_));
             match status {
-                links::RuleStatus::Unreachable | links::RuleStatus::Guardian { .. } if holds_by_tables => {
+                links::LinkedStatus::Unreachable | links::LinkedStatus::Guardian { .. } if holds_by_tables => {
                     rule.status = by_tables;
                 }
                 // it only steered the design: the rule it follows from decides
                 _ if rule.follows_from.is_some() => *dropped = true,
-                links::RuleStatus::Unreachable | links::RuleStatus::Guardian { .. } => {
+                links::LinkedStatus::Unreachable | links::LinkedStatus::Guardian { .. } => {
                     rule.status = by_tables;
                     reject(rule, self.reason_of_path(&[]));
                 }
-                links::RuleStatus::HeldByStrata { attributes } => {
+                links::LinkedStatus::HeldByStrata { attributes } => {
                     let reason = LinkedReason { strata: attributes, ..self.reason_of_path(&[]) };
                     rule.status = RuleStatus::Violated(GnfViolation { reaching: attributes, path: Vec::new() });
                     reject(rule, reason);
                 }
-                links::RuleStatus::Violated(Violation { reaching, path }) => {
+                links::LinkedStatus::Violated(Violation { reaching, path }) => {
                     let tables = path.iter().filter_map(|step| match step.through {
                         Element::Table(table) => Some(PathStep { table, via: step.via }),
                         Element::Link(_) => None,
@@ -349,7 +349,7 @@ impl<'a> Stratifier<'a> {
         links.filter(|dependency| !design.used_dependencies.contains(dependency)).collect()
     }
 
-    fn judge(&self, design: &Design, demands: &[RuleDemand]) -> Result<Vec<links::RuleStatus>, Cancelled> {
+    fn judge(&self, design: &Design, demands: &[RuleDemand]) -> Result<Vec<links::LinkedStatus>, Cancelled> {
         let tables = design.schemas();
         let schema = LinkedSchema { tables: &tables, context: self.context() };
         let mut cancelled = None;
@@ -381,12 +381,12 @@ impl<'a> Stratifier<'a> {
         &self,
         design: &mut Design,
         demands: &[RuleDemand],
-        statuses: &[links::RuleStatus],
+        statuses: &[links::LinkedStatus],
     ) -> Result<bool, Cancelled> {
         let published = AttrSet::first(self.input.counts.attributes());
         let mut changed = false;
         for (demand, status) in demands.iter().zip(statuses) {
-            let links::RuleStatus::HeldByStrata { attributes } = *status else { continue };
+            let links::LinkedStatus::HeldByStrata { attributes } = *status else { continue };
             let alone = |table: &&mut DesignedTable| table.is_plain() && table.attributes == demand.protects;
             let Some(table) = design.tables.iter_mut().find(alone).filter(|_| attributes.is_subset(published)) else {
                 continue;
@@ -410,7 +410,7 @@ impl<'a> Stratifier<'a> {
     }
 
     /// The reason of a rule whose path nothing cuts.
-    fn reason_of_path(&self, path: &[links::PathStep]) -> LinkedReason {
+    fn reason_of_path(&self, path: &[links::LinkedStep]) -> LinkedReason {
         let link = path.iter().rev().find_map(|step| match step.through {
             Element::Link(at) => self.links.links.get(at),
             Element::Table(_) => None,

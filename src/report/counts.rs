@@ -5,7 +5,7 @@ use std::io;
 use super::manifest::ManifestPart;
 use crate::microdata::AttributeType;
 use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{ScanError, Scanner};
+use crate::microdata::formats::csv::{RecordError, Scanner};
 
 /// The name of the column of counts.
 pub(super) const COUNT: &str = "count";
@@ -195,7 +195,7 @@ fn raw_rows(csv: &[u8], width: usize, mut take: impl FnMut(&[u8]) -> bool) -> io
     }
 }
 
-fn corrupt(error: ScanError) -> io::Error {
+fn corrupt(error: RecordError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 

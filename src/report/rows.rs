@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::manifest::ManifestPart;
 use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+use crate::microdata::formats::csv::{Record, RecordError, Scanner};
 use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, parse_set, write_json};
 
 /// Renders the rows of one part.
@@ -34,7 +34,7 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// When the chunk is not CSV.
-    pub fn ndjson(&self, csv: &[u8], first: bool) -> Result<Vec<u8>, ScanError> {
+    pub fn ndjson(&self, csv: &[u8], first: bool) -> Result<Vec<u8>, RecordError> {
         let keys: Vec<String> = self.names.iter().map(|name| Value::from(name.as_str()).to_string()).collect();
         let mut out = Vec::with_capacity(csv.len() * 2);
         let mut scanner = self.scanner(csv);
@@ -70,7 +70,7 @@ impl<'a> PartRows<'a> {
         rows: Range<u64>,
         begins: bool,
         out: &mut Vec<u8>,
-    ) -> Result<(), ScanError> {
+    ) -> Result<(), RecordError> {
         let mut scanner = self.scanner(csv);
         if first {
             scanner.next_record()?;
@@ -91,7 +91,7 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// When the chunk is not CSV.
-    pub fn count(&self, csv: &[u8], first: bool) -> Result<u64, ScanError> {
+    pub fn count(&self, csv: &[u8], first: bool) -> Result<u64, RecordError> {
         let mut scanner = self.scanner(csv);
         let mut rows = 0;
         while scanner.next_record()?.is_some() {
@@ -109,7 +109,7 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// When the part cannot be read, or is not CSV.
-    pub fn types_hold(&self, csv: impl Read) -> Result<bool, ScanError> {
+    pub fn types_hold(&self, csv: impl Read) -> Result<bool, RecordError> {
         let typed = self.part.attributes.iter().all(|name| self.part.types.contains_key(name));
         let null = self.part.null.as_deref().unwrap_or_default().as_bytes();
         let mut scanner = self.scanner(csv);

@@ -1,6 +1,6 @@
 use super::contract::checks::{CheckLog, CheckName, Linkage, VerifierReport};
 use super::contract::claim::SlicingClaim;
-use super::contract::evidence::{Evidence, VerifierError};
+use super::contract::evidence::{VerifierError, VerifierInput};
 use super::release::sequential::{check, details};
 use super::release::{claims, content, dependencies, reference, rules, tables};
 use crate::control::Control;
@@ -11,7 +11,7 @@ use crate::control::Control;
 ///
 /// # Errors
 /// [`VerifierError`] when the caller cancels, or when a part cannot be read; then the publication stays unchecked.
-pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierReport, VerifierError> {
+pub fn verify(evidence: &VerifierInput<'_>, control: &Control) -> Result<VerifierReport, VerifierError> {
     control.check()?;
     let mut log = CheckLog::default();
     claims::check(evidence, &mut log);
@@ -36,7 +36,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierRepo
 }
 
 /// Whether the evidence suffices for a check.
-fn was_run(evidence: &Evidence<'_>, check: CheckName, log: &CheckLog) -> bool {
+fn was_run(evidence: &VerifierInput<'_>, check: CheckName, log: &CheckLog) -> bool {
     let failed = log.0.contains_key(&check);
     match check {
         CheckName::Content => evidence.original.is_some(),

@@ -8,8 +8,8 @@ use super::wording::feasible_bound;
 use crate::control::Control;
 use crate::engine::sequential::earlier;
 use crate::ledger::{
-    CompositionViolation, DependencyOrigin, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRelease, NewRule,
-    ReleaseDependencies, TooManyAttributesError, WeakenedRule,
+    CandidateRelease, CompositionViolation, DependencyOrigin, EarlierDisclosures, ExclusiveTable, LedgerUnion, NewRule,
+    ReleaseDependencies, RuleWeakening, TooManyAttributesError,
 };
 use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
 use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
@@ -199,11 +199,11 @@ impl PreparedRelease {
     }
 
     /// The rules of earlier releases that what this one knows breaks, whatever it publishes.
-    pub(in crate::engine) fn weakened(&self) -> Vec<WeakenedRule> {
+    pub(in crate::engine) fn weakened(&self) -> Vec<RuleWeakening> {
         self.judge_with_ledger(LedgerUnion::newly_weakened)
     }
 
-    fn judge_with_ledger<T>(&self, judge: impl FnOnce(&LedgerUnion, &NewRelease<'_>) -> T) -> T {
+    fn judge_with_ledger<T>(&self, judge: impl FnOnce(&LedgerUnion, &CandidateRelease<'_>) -> T) -> T {
         let rules: Vec<NewRule> = standing_by_tables(&self.design)
             .map(|rule| NewRule { pointer: rule.pointer.clone(), demand: rule.demand() })
             .collect();
@@ -215,7 +215,7 @@ impl PreparedRelease {
         let tables = self.design.tables.iter().enumerate();
         let exclusive: Vec<ExclusiveTable<'_>> =
             tables.filter_map(|(index, table)| Some(ExclusiveTable { table: index, property: why(table)? })).collect();
-        judge(&self.union, &NewRelease { tables: &self.design.schemas(), exclusive: &exclusive, rules: &rules })
+        judge(&self.union, &CandidateRelease { tables: &self.design.schemas(), exclusive: &exclusive, rules: &rules })
     }
 }
 

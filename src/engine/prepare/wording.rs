@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::ledger::{CompositionViolation, WeakenedRule};
+use crate::ledger::{CompositionViolation, RuleWeakening};
 use crate::microdata::Attr;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity, Unit};
@@ -108,8 +108,8 @@ pub(in crate::engine) fn describe_exactness(
 }
 
 /// The notice that a rule of an earlier release no longer holds beside what the new one knows.
-pub(in crate::engine) fn describe_weakened(weakened: &WeakenedRule) -> SpecificationNotice {
-    let WeakenedRule { release, pointer, dependency, attributes } = weakened;
+pub(in crate::engine) fn describe_weakened(weakened: &RuleWeakening) -> SpecificationNotice {
+    let RuleWeakening { release, pointer, dependency, attributes } = weakened;
     let detail = format!(
         "rule {} of release {release} no longer holds: the tables published then break it beside the dependency of {} on {}, which was not          known; nothing repairs it, and no release may publish one of {} again",
         pointer.as_deref().unwrap_or_default(),

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::report::ManifestRatio;
 use crate::verifier::ClassMeasures;
-use crate::verifier::PosteriorShare;
+use crate::verifier::ShareOfRows;
 
 /// What the classes of a table show of an attribute.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -67,8 +67,8 @@ pub struct RecursiveC {
     pub c: f64,
 }
 
-impl From<PosteriorShare> for ManifestRatio {
-    fn from(share: PosteriorShare) -> Self {
+impl From<ShareOfRows> for ManifestRatio {
+    fn from(share: ShareOfRows) -> Self {
         Self { count: share.count, of: share.of }
     }
 }

@@ -13,7 +13,7 @@ use super::manifest::{all_thresholds_in, taxonomies_of, thresholds_in};
 use super::{entropy, exposures};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
-use crate::microdata::formats::csv::ScanError;
+use crate::microdata::formats::csv::RecordError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::privacy::DiscoveryOptions;
 use crate::publication::{
@@ -24,7 +24,7 @@ use crate::report::{
     CheckResult, Manifest, ManifestDependencies, PartRows, VerificationSummary, publication_of, thresholds_of,
 };
 use crate::verifier;
-use crate::verifier::{DependencySearch, Evidence};
+use crate::verifier::{DeclaredSearch, VerifierInput};
 
 /// The manifest of a release, and the data to verify it against.
 pub struct VerificationInput<'a> {
@@ -80,7 +80,7 @@ pub fn verify(
     };
     let bounds = thresholds_in(claim.manifest, claim.names);
     let is_searched = claim.manifest.dependencies.searched != Some(SearchedDependencies::None);
-    let evidence = Evidence {
+    let evidence = VerifierInput {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
         dependencies: &dependencies.known,
@@ -199,9 +199,9 @@ struct DependencyClaims {
 }
 
 impl DependencyClaims {
-    fn search(&self, manifest: &Manifest) -> DependencySearch<'_> {
+    fn search(&self, manifest: &Manifest) -> DeclaredSearch<'_> {
         let tolerance = manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance);
-        DependencySearch { found: &self.found, withdrawn: &self.withdrawn, tolerance, lists_all: false }
+        DeclaredSearch { found: &self.found, withdrawn: &self.withdrawn, tolerance, lists_all: false }
     }
 }
 
@@ -260,7 +260,7 @@ fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Optio
     for part in manifest.tables.iter().flat_map(|table| &table.parts) {
         let held = match PartRows::new(part).types_hold(parts.open(&part.file)?) {
             Ok(held) => held,
-            Err(ScanError::Io(error)) => return Err(error),
+            Err(RecordError::Io(error)) => return Err(error),
             // other checks fail too
             Err(_) => false,
         };

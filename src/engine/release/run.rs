@@ -27,7 +27,7 @@ use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
 };
 use crate::spec::Specification;
-use crate::verifier::{DependencySearch, Evidence, VerifierReport};
+use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
 use crate::{ledger, publish, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
@@ -146,12 +146,12 @@ impl<'a> DescribedRelease<'a> {
         let withdrawn = specification.assumed_unknown().iter().map(|unknown| unknown.dependency);
         let withdrawn: Vec<(AttrSet, AttrSet)> = withdrawn.map(|of| (of.determinant, of.dependent)).collect();
         let searched = discovery_options(specification);
-        let evidence = Evidence {
+        let evidence = VerifierInput {
             publication,
             submitted: specification.method.rules(),
             dependencies: &known,
             // without a search, the adversary is assumed to know no dependency of the data
-            dependency_search: (searched.scope != DiscoveryScope::None).then_some(DependencySearch {
+            dependency_search: (searched.scope != DiscoveryScope::None).then_some(DeclaredSearch {
                 found: &found,
                 withdrawn: &withdrawn,
                 tolerance: searched.tolerance,

@@ -4,7 +4,7 @@ use super::super::dependencies::Dependency;
 use super::super::links::Strata;
 use super::logarithm::FactorialLogarithms;
 use super::search::DiscoveredDependency;
-use super::significance::{Savings, ValueCount};
+use super::significance::{CountFrequency, Savings};
 use crate::microdata::Table;
 
 /// The evidence of a dependency that was not searched for; `None` where the table lacks one of its columns.
@@ -25,7 +25,7 @@ pub fn measure_dependency(table: &Table, dependency: Dependency) -> Option<Disco
     let right: usize = right.iter().map(|&rows| rows as usize).sum();
     let errors = table.rows() - right;
     let factorials = FactorialLogarithms::new(table.rows());
-    let counts = ValueCount::collect(table.column(dependent).counts().into_iter());
+    let counts = CountFrequency::collect(table.column(dependent).counts().into_iter());
     let saved = Savings::new(&factorials, &counts).saved(groups.len(), errors);
     Some(DiscoveredDependency { dependency, groups: groups.len(), errors, saved })
 }

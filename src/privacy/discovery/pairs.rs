@@ -3,7 +3,7 @@
 use super::logarithm::FactorialLogarithms;
 use super::rows::{CodeNumbers, GroupedRows, RowVisits};
 use super::search::SearchedColumn;
-use super::significance::{Savings, ValueCount};
+use super::significance::{CountFrequency, Savings};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 use crate::with_codes;
@@ -138,7 +138,7 @@ pub(super) fn saved_inside(
         }
         if occurring.len() > 1 {
             let count = |&code: &u32| numbers.get(code as usize).map(u64::from);
-            let counts = ValueCount::collect(occurring.iter().filter_map(count));
+            let counts = CountFrequency::collect(occurring.iter().filter_map(count));
             saved += Savings::new(factorials, &counts).saved(groups, 0).max(0);
         }
         pending += 2 * group.len();

@@ -6,7 +6,7 @@ use super::super::dependencies::Dependency;
 use super::logarithm::FactorialLogarithms;
 use super::pairs::{PairGroups, is_refuted_by_rare_values, saved_inside};
 use super::rows::{CodeNumbers, GroupedRows, RowVisits};
-use super::significance::{Savings, ValueCount, threshold};
+use super::significance::{CountFrequency, Savings, threshold};
 use super::singles;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, Table};
@@ -189,7 +189,7 @@ fn search_within(
 pub(super) struct SearchedColumn<'a> {
     pub(super) attr: Attr,
     pub(super) column: &'a Column,
-    counts: Vec<ValueCount>,
+    counts: Vec<CountFrequency>,
     /// The number of distinct values.
     values: usize,
     /// Maximal number of errors of one determinant.
@@ -208,7 +208,7 @@ impl<'a> SearchedColumn<'a> {
         control.check()?;
         let column = table.column(attr);
         let of_codes = column.counts();
-        let counts = ValueCount::collect(of_codes.iter().copied());
+        let counts = CountFrequency::collect(of_codes.iter().copied());
         let values: usize = counts.iter().map(|count| count.values).sum();
         if values < 2 {
             return Ok(None);

@@ -10,14 +10,14 @@ const MIN_EVIDENCE_BITS: u32 = 20;
 
 /// How many values of a column occur `rows` times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct ValueCount {
+pub(super) struct CountFrequency {
     /// The number of rows of each value.
     pub(super) rows: usize,
     /// The number of values.
     pub(super) values: usize,
 }
 
-impl ValueCount {
+impl CountFrequency {
     /// The counts of all values, the largest first; values that do not occur are left out.
     pub(super) fn collect(counts: impl Iterator<Item = u64>) -> Vec<Self> {
         let mut counts: Vec<u64> = counts.filter(|&rows| rows > 0).collect();
@@ -40,7 +40,7 @@ pub(super) const fn threshold(columns: u64) -> i64 {
 /// What a dependency saves of the description of a column with given counts of values.
 pub(super) struct Savings<'a> {
     factorials: &'a FactorialLogarithms,
-    counts: &'a [ValueCount],
+    counts: &'a [CountFrequency],
     rows: usize,
     values: u64,
     top: usize,
@@ -49,7 +49,7 @@ pub(super) struct Savings<'a> {
 }
 
 impl<'a> Savings<'a> {
-    pub(super) fn new(factorials: &'a FactorialLogarithms, counts: &'a [ValueCount]) -> Self {
+    pub(super) fn new(factorials: &'a FactorialLogarithms, counts: &'a [CountFrequency]) -> Self {
         let rows = counts.iter().map(|count| count.rows * count.values).sum();
         let alike: i64 = counts.iter().map(|count| count.values as i64 * factorials.up(count.rows)).sum();
         Self {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::logarithm::{FactorialLogarithms, log2_down};
 use super::search::discover_within;
-use super::significance::{Savings, ValueCount, threshold};
+use super::significance::{CountFrequency, Savings, threshold};
 use super::*;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
@@ -99,7 +99,7 @@ fn logarithms_match_reference_vectors() {
     }
     for (rows, groups, counts, errors, expected) in saved {
         let factorials = FactorialLogarithms::new(rows);
-        let mut counts = ValueCount::collect(counts.into_iter());
+        let mut counts = CountFrequency::collect(counts.into_iter());
         let savings = Savings::new(&factorials, &counts);
         assert_eq!(savings.saved(groups, errors), expected, "{rows} rows");
         counts.reverse();
@@ -174,7 +174,7 @@ fn naive(columns: &[Vec<u32>], tolerance: Ratio) -> Vec<FoundVector> {
                 continue;
             }
             let saved_in = |rows: &Vec<usize>, groups: usize| {
-                let counts = ValueCount::collect(counted(&columns[dependent], rows).into_iter());
+                let counts = CountFrequency::collect(counted(&columns[dependent], rows).into_iter());
                 (counts.iter().map(|count| count.values).sum::<usize>() > 1)
                     .then(|| Savings::new(&factorials, &counts).saved(groups, errors))
             };

@@ -12,8 +12,8 @@ fn ratio(text: &str) -> Ratio {
 }
 
 /// The table of [Jin et al. 2010, Table 3(b)]: zip codes 71000 to 74000, and the bucket {72000, 74000}.
-fn zip_codes() -> (Population, Vec<(u32, u64)>) {
-    (Population::new(vec![2, 2, 1, 1]), vec![(1, 1), (3, 1)])
+fn zip_codes() -> (OverallCounts, Vec<(u32, u64)>) {
+    (OverallCounts::new(vec![2, 2, 1, 1]), vec![(1, 1), (3, 1)])
 }
 
 fn keeps(guarantee: Guarantee) -> bool {
@@ -100,12 +100,12 @@ fn buckets() -> impl Strategy<Value = Vec<Vec<u64>>> {
 }
 
 fn as_bucket(counts: &[u64]) -> Vec<(u32, u64)> {
-    Population::new(counts.to_vec()).as_bucket()
+    OverallCounts::new(counts.to_vec()).as_bucket()
 }
 
 /// The union of all buckets, and its six values as leaves at three depths.
-fn population(counts: Vec<u64>) -> Population {
-    Population::new(counts).on(ColumnAnnotations::default().along(tree(&[0, 2, 2])))
+fn population(counts: Vec<u64>) -> OverallCounts {
+    OverallCounts::new(counts).on(ColumnAnnotations::default().along(tree(&[0, 2, 2])))
 }
 
 fn total(buckets: &[Vec<u64>]) -> Vec<u64> {
@@ -195,7 +195,7 @@ proptest! {
         let values = tree.leaves().len();
         let bucket: Vec<u64> = counts[..values].iter().map(|(count, _)| *count).collect();
         let overall: Vec<u64> = counts[..values].iter().map(|(count, more)| count + more).collect();
-        let population = Population::new(overall.clone()).on(ColumnAnnotations::default().along(bound.clone()));
+        let population = OverallCounts::new(overall.clone()).on(ColumnAnnotations::default().along(bound.clone()));
         let (size, rows) = (bucket.iter().sum::<u64>(), population.rows());
         prop_assume!(size > 0);
         let gaps: Vec<i128> =
@@ -209,7 +209,7 @@ proptest! {
         prop_assert!(close(Ratio::new(least, unit).unwrap()));
         prop_assert!(least == 0 || !close(Ratio::new(least - 1, unit).unwrap()));
  // without a taxonomy the distance is maximal
-        let bare = Population::new(overall);
+        let bare = OverallCounts::new(overall);
         let whole = bare.as_bucket();
         let all = Guarantee::TCloseness { t: Ratio::ONE, distance: ValueDistance::Hierarchical, reference: Default::default() };
         prop_assert!(!holds(all, &whole, &bare));
@@ -250,7 +250,7 @@ proptest! {
     fn so_many_distinct_rows_suffice(guarantee in guarantees(), more in 0usize..3, counts in proptest::collection::vec(1u64..9, 24)) {
         if let Some(rows) = distinct_rows(guarantee).filter(|rows| *rows < 20) {
             let bucket: Vec<(u32, u64)> = (0..rows as u32 + more as u32).map(|code| (code, 1)).collect();
-            prop_assert!(holds(guarantee, &bucket, &Population::new(counts)), "{guarantee:?} {rows}");
+            prop_assert!(holds(guarantee, &bucket, &OverallCounts::new(counts)), "{guarantee:?} {rows}");
         }
     }
 
@@ -259,7 +259,7 @@ proptest! {
     fn modes_are_ordered(rho1 in (1u64..9, 9u64..12), rho2 in (1u64..9, 9u64..12), buckets in buckets()) {
         let of = |(a, b)| Ratio::new(a, b).unwrap();
         let (rho1, rho2) = (of(rho1), of(rho2));
-        let population = Population::new(total(&buckets));
+        let population = OverallCounts::new(total(&buckets));
         for bucket in buckets.iter().map(|bucket| as_bucket(bucket)).filter(|bucket| !bucket.is_empty()) {
             let keeps = |mode| holds(Guarantee::Rho { rho1, rho2, mode, reference: Default::default() }, &bucket, &population);
             prop_assert!(!keeps(RhoMode::Amplification) || keeps(RhoMode::Exact));

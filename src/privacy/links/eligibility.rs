@@ -1,7 +1,7 @@
 //! Eligibility of strata: whether each of them satisfies the guarantees by itself.
 
 use super::super::eligibility::largest_l_of;
-use super::super::guarantee::{Population, holds};
+use super::super::guarantee::{OverallCounts, holds};
 use super::strata::Strata;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, ColumnAnnotations, Table};
@@ -135,7 +135,7 @@ impl<'a> StrataTests<'a> {
             is_relative(demand).then(|| {
                 let mut counts = vec![0; values.population.counts().len()];
                 counter.count(values, rows).iter().for_each(|&(code, count)| counts[code as usize] = count);
-                Population::new(counts).on(values.annotations.clone())
+                OverallCounts::new(counts).on(values.annotations.clone())
             })
         };
         StratumReferences(self.values.iter().map(reference).collect())
@@ -163,7 +163,7 @@ impl StrataEligibility {
 }
 
 /// For each demand, the distribution of the stratum where the demand compares with it.
-pub(super) struct StratumReferences(Vec<Option<Population>>);
+pub(super) struct StratumReferences(Vec<Option<OverallCounts>>);
 
 /// Whether a demand compares buckets with their stratum.
 fn is_relative(demand: &StratumDemand) -> bool {
@@ -175,7 +175,7 @@ fn is_relative(demand: &StratumDemand) -> bool {
 /// The value of each row of one or several protected attributes.
 struct ProtectedValues<'a> {
     codes: RowCodes<'a>,
-    population: Population,
+    population: OverallCounts,
     annotations: ColumnAnnotations,
 }
 
@@ -197,7 +197,7 @@ impl<'a> ProtectedValues<'a> {
             (RowCodes::Column(&column.codes), column.counts(), table.annotations(attr).clone())
         };
         let (codes, counts, annotations) = single.map_or_else(joint, column);
-        Self { codes, population: Population::new(counts).on(annotations.clone()), annotations }
+        Self { codes, population: OverallCounts::new(counts).on(annotations.clone()), annotations }
     }
 
     fn code(&self, row: u32) -> u32 {

@@ -4,9 +4,9 @@ use super::super::gnf::{Guard, TableSchema};
 use super::super::guarantee::implies;
 use super::super::rule::RuleDemand;
 use super::link::Link;
-use super::path::{Element, PathElement, PathStep, shortest_path};
+use super::path::{Element, LinkedStep, PathElement, shortest_path};
 use super::separation::{connected, separates};
-use super::separators::{Separation, separators};
+use super::separators::{SeparatedSides, separators};
 use super::stratify::LinkContext;
 use crate::microdata::AttrSet;
 use crate::publication::Protected;
@@ -22,7 +22,7 @@ pub struct LinkedSchema<'a> {
 
 /// Status of a rule in tables and links.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RuleStatus {
+pub enum LinkedStatus {
     /// No path leads from a known attribute to the protected side.
     Unreachable,
     /// A table is the guardian.
@@ -49,7 +49,7 @@ pub struct Violation {
     /// The known attributes with a path to the protected side.
     pub reaching: AttrSet,
     /// A path to the protected side, which leads around a guarding table where there is such a path.
-    pub path: Vec<PathStep>,
+    pub path: Vec<LinkedStep>,
 }
 
 /// The status of each rule, without a check of eligibility of the whole table.
@@ -62,37 +62,37 @@ pub fn judge(
     schema: &LinkedSchema<'_>,
     rules: &[RuleDemand],
     mut strata_hold: impl FnMut(AttrSet, &RuleDemand) -> bool,
-) -> Vec<RuleStatus> {
+) -> Vec<LinkedStatus> {
     rules.iter().map(|rule| schema.judge(rule, &mut strata_hold)).collect()
 }
 
 impl LinkedSchema<'_> {
-    fn judge(&self, rule: &RuleDemand, strata_hold: &mut dyn FnMut(AttrSet, &RuleDemand) -> bool) -> RuleStatus {
+    fn judge(&self, rule: &RuleDemand, strata_hold: &mut dyn FnMut(AttrSet, &RuleDemand) -> bool) -> LinkedStatus {
         if let Some(shown) = self.shown_apart(rule) {
-            return RuleStatus::Violated(Violation { reaching: rule.known, path: vec![shown] });
+            return LinkedStatus::Violated(Violation { reaching: rule.known, path: vec![shown] });
         }
         let elements = attributes_of(&self.elements());
         if !connected(rule.known, &elements).meets(rule.protects) {
-            return RuleStatus::Unreachable;
+            return LinkedStatus::Unreachable;
         }
         if let Some(guardian) = (0..self.tables.len()).find_map(|at| self.guardian(at, rule)) {
             return guardian;
         }
-        let sides = Separation { protected: rule.protects, known: rule.known, elements: &elements };
+        let sides = SeparatedSides { protected: rule.protects, known: rule.known, elements: &elements };
         let mut tried = separators(&sides, self.context.weights).into_iter();
         let held = tried.find(|strata| self.shows_counts(*strata, rule.protects) && strata_hold(*strata, rule));
         if let Some(attributes) = held {
-            return RuleStatus::HeldByStrata { attributes };
+            return LinkedStatus::HeldByStrata { attributes };
         }
         let reaches = |attr: &_| connected(AttrSet::one(*attr), &elements).meets(rule.protects);
         let reaching = rule.known.iter().filter(reaches).collect();
-        RuleStatus::Violated(Violation { reaching, path: self.violating_path(rule) })
+        LinkedStatus::Violated(Violation { reaching, path: self.violating_path(rule) })
     }
 
     /// A table that shows part of a joint value, where no table alone shows all of it.
     ///
     /// Posteriors of joint values are bounded only where one table alone has them.
-    fn shown_apart(&self, rule: &RuleDemand) -> Option<PathStep> {
+    fn shown_apart(&self, rule: &RuleDemand) -> Option<LinkedStep> {
         if rule.protects.len() < 2 {
             return None;
         }
@@ -101,11 +101,11 @@ impl LinkedSchema<'_> {
         let incomplete = || Some(first).filter(|(_, table)| !rule.protects.is_subset(learned_of(table)));
         let (at, table) = showing.next().or_else(incomplete)?;
         let via = learned_of(table).intersection(rule.protects.union(rule.known));
-        Some(PathStep { through: Element::Table(at), via })
+        Some(LinkedStep { through: Element::Table(at), via })
     }
 
     /// The status that table `at` gives the rule, if it is a guardian.
-    fn guardian(&self, at: usize, rule: &RuleDemand) -> Option<RuleStatus> {
+    fn guardian(&self, at: usize, rule: &RuleDemand) -> Option<LinkedStatus> {
         let table = &self.tables[at];
         let mut bounding = table.guards.iter().filter(|guard| bounds(guard, rule)).peekable();
         bounding.peek()?;
@@ -118,7 +118,7 @@ impl LinkedSchema<'_> {
                 && separates(guard.constant, protected, rule.known.union(row_side), &others)
         })?;
         let known = sides_of(table, guard).0.intersection(connected(rule.known, &others));
-        Some(RuleStatus::Guardian { table: at, known, constant: guard.constant })
+        Some(LinkedStatus::Guardian { table: at, known, constant: guard.constant })
     }
 
     /// Whether the known side of a rule says with which stratum a guard compares its buckets.
@@ -160,13 +160,13 @@ impl LinkedSchema<'_> {
     }
 
     /// A path of a violated rule: around a table that would guard it, or else the shortest one.
-    fn violating_path(&self, rule: &RuleDemand) -> Vec<PathStep> {
+    fn violating_path(&self, rule: &RuleDemand) -> Vec<LinkedStep> {
         let around = (0..self.tables.len()).find_map(|at| self.path_around(at, rule));
         around.or_else(|| shortest_path(rule.known, rule.protects, &self.elements())).unwrap_or_default()
     }
 
     /// A path to the protected side of table `at` that its buckets do not cut.
-    fn path_around(&self, at: usize, rule: &RuleDemand) -> Option<Vec<PathStep>> {
+    fn path_around(&self, at: usize, rule: &RuleDemand) -> Option<Vec<LinkedStep>> {
         let table = &self.tables[at];
         let guard = table.guards.iter().find(|guard| bounds(guard, rule))?;
         let (row_side, protected) = sides_of(table, guard);
@@ -184,7 +184,7 @@ impl LinkedSchema<'_> {
         let mut path = shortest_path(rule.known, row_side, &self.others(at))?;
         let reached = connected(rule.known, &attributes_of(&self.others(at)));
         let via = table.attributes.intersection(reached);
-        path.push(PathStep { through: Element::Table(at), via });
+        path.push(LinkedStep { through: Element::Table(at), via });
         path.extend(outside);
         Some(path)
     }

@@ -18,14 +18,14 @@ mod stratify;
 mod weights;
 
 pub use eligibility::{StrataEligibility, StrataTests, StratumCount, StratumDemand};
-pub use judge::{LinkedSchema, RuleStatus, Violation, judge};
+pub use judge::{LinkedSchema, LinkedStatus, Violation, judge};
 pub use known::{KnownDependencies, KnownDependency};
 pub use link::{Link, design_side};
-pub use path::{Element, PathStep};
+pub use path::{Element, LinkedStep};
 pub use place::{Placement, TableToPlace, place};
 pub use separation::{connected, separates};
-pub use separators::{Separation, separators};
-pub use strata::{RowGroups, Strata};
+pub use separators::{SeparatedSides, separators};
+pub use strata::{Strata, StratumRows};
 pub use stratify::{LinkContext, StratificationError, TableSides, stratify, stratify_rule};
 pub use weights::AttributeWeights;
 

@@ -13,7 +13,7 @@ pub enum Element {
 
 /// A step of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PathStep {
+pub struct LinkedStep {
     /// The table or link that the path enters.
     pub through: Element,
     /// The attributes by which it enters.
@@ -30,7 +30,7 @@ pub(super) struct PathElement {
 /// A shortest path from `start` to `goal`, by breadth-first search; `None` where there is none.
 ///
 /// It is empty where the sides share an attribute.
-pub(super) fn shortest_path(start: AttrSet, goal: AttrSet, elements: &[PathElement]) -> Option<Vec<PathStep>> {
+pub(super) fn shortest_path(start: AttrSet, goal: AttrSet, elements: &[PathElement]) -> Option<Vec<LinkedStep>> {
     if start.meets(goal) {
         return Some(Vec::new());
     }
@@ -55,7 +55,7 @@ pub(super) fn shortest_path(start: AttrSet, goal: AttrSet, elements: &[PathEleme
         let leads = |element: &&PathElement| element.attributes.meets(before) && element.attributes.meets(goal);
         let element = elements.iter().find(leads)?;
         goal = element.attributes.intersection(before);
-        path.push(PathStep { through: element.element, via: goal });
+        path.push(LinkedStep { through: element.element, via: goal });
     }
     path.reverse();
     Some(path)

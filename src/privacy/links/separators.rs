@@ -7,7 +7,7 @@ use crate::microdata::{Attr, AttrSet};
 
 /// Two sides in a set of elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Separation<'a> {
+pub struct SeparatedSides<'a> {
     /// The attributes to keep apart.
     pub protected: AttrSet,
     /// The attributes from which to keep them apart.
@@ -24,7 +24,7 @@ pub struct Separation<'a> {
 /// # Citations
 /// docs/spec/dependencies.md#separators
 #[must_use]
-pub fn separators(sides: &Separation<'_>, weights: &AttributeWeights) -> Vec<AttrSet> {
+pub fn separators(sides: &SeparatedSides<'_>, weights: &AttributeWeights) -> Vec<AttrSet> {
     if sides.protected.meets(sides.known) {
         return Vec::new();
     }
@@ -38,13 +38,13 @@ pub fn separators(sides: &Separation<'_>, weights: &AttributeWeights) -> Vec<Att
 }
 
 /// The known attributes in elements that the protected side reaches without passing the known side.
-fn nearest_to_known(sides: &Separation<'_>) -> AttrSet {
+fn nearest_to_known(sides: &SeparatedSides<'_>) -> AttrSet {
     let inner: Vec<AttrSet> = sides.elements.iter().map(|element| element.minus(sides.known)).collect();
     neighbours(connected(sides.protected, &inner), sides.elements).intersection(sides.known)
 }
 
 /// The neighbours of the protected side that are connected with the known side without it.
-fn nearest_to_protected(sides: &Separation<'_>) -> AttrSet {
+fn nearest_to_protected(sides: &SeparatedSides<'_>) -> AttrSet {
     let outer: Vec<AttrSet> = sides.elements.iter().map(|element| element.minus(sides.protected)).collect();
     let around = neighbours(sides.protected, sides.elements).minus(sides.protected);
     around.intersection(connected(sides.known, &outer))
@@ -58,7 +58,7 @@ fn neighbours(attrs: AttrSet, elements: &[AttrSet]) -> AttrSet {
 /// The separator of least weight: a minimal vertex cut.
 ///
 /// Every maximal flow saturates every minimal cut, so only saturated attributes are tried, in rising order.
-fn least(sides: &Separation<'_>, weights: &AttributeWeights) -> AttrSet {
+fn least(sides: &SeparatedSides<'_>, weights: &AttributeWeights) -> AttrSet {
     let whole = flow(sides, AttrSet::EMPTY, weights);
     let (mut least, mut rest) = (AttrSet::EMPTY, whole.amount);
     for attr in whole.saturated.iter() {
@@ -83,7 +83,7 @@ struct MaxFlow {
 /// The maximal flow from the protected to the known side without the attributes `removed`.
 ///
 /// An attribute passes at most its weight; an element passes everything.
-fn flow(sides: &Separation<'_>, removed: AttrSet, weights: &AttributeWeights) -> MaxFlow {
+fn flow(sides: &SeparatedSides<'_>, removed: AttrSet, weights: &AttributeWeights) -> MaxFlow {
     let elements: Vec<AttrSet> = sides.elements.iter().map(|element| element.minus(removed)).collect();
     let reached = connected(sides.protected, &elements);
     let mut used: Vec<AttrSet> = elements.into_iter().filter(|element| element.meets(reached)).collect();

@@ -64,7 +64,7 @@ impl Strata {
 
     /// The rows of each stratum, so that an assignment of buckets can treat one after the other.
     #[must_use]
-    pub fn split(&self) -> RowGroups {
+    pub fn split(&self) -> StratumRows {
         let mut ends: Vec<usize> = Vec::with_capacity(self.len());
         let mut next: Vec<usize> = Vec::with_capacity(self.len());
         let mut end = 0;
@@ -79,18 +79,18 @@ impl Strata {
             rows[*at] = row;
             *at += 1;
         }
-        RowGroups { rows, ends }
+        StratumRows { rows, ends }
     }
 }
 
 /// The rows of a partition, group after group, rising inside a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RowGroups {
+pub struct StratumRows {
     rows: Vec<u32>,
     ends: Vec<usize>,
 }
 
-impl RowGroups {
+impl StratumRows {
     /// The rows of each group.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         (0..self.ends.len()).map(|group| self.group(group))

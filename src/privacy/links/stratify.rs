@@ -5,7 +5,7 @@ use super::super::rule::RuleDemand;
 use super::eligibility::{StrataEligibility, StrataTests};
 use super::known::KnownDependencies;
 use super::link::Link;
-use super::separators::{Separation, separators};
+use super::separators::{SeparatedSides, separators};
 use super::weights::AttributeWeights;
 use crate::control::Cancelled;
 use crate::microdata::AttrSet;
@@ -154,7 +154,7 @@ pub fn stratify_rule(
         }
     }
     let elements: Vec<AttrSet> = context.links.iter().map(|link| link.attributes).collect();
-    let sides = Separation { protected: rule.protects, known: rule.known, elements: &elements };
+    let sides = SeparatedSides { protected: rule.protects, known: rule.known, elements: &elements };
     context.first_eligible(&separators(&sides, context.weights), rule.protects, tests)
 }
 
@@ -196,5 +196,5 @@ fn separators_of(sides: &TableSides<'_>, context: &LinkContext<'_>) -> Vec<AttrS
     let links = context.links.iter().map(|link| link.attributes);
     let elements: Vec<AttrSet> = sides.other_tables.iter().copied().chain(links).collect();
     let known = sides.known.union(sides.row_side);
-    separators(&Separation { protected: sides.protected, known, elements: &elements }, context.weights)
+    separators(&SeparatedSides { protected: sides.protected, known, elements: &elements }, context.weights)
 }

@@ -9,7 +9,7 @@
 use super::value_lists::ValueLists;
 use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
-use crate::privacy::{self, Population};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::{Guarantee, ValueDistance};
 use crate::random::RandomStream;
 
@@ -35,7 +35,7 @@ pub(super) fn deal(
     let sorted: Vec<u32> = order.iter().flat_map(of_value).collect();
     let lists: Vec<u32> = order.iter().flat_map(|&code| lists.left(code as usize)).copied().collect();
     let population =
-        Population::new(values.reference.as_ref().unwrap_or(&values.counts).clone()).on(values.annotations.clone());
+        OverallCounts::new(values.reference.as_ref().unwrap_or(&values.counts).clone()).on(values.annotations.clone());
     let trial = DealTrial { sorted: &sorted, guarantees, population: &population, control };
 
     // the predicate is not monotone: the search finds a good number of buckets, not the best
@@ -67,7 +67,7 @@ fn order(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
 struct DealTrial<'a> {
     sorted: &'a [u32],
     guarantees: &'a [Guarantee],
-    population: &'a Population,
+    population: &'a OverallCounts,
     control: &'a Control,
 }
 
@@ -128,13 +128,13 @@ mod tests {
                 [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: ValueDistance::Equal, reference: Default::default() }];
             let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([seed; 32]));
             let dealt = deal(&SensitiveCodes::from(&column), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
-            let population = Population::new(column.counts());
+            let population = OverallCounts::new(column.counts());
             let mut counts = vec![vec![0u64; 6]; dealt.buckets as usize];
             for (&bucket, &code) in dealt.bucket_of.iter().zip(&codes) {
                 counts[bucket as usize][code as usize] += 1;
             }
             for counts in &counts {
-                let bucket = Population::new(counts.clone()).as_bucket();
+                let bucket = OverallCounts::new(counts.clone()).as_bucket();
                 prop_assert!(privacy::holds(guarantees[0], &bucket, &population));
                 for (&here, &overall) in counts.iter().zip(population.counts()) {
                     let even = overall / u64::from(dealt.buckets);

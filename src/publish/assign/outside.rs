@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use super::{BucketAssignment, SensitiveCodes, largest_l};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, ColumnAnnotations};
-use crate::privacy::{self, Population};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
@@ -70,7 +70,7 @@ pub(super) fn insider_proof(
         }
     }
     let assignment = BucketAssignment { bucket_of, buckets: dealt.buckets };
-    let population = Population::new(values.counts.clone()).on(annotations.clone());
+    let population = OverallCounts::new(values.counts.clone()).on(annotations.clone());
     Ok(keeps(&assignment, codes, guarantees, &population, control)?.then_some(assignment))
 }
 
@@ -79,7 +79,7 @@ fn keeps(
     assignment: &BucketAssignment,
     codes: &Codes,
     guarantees: &[Guarantee],
-    population: &Population,
+    population: &OverallCounts,
     control: &Control,
 ) -> Result<bool, Cancelled> {
     let mut cells: Vec<(u32, u32)> = assignment.bucket_of.iter().copied().zip(codes.iter()).collect();

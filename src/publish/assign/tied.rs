@@ -10,7 +10,7 @@ use super::largest_l::largest_l_by;
 use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Codes, Table};
-use crate::privacy::{self, Population};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
@@ -85,7 +85,7 @@ struct AttributeRequirement<'a> {
     codes: &'a Codes,
     guarantees: &'a [Guarantee],
     /// What buckets are compared with.
-    population: Population,
+    population: OverallCounts,
     /// The number of rows with the most frequent value.
     largest: u64,
 }
@@ -99,7 +99,7 @@ impl<'a> AttributeRequirement<'a> {
             true => whole.column(attr).counts(),
             false => counts,
         };
-        let population = Population::new(compared).on(table.annotations(attr).clone());
+        let population = OverallCounts::new(compared).on(table.annotations(attr).clone());
         Self { codes: &column.codes, guarantees, population, largest }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::links::Strata;
-use crate::privacy::{self, Population};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::Guarantee;
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{
@@ -74,7 +74,7 @@ impl GeneralizationInput {
         }
         let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
             let sensitive = table.column(attr);
-            let population = Population::new(sensitive.counts()).on(annotations.annotations(attr));
+            let population = OverallCounts::new(sensitive.counts()).on(annotations.annotations(attr));
             let holds = move |counts: &[(u32, u64)]| privacy::holds(guarantee, counts, &population);
             BucketRequirement { groups: None, sensitive, holds: Box::new(holds) }
         };

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Table};
-use crate::privacy::{self, Population};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::{Guarantee, Ratio, ValueDistance};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{MedianSplit, NoAnnotations};
@@ -63,7 +63,7 @@ proptest! {
         let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let generalization = generalization(k, guarantees, split);
         let whole = |&(attr, guarantee): &(Attr, Guarantee)| {
-            let population = Population::new(table.column(attr).counts());
+            let population = OverallCounts::new(table.column(attr).counts());
             privacy::holds(guarantee, &population.as_bucket(), &population)
         };
         let made = match classes(&generalization, &table) {
@@ -86,7 +86,7 @@ proptest! {
                 let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
                 rows.iter().for_each(|&row| *counts.entry(table.column(attr).codes.get(row)).or_default() += 1);
                 let counts: Vec<(u32, u64)> = counts.into_iter().collect();
-                prop_assert!(privacy::holds(guarantee, &counts, &Population::new(table.column(attr).counts())));
+                prop_assert!(privacy::holds(guarantee, &counts, &OverallCounts::new(table.column(attr).counts())));
             }
         }
         for attr in [Attr(0), Attr(1)] {

@@ -10,7 +10,7 @@ use super::candidates::{Scratch, SplitCandidates};
 use super::limits::PartitionLimits;
 use super::space::SplitSpace;
 use crate::control::{Cancelled, Control};
-use crate::privacy::links::RowGroups;
+use crate::privacy::links::StratumRows;
 use crate::publish::assign::BucketAssignment;
 
 /// Rows are renumbered once a bucket has at most one in this number of the rows at the last renumbering.
@@ -211,7 +211,7 @@ impl Halver<'_> {
 }
 
 /// The rows of all strata, stratum by stratum, and the range of each.
-fn ordered(strata: &RowGroups) -> (Vec<u32>, Vec<Range<usize>>) {
+fn ordered(strata: &StratumRows) -> (Vec<u32>, Vec<Range<usize>>) {
     let mut order = Vec::new();
     let mut ranges = Vec::with_capacity(strata.iter().len());
     for rows in strata.iter() {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::annotations::TableAnnotations;
 use crate::microdata::{AttrSet, Axis, Codes, Table};
-use crate::privacy::links::{RowGroups, Strata};
+use crate::privacy::links::{Strata, StratumRows};
 use crate::with_codes;
 
 /// Dimensions along which rows are split, in the order of attributes.
 pub struct SplitSpace {
     pub(super) dimensions: Vec<Dimension>,
     /// The rows that the first buckets hold; `None` for one bucket of all rows.
-    pub(super) strata: Option<RowGroups>,
+    pub(super) strata: Option<StratumRows>,
 }
 
 /// One dimension: an attribute along its axis.

@@ -129,7 +129,7 @@ impl JoinedEarlier {
         for (at, &release) in earlier.iter().enumerate() {
             let used = used(tables, sought, release, joined);
             let signatures = tables.views[release].signatures.project(&used, control)?;
-            let step = JoinStep { tables, sought, release, used: &used, later: &earlier[at + 1..], with_new };
+            let step = EarlierJoinStep { tables, sought, release, used: &used, later: &earlier[at + 1..], with_new };
             partial = step.join(&partial, &signatures, most, control)?;
             if sought.keys.contains(&release) {
                 classes.insert(release, signatures);
@@ -228,7 +228,7 @@ pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: us
 }
 
 /// The join of one release with those before it.
-struct JoinStep<'a> {
+struct EarlierJoinStep<'a> {
     tables: &'a JoinTables,
     sought: &'a IndexedRequirement,
     release: usize,
@@ -271,7 +271,7 @@ impl ExclusionTest {
     }
 }
 
-impl JoinStep<'_> {
+impl EarlierJoinStep<'_> {
     fn join(
         &self,
         partial: &PartialTuple,

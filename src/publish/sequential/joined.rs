@@ -45,7 +45,7 @@ pub(super) struct BlockPart {
 
 /// A node of an attribute under specialization.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct CutNode {
+pub(super) struct CutNodeRef {
     /// Index of the attribute.
     pub(super) cut_state: usize,
     pub(super) node: u32,
@@ -148,9 +148,9 @@ pub(super) struct RequirementJoin {
     raw_places: Vec<Vec<NodeSet>>,
     pub(super) blocks: BlockTable,
     /// Blocks by attribute and node.
-    pub(super) of_node: HashMap<CutNode, HashSet<u32, RandomState>, RandomState>,
+    pub(super) of_node: HashMap<CutNodeRef, HashSet<u32, RandomState>, RandomState>,
     /// Weights of steps by attribute and node, valid until a block of the node changes.
-    pub(super) weighed: HashMap<CutNode, StepWeight, RandomState>,
+    pub(super) weighed: HashMap<CutNodeRef, StepWeight, RandomState>,
     xs: TupleInterner,
     ys: TupleInterner,
     y_meets: Vec<SensitiveMask>,
@@ -367,8 +367,8 @@ impl RequirementJoin {
         let Some(block) = self.blocks.get(number) else { return };
         for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
             if let Some(cut_state) = *cut_state {
-                self.of_node.entry(CutNode { cut_state, node: label }).or_default().insert(number);
-                self.weighed.remove(&CutNode { cut_state, node: label });
+                self.of_node.entry(CutNodeRef { cut_state, node: label }).or_default().insert(number);
+                self.weighed.remove(&CutNodeRef { cut_state, node: label });
             }
         }
     }
@@ -377,8 +377,8 @@ impl RequirementJoin {
         let Some(block) = self.blocks.get(number) else { return };
         for (cut_state, &label) in self.cut_state_of.iter().zip(&block.labels) {
             let Some(cut_state) = *cut_state else { continue };
-            self.weighed.remove(&CutNode { cut_state, node: label });
-            if let Some(blocks) = self.of_node.get_mut(&CutNode { cut_state, node: label }) {
+            self.weighed.remove(&CutNodeRef { cut_state, node: label });
+            if let Some(blocks) = self.of_node.get_mut(&CutNodeRef { cut_state, node: label }) {
                 blocks.remove(&number);
             }
         }
@@ -461,7 +461,7 @@ impl RequirementJoin {
     }
 
     /// Blocks that a step divides, rising.
-    pub(super) fn divided(&self, node: CutNode) -> Vec<u32> {
+    pub(super) fn divided(&self, node: CutNodeRef) -> Vec<u32> {
         let mut divided: Vec<u32> = self.of_node.get(&node).into_iter().flatten().copied().collect();
         divided.sort_unstable();
         divided
@@ -470,7 +470,7 @@ impl RequirementJoin {
     /// Replaces a node by its children.
     pub(super) fn make(
         &mut self,
-        node: CutNode,
+        node: CutNodeRef,
         children: &[u32],
         cut_states: &[CutState<'_>],
         control: &Control,

@@ -7,7 +7,7 @@
 
 use super::cut_state::CutState;
 use super::gain::ClassHistogram;
-use super::joined::{CutNode, RequirementJoin};
+use super::joined::{CutNodeRef, RequirementJoin};
 use super::planned::{JoinPlanner, PlannedJoins};
 use super::share::MeasureValue;
 use super::span::NodeSet;
@@ -237,7 +237,7 @@ impl<'a> CutSearch<'a> {
         let (mut levels, mut keeps_all) = (Vec::new(), true);
         let strict = !self.problem.allow_violating_prefix;
         for open in &mut self.planned.open {
-            let level = open.weigh(CutNode { cut_state, node }, children, &self.cut_states, strict, control);
+            let level = open.weigh(CutNodeRef { cut_state, node }, children, &self.cut_states, strict, control);
             let level = level.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
             levels.push(level);
             if !level.is_some_and(|level| open.measure.allows(level)) {
@@ -273,7 +273,7 @@ impl<'a> CutSearch<'a> {
         let StepAttempt { candidate, measures, score, .. } = attempt;
         let CandidateStep { cut_state, node, children, .. } = self.candidates.remove(candidate);
         for open in &mut self.planned.open {
-            let made = open.make(CutNode { cut_state, node }, &children, &self.cut_states, control);
+            let made = open.make(CutNodeRef { cut_state, node }, &children, &self.cut_states, control);
             made.map_err(|unjoined| unjoined.at_requirement(open.requirement))?;
         }
         let levels = self.levels();

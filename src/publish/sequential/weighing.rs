@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::SequentialJoinError;
 use super::cut_state::CutState;
 use super::groups::{MeasureTally, NO_BLOCK, YIndex, YKey};
-use super::joined::{CutNode, RequirementJoin, SpecializationStep};
+use super::joined::{CutNodeRef, RequirementJoin, SpecializationStep};
 use super::share::MeasureValue;
 use crate::control::Control;
 
@@ -42,7 +42,7 @@ impl RequirementJoin {
     /// returned for a broken requirement.
     pub(super) fn weigh(
         &mut self,
-        node: CutNode,
+        node: CutNodeRef,
         children: &[u32],
         cut_states: &[CutState<'_>],
         strict: bool,
@@ -92,7 +92,7 @@ impl RequirementJoin {
 
     fn look(
         &mut self,
-        node: CutNode,
+        node: CutNodeRef,
         descent: &SpecializationStep<'_>,
         strict: bool,
         control: &Control,
@@ -143,7 +143,7 @@ impl RequirementJoin {
 
     /// Blocks whose groups a step changes, grouped by their labels on X. Small groups come first: they reveal a broken
     /// requirement soonest.
-    fn batches(&self, node: CutNode) -> Vec<Vec<u32>> {
+    fn batches(&self, node: CutNodeRef) -> Vec<Vec<u32>> {
         let of = |number: u32| self.blocks.get(number).map_or(0, |block| block.x);
         let mut batches: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
         for number in self.divided(node) {

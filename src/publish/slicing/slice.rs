@@ -10,8 +10,8 @@ use super::sliced::{SlicedTable, SlicingError};
 use super::unmixed::{LocalMixtureChecker, NeedsOtherBuckets};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, ColumnAnnotations, Table};
-use crate::privacy::links::{RowGroups, Strata};
-use crate::privacy::{self, Population};
+use crate::privacy::links::{Strata, StratumRows};
+use crate::privacy::{self, OverallCounts};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::generalize::{GeneralizationInput, GeneralizeError};
@@ -193,7 +193,7 @@ impl<'a> Slicer<'a> {
         companions: &'b TallyGroups,
     ) -> Result<PerHalfPredicate<'b>, SlicingError> {
         let sensitive = self.sensitive();
-        let population = Population::new(sensitive.counts()).on(self.annotations.annotations(self.plan.sensitive));
+        let population = OverallCounts::new(sensitive.counts()).on(self.annotations.annotations(self.plan.sensitive));
         let holds = move |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
         let groups = (companions.count > 1).then_some(companions);
         let predicate = PerHalfPredicate::new(vec![BucketRequirement { groups, sensitive, holds: Box::new(holds) }]);
@@ -202,7 +202,7 @@ impl<'a> Slicer<'a> {
     }
 
     /// The rows from which the partition starts.
-    fn first_buckets(&self) -> RowGroups {
+    fn first_buckets(&self) -> StratumRows {
         let strata = self.plan.strata.as_deref();
         strata.map_or_else(|| Strata::new(self.table, AttrSet::EMPTY).split(), Strata::split)
     }

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::microdata::{
     Arena, Attr, AttrSet, AttributeType, Coarse, Codes, Column, ColumnAnnotations, Domain, Table, phi_squared,
 };
-use crate::privacy::Population;
+use crate::privacy::OverallCounts;
 use crate::publication::{Guarantee, Protected, Ratio, RowMeaning, TableGuard, TableProtection};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{
@@ -484,7 +484,7 @@ proptest! {
         slicing.column_k = column_k.filter(|k| *k <= rows.len() as u64);
         let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
         let keys = keys_of(&slicing, &table, &sliced.columns, &sliced.boxes);
-        let population = Population::new(table.column(Attr(sensitive)).counts());
+        let population = OverallCounts::new(table.column(Attr(sensitive)).counts());
         let buckets = members(&sliced.buckets);
         let known = Known::new(&table, sensitive, &keys);
         for bucket in &buckets {

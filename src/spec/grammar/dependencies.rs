@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Document, Given, List, Member, MemberContext, Names, Reason, SchemaMap, document};
+use super::document::{Array, Document, Given, Member, MemberContext, Names, Reason, SchemaMap, document};
 use super::reader::FaultList;
 use crate::problem::{Fault, Kind};
 
@@ -65,8 +65,8 @@ impl<const REASONED: bool> Member for DependencyList<REASONED> {
 
     fn schema() -> Value {
         match REASONED {
-            true => List::<AssumedUnknownMembers, 0, MAX_DEPENDENCIES>::schema(),
-            false => List::<DependencyMembers, 0, MAX_DEPENDENCIES>::schema(),
+            true => Array::<AssumedUnknownMembers, 0, MAX_DEPENDENCIES>::schema(),
+            false => Array::<DependencyMembers, 0, MAX_DEPENDENCIES>::schema(),
         }
     }
 
@@ -130,7 +130,7 @@ fn read_list<D: DependencyDocument>(
     value: &Value,
     context: &mut MemberContext<'_, '_>,
 ) -> Option<Vec<DraftDependency>> {
-    let list = List::<D, 0, MAX_DEPENDENCIES>::read(value, context)?;
+    let list = Array::<D, 0, MAX_DEPENDENCIES>::read(value, context)?;
     Some(list.items.iter().filter_map(|item| checked(item, context.faults)).collect())
 }
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::attributes::DatasetColumns;
 use super::document::{
-    Document, Given, Id, List, Member, MemberContext, MemberDeclaration, Presence, Reason, choice, document, scalar,
+    Array, Document, Given, Id, Member, MemberContext, MemberDeclaration, Presence, Reason, choice, document, scalar,
 };
 use super::duration;
 use super::reader::{FaultList, ObjectReader, integer};
@@ -32,7 +32,7 @@ document! {
         optional composition: CompositionMembers = CompositionMembers::absent("/composition"),
         optional internal: InternalMembers = InternalMembers::absent("/internal"),
         /// `entropy`: the manifest states the entropy of the readers' model. Of `gd` and `auto` it does unless this is empty.
-        optional utility: List<PublicMeasure> => "an array of measures",
+        optional utility: Array<PublicMeasure> => "an array of measures",
         /// A version of a policy, such as `hospital-v3`: its members hold where the document has none of the same name.
         optional policy: UnresolvedPolicy,
     }

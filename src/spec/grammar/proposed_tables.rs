@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Document, List, Member, MemberContext, Names, SchemaMap, document};
+use super::document::{Array, Document, Member, MemberContext, Names, SchemaMap, document};
 use super::schema::DocumentSource;
 use crate::problem::{Fault, Kind};
 
@@ -45,7 +45,7 @@ impl Member for ProposedSensitive {
     }
 
     fn schema() -> Value {
-        json!({"oneOf": [{"type": "string"}, List::<String, 1, 1>::schema()]})
+        json!({"oneOf": [{"type": "string"}, Array::<String, 1, 1>::schema()]})
     }
 }
 
@@ -60,7 +60,7 @@ pub(in crate::spec) struct DraftProposedTable {
 /// The member `schema`, which plans have alone.
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct ProposedTables {
-    tables: List<ProposedTableMembers, 1, MAX_TABLES>,
+    tables: Array<ProposedTableMembers, 1, MAX_TABLES>,
     pub(in crate::spec) drafts: Vec<DraftProposedTable>,
 }
 
@@ -75,7 +75,7 @@ impl Member for ProposedTables {
             context.faults.unsupported(context.pointer.as_str(), detail);
             return None;
         }
-        let tables = List::<ProposedTableMembers, 1, MAX_TABLES>::read(value, context)?;
+        let tables = Array::<ProposedTableMembers, 1, MAX_TABLES>::read(value, context)?;
         if tables.is_empty() {
             return context.refuse();
         }
@@ -88,7 +88,7 @@ impl Member for ProposedTables {
     }
 
     fn schema() -> Value {
-        List::<ProposedTableMembers, 1, MAX_TABLES>::schema()
+        Array::<ProposedTableMembers, 1, MAX_TABLES>::schema()
     }
 
     fn define(schemas: &mut SchemaMap) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
 use super::document::{
-    ColumnName, Document, Given, List, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference,
+    Array, ColumnName, Document, Given, Member, MemberContext, Names, NamesInOrder, SchemaMap, document, reference,
 };
 use super::guarantee::{RuleGuarantee, ThresholdsByDigest, guarantee_to_json};
 use super::reader::{FaultList, child};
@@ -139,7 +139,7 @@ impl<const MIN: usize> Member for MentionedNames<MIN> {
     }
 
     fn schema() -> Value {
-        List::<String, MIN>::schema()
+        Array::<String, MIN>::schema()
     }
 }
 

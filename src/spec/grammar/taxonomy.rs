@@ -13,7 +13,7 @@ use super::reader::{FaultList, child, column_value};
 use super::versioned_name::{VersionedName, is_policy_name};
 use crate::microdata::Taxonomy;
 use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, ScanError, Scanner, detect_delimiter};
+use crate::microdata::formats::csv::{Record, RecordError, Scanner, detect_delimiter};
 use crate::microdata::taxonomy::{TaxonomyBuilder, TaxonomyError};
 use crate::problem::{Fault, Kind, Problem};
 
@@ -283,12 +283,12 @@ fn path(record: &Record<'_>) -> Result<ValuePath, Problem> {
     Ok(path)
 }
 
-fn unscanned(error: ScanError) -> Problem {
+fn unscanned(error: RecordError) -> Problem {
     let problem = Problem::new(Kind::UploadMalformed, error.to_string());
     match error {
-        ScanError::Malformed { record, byte, .. } => problem.with("row", record).with("byte", byte),
-        ScanError::TooLarge { record, .. } => problem.with("row", record),
-        ScanError::Io(_) => problem,
+        RecordError::Malformed { record, byte, .. } => problem.with("row", record).with("byte", byte),
+        RecordError::TooLarge { record, .. } => problem.with("row", record),
+        RecordError::Io(_) => problem,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Document, Int, List, Member, MemberContext, SchemaMap, Share, choice, document};
+use super::document::{Array, Document, Int, Member, MemberContext, SchemaMap, Share, choice, document};
 use super::reader::FaultList;
 use crate::publication::Ratio;
 
@@ -56,7 +56,7 @@ document! {
     InternalMembers as "InternalReportChoice" {
         /// `kl`: how far the readers' model is from the original, in nats. `count_queries`: how far estimates of random COUNT queries are
         /// from the true counts.
-        optional utility: List<InternalMeasure> => "an array of measures",
+        optional utility: Array<InternalMeasure> => "an array of measures",
     }
 }
 
@@ -166,7 +166,7 @@ impl From<&InternalMembers> for InternalUtility {
     /// Of several workloads the last counts.
     fn from(members: &InternalMembers) -> Self {
         let mut utility = Self::default();
-        for measure in members.utility.value.iter().flat_map(List::values) {
+        for measure in members.utility.value.iter().flat_map(Array::values) {
             match measure {
                 InternalMeasure::Divergence(DivergenceMeasure::Kl) => utility.kl = true,
                 InternalMeasure::CountQueries(choice) => {

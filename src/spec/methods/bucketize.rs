@@ -9,7 +9,7 @@ use crate::microdata::Attr;
 use crate::publication::{ExcludedValues, Protected, SizeCount, SubmittedRule, Thresholds};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, Int, List, Member, MemberContext, Names, SchemaMap, choice, document,
+    Array, ColumnName, Document, Int, Member, MemberContext, Names, SchemaMap, choice, document,
 };
 use crate::spec::grammar::known_and_sensitive::KnownAndSensitive;
 use crate::spec::grammar::reader::FaultList;
@@ -148,7 +148,7 @@ impl Member for SizesMember {
     }
 
     fn schema() -> Value {
-        json!({"anyOf": [SizeSearch::schema(), List::<BucketClassMembers, 1, MAX_LISTED_SIZES>::schema()]})
+        json!({"anyOf": [SizeSearch::schema(), Array::<BucketClassMembers, 1, MAX_LISTED_SIZES>::schema()]})
     }
 
     fn define(schemas: &mut SchemaMap) {
@@ -160,7 +160,7 @@ impl Member for SizesMember {
 /// Reads the sizes of an array; none may occur twice.
 fn read_listed(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<SizesMember> {
     let before = context.faults.len();
-    let listed = List::<BucketClassMembers>::read(value, context)?;
+    let listed = Array::<BucketClassMembers>::read(value, context)?;
     let mut sizes = BTreeMap::new();
     for class in listed.values() {
         if let (Some(size), Some(buckets)) = (class.size.value, class.buckets.value)

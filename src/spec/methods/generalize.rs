@@ -10,7 +10,7 @@ use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, published_columns};
-use crate::spec::grammar::document::{Document, List, Member, MemberContext, Names, document, reference};
+use crate::spec::grammar::document::{Array, Document, Member, MemberContext, Names, document, reference};
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::guarantee::guarantee_among;
 use crate::spec::grammar::reader::{FaultList, child};
@@ -39,7 +39,7 @@ document! {
         optional quasi_identifiers: Names,
         /// What every class satisfies: `k_anonymity`, `l_diversity`, `distinct_l_diversity`, `entropy_l_diversity`,
         /// `recursive_l_diversity`, `alpha_k` and `t_closeness`, each of them once, k-anonymity with one k.
-        needed guarantees: List<ClassGuarantee, 1> => "an array of guarantees",
+        needed guarantees: Array<ClassGuarantee, 1> => "an array of guarantees",
         optional split: ClassSplit = ClassSplit::Strict,
         optional cells: CellKind = CellKind::Interval,
         include common: CommonMembers,
@@ -146,7 +146,7 @@ fn check_guarantees(members: &mut GeneralizeMembers, guessed: &BTreeSet<usize>, 
         let allowed = format!("the names of the attributes whose values {} protects", guarantee.0.as_str());
         faults.range(members.at("sensitive"), &allowed);
     }
-    members.guarantees = List::from(guarantees).into();
+    members.guarantees = Array::from(guarantees).into();
 }
 
 impl DraftGeneralize {
@@ -259,7 +259,7 @@ impl DraftGeneralize {
             protects,
             guarantee,
         };
-        let guarantees = self.members.guarantees.value.iter().flat_map(List::values);
+        let guarantees = self.members.guarantees.value.iter().flat_map(Array::values);
         let rules = guarantees.flat_map(|&ClassGuarantee(guarantee)| match guarantee {
             Guarantee::KAnonymity { .. } => vec![rule(Protected::Rows, guarantee)],
             _ => counted.iter().map(|&attr| rule(Protected::Attribute(attr), guarantee)).collect(),

@@ -10,7 +10,7 @@ use crate::publication::{
     YElement, reference_parts, reference_text,
 };
 use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::document::{Document, Given, Int, List, Member, PositiveFraction, document, scalar, union};
+use crate::spec::grammar::document::{Array, Document, Given, Int, Member, PositiveFraction, document, scalar, union};
 use crate::spec::grammar::reader::{FaultList, child, column_value};
 
 /// The most values of a requirement.
@@ -29,9 +29,9 @@ document! {
     /// names.
     RequirementMembers as "JoinRequirement" {
         /// What makes groups.
-        required x: List<AttributeReference, 1> => &format!("an array of {REFERENCE}"),
+        required x: Array<AttributeReference, 1> => &format!("an array of {REFERENCE}"),
         /// What is counted in them; `new.#key` or `RELEASE.#key` are the rows of a release.
-        required y: List<ElementReference, 1> => &format!("an array of {Y_ELEMENT}"),
+        required y: Array<ElementReference, 1> => &format!("an array of {Y_ELEMENT}"),
         required measure: MeasureMembers,
     }
 }
@@ -61,7 +61,7 @@ document! {
     LinkabilityMembers as "XyLinkability" tagged "xy_linkability" {
         required h: PositiveFraction => "a fraction above 0 and below 1, such as \"0.9\"",
         /// The values that are held to it, or nodes of taxonomies; all values when nothing is said.
-        optional sensitive_values: List<ValueOnY, 1, MAX_VALUES> => &values_on_y(),
+        optional sensitive_values: Array<ValueOnY, 1, MAX_VALUES> => &values_on_y(),
     }
 }
 
@@ -267,7 +267,7 @@ impl RequirementMembers {
     fn each<R: Member, T: PartialEq>(
         &self,
         name: &str,
-        list: &Given<List<R, 1>>,
+        list: &Given<Array<R, 1>>,
         faults: &mut FaultList,
         read: impl Fn(&R, &str, &mut FaultList) -> Option<T>,
     ) -> Vec<T> {
@@ -313,7 +313,7 @@ impl LinkabilityMembers {
     /// Values on Y, each once: of one attribute by themselves, of several as arrays.
     fn values(
         &self,
-        list: &List<ValueOnY, 1, MAX_VALUES>,
+        list: &Array<ValueOnY, 1, MAX_VALUES>,
         attributes: usize,
         faults: &mut FaultList,
     ) -> Vec<SensitiveValue> {

@@ -12,7 +12,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Exclusion, JoinSelection, XyRequirement};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::document::{
-    ColumnName, Document, Id, List, Member, MemberContext, Names, SchemaMap, choice, define_as, document, reference,
+    Array, ColumnName, Document, Id, Member, MemberContext, Names, SchemaMap, choice, define_as, document, reference,
 };
 use crate::spec::grammar::general::GeneralMembers;
 use crate::spec::grammar::reader::{FaultList, child};
@@ -113,7 +113,7 @@ impl Member for ReleaseIds {
     }
 
     fn schema() -> Value {
-        let mut schema = List::<Id, 0, MAX_AGAINST>::schema();
+        let mut schema = Array::<Id, 0, MAX_AGAINST>::schema();
         schema["items"] = json!({ "anyOf": [Id::schema(), reference("LatestReleaseOfPolicy")] });
         schema
     }
@@ -133,17 +133,17 @@ impl Member for ReleaseIds {
 /// A list of requirements or exclusions: as in the document, and in normal form once the references are known.
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct GivenList<D, const MIN: usize> {
-    documents: List<D, MIN, MAX_STATED>,
+    documents: Array<D, MIN, MAX_STATED>,
     written: Vec<Value>,
 }
 
 impl<D: Member, const MIN: usize> Member for GivenList<D, MIN> {
     fn allowed() -> String {
-        List::<D>::allowed()
+        Array::<D>::allowed()
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        List::read(value, context).map(|documents| Self { documents, written: Vec::new() })
+        Array::read(value, context).map(|documents| Self { documents, written: Vec::new() })
     }
 
     fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
@@ -151,7 +151,7 @@ impl<D: Member, const MIN: usize> Member for GivenList<D, MIN> {
     }
 
     fn schema() -> Value {
-        List::<D, MIN, MAX_STATED>::schema()
+        Array::<D, MIN, MAX_STATED>::schema()
     }
 
     fn define(schemas: &mut SchemaMap) {

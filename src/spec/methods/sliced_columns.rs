@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::microdata::MAX_ATTRIBUTES;
 use crate::problem::{Fault, Kind};
 use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::document::{ColumnName, Int, List, Member, MemberContext, Names, SchemaMap, document};
+use crate::spec::grammar::document::{Array, ColumnName, Int, Member, MemberContext, Names, SchemaMap, document};
 use crate::spec::grammar::reader::{FaultList, child};
 
 const COLUMNS: &str = "an object with count, with count and sensitive_width, or with explicit";
@@ -125,7 +125,7 @@ impl Member for ExplicitColumns {
     }
 
     fn schema() -> Value {
-        List::<List<String, 1, MAX_ATTRIBUTES>, 1, MAX_ATTRIBUTES>::schema()
+        Array::<Array<String, 1, MAX_ATTRIBUTES>, 1, MAX_ATTRIBUTES>::schema()
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::problem::{Fault, Kind};
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Given, Id, Int, List, Member, MemberContext, ObjectMap, Reason, SchemaMap, choice,
+    Array, DatasetColumns, Document, Given, Id, Int, Member, MemberContext, ObjectMap, Reason, SchemaMap, choice,
     define_as, document, reference, scalar,
 };
 use crate::spec::grammar::reader::{FaultList, child};
@@ -196,7 +196,7 @@ document! {
         /// Its name, unique in the tenant. Keys of different key systems are never compared.
         required key_system: KeySystemName,
         /// A column for each component.
-        required columns: List<NameText, 1, MAX_KEYS> => COLUMNS,
+        required columns: Array<NameText, 1, MAX_KEYS> => COLUMNS,
         /// By default `standard`.
         optional fold: PersonFold,
     }
@@ -209,7 +209,7 @@ document! {
         optional description: Words,
         /// The key systems that identify its persons; none of a population without keys. Once a table of it is published,
         /// key systems are only added at the end.
-        optional person: List<PersonKeyMembers, 0, MAX_KEYS> => SYSTEMS,
+        optional person: Array<PersonKeyMembers, 0, MAX_KEYS> => SYSTEMS,
         /// How many rows a person may have in an upload that does not say; by default 1.
         optional max_rows_per_person: Int<1, 1_000_000>,
         /// Where none of its persons is. Each place is a statement, which is never taken back.
@@ -247,7 +247,7 @@ document! {
         /// Computed attributes, each with the attributes that determine it.
         optional functions: Functions,
         /// New attributes, which no earlier table has under another name.
-        optional new: List<NameText, 0, MAX_PLACES> => NEW,
+        optional new: Array<NameText, 0, MAX_PLACES> => NEW,
     }
 }
 
@@ -394,14 +394,14 @@ pub fn read_population(document: &Value) -> Result<PopulationRequest, Vec<Fault>
 }
 
 /// The key systems, each once and with columns.
-fn person(given: &Given<List<PersonKeyMembers, 0, MAX_KEYS>>, faults: &mut FaultList) -> Vec<PersonKeyRequest> {
+fn person(given: &Given<Array<PersonKeyMembers, 0, MAX_KEYS>>, faults: &mut FaultList) -> Vec<PersonKeyRequest> {
     let mut named: BTreeSet<&str> = BTreeSet::new();
     let mut keys = Vec::new();
-    for members in given.value.iter().flat_map(List::values) {
+    for members in given.value.iter().flat_map(Array::values) {
         let columns: Vec<&str> =
-            members.columns.value.iter().flat_map(List::values).map(|name| name.0.as_str()).collect();
+            members.columns.value.iter().flat_map(Array::values).map(|name| name.0.as_str()).collect();
         let each: BTreeSet<&&str> = columns.iter().collect();
-        let is_empty = members.columns.value.as_ref().is_some_and(List::is_empty);
+        let is_empty = members.columns.value.as_ref().is_some_and(Array::is_empty);
         if is_empty || each.len() < columns.len() {
             faults.range(members.at("columns"), COLUMNS);
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::microdata::{Attr, AttributeType, ValueSelection};
 use crate::problem::Fault;
 use crate::spec::grammar::columns::{ColumnOwner, DatasetColumns};
-use crate::spec::grammar::document::{ColumnName, Document, List, document, scalar};
+use crate::spec::grammar::document::{Array, ColumnName, Document, document, scalar};
 use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::schema::ColumnFacts;
 
@@ -16,7 +16,7 @@ document! {
     /// The COUNT queries of a request.
     QueryMembers as "QueryDocument" {
         /// At most 1,000 queries.
-        required queries: List<CountQueryMembers, 0, MAX_QUERIES> => &format!("an array of at most {MAX_QUERIES} queries"),
+        required queries: Array<CountQueryMembers, 0, MAX_QUERIES> => &format!("an array of at most {MAX_QUERIES} queries"),
     }
 }
 
@@ -24,7 +24,7 @@ document! {
     /// Counts the rows that satisfy all conditions.
     CountQueryMembers as "CountQuery" {
         /// The conditions; without any, all rows are counted.
-        required r#where: List<ConditionMembers> => "an array of conditions",
+        required r#where: Array<ConditionMembers> => "an array of conditions",
     }
 }
 
@@ -35,7 +35,7 @@ document! {
         required attribute: ColumnName,
         /// One of these; null is a missing value. A value that does not occur counts nothing. Decimals are the same whatever their
         /// spelling.
-        optional r#in: List<CellValue> => "an array of texts, numbers, booleans and nulls",
+        optional r#in: Array<CellValue> => "an array of texts, numbers, booleans and nulls",
         /// This or more, in the order of the attribute; never a missing value.
         optional from: RangeEnd,
         /// This or less, in the order of the attribute; never a missing value.
@@ -80,9 +80,9 @@ pub fn read_queries(
         attributes.iter().map(|(name, kind)| ColumnFacts { kind: *kind, ..ColumnFacts::unseen(name) }).collect();
     let columns = DatasetColumns::new(&facts, ColumnOwner::Release);
     QueryMembers::read_document(document, &columns, |members, faults| {
-        let queries = members.queries.value.iter().flat_map(List::values);
+        let queries = members.queries.value.iter().flat_map(Array::values);
         let resolved = queries.map(|query| {
-            let conditions = query.r#where.value.iter().flat_map(List::values);
+            let conditions = query.r#where.value.iter().flat_map(Array::values);
             conditions.filter_map(|condition| condition.resolve(&columns, faults)).collect()
         });
         Some(resolved.collect())

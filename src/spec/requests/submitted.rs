@@ -9,8 +9,8 @@ use crate::microdata::formats::InputFormat;
 use crate::problem::{Fault, Kind};
 use crate::publication::RowMeaning;
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Entries, EntryValue, List, Member, MemberContext, SchemaMap, define_as, document, one_of,
-    reference, scalar,
+    Array, DatasetColumns, Document, Entries, EntryValue, Member, MemberContext, SchemaMap, define_as, document,
+    one_of, reference, scalar,
 };
 use crate::spec::grammar::reader::{FaultList, child};
 
@@ -26,7 +26,7 @@ document! {
     /// A table in one part, or in several that are tied by `bucket`.
     TableMembers as "GivenTable" {
         required name: Name,
-        required parts: List<PartMembers, 1, MAX_TABLES> => PARTS,
+        required parts: Array<PartMembers, 1, MAX_TABLES> => PARTS,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::spec::check::resolve::declared_thresholds;
 use crate::spec::grammar::columns::ColumnOwner;
 use crate::spec::grammar::dependencies::DependencyList;
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Entries, EntryValue, Given, Id, List, Member, MemberContext, SchemaMap, define_as,
+    Array, DatasetColumns, Document, Entries, EntryValue, Given, Id, Member, MemberContext, SchemaMap, define_as,
     document, reference,
 };
 use crate::spec::grammar::guarantee::RuleGuarantee;
@@ -31,7 +31,7 @@ const TABLES: &str = "an array of 1 to 100 tables";
 document! {
     /// What is to be verified: `tables`, whose files come with the request as a form, or a `release` of this service.
     VerificationMembers as "VerificationRequest" {
-        optional tables: List<TableMembers, 1, MAX_TABLES> => TABLES,
+        optional tables: Array<TableMembers, 1, MAX_TABLES> => TABLES,
         /// Needs the scope `releases:read` too.
         optional release: Id => "the id of a release",
         optional original: OriginalMembers,
@@ -43,7 +43,7 @@ document! {
         optional functional_dependencies: DependencyList<false>,
         optional taxonomies: Entries<Arc<Taxonomy>>,
         /// Attacks to be played on the tables.
-        optional attacks: List<TableAttack> => "an array of attacks",
+        optional attacks: Array<TableAttack> => "an array of attacks",
     }
 }
 
@@ -295,7 +295,7 @@ impl VerificationMembers {
         let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
         check_distances(&rules, &taxonomies, names, faults);
         let mut attacks = Vec::new();
-        for attack in self.attacks.value.iter().flat_map(List::values).map(|attack| attack.0) {
+        for attack in self.attacks.value.iter().flat_map(Array::values).map(|attack| attack.0) {
             if !attacks.contains(&attack) {
                 attacks.push(attack);
             }

@@ -9,8 +9,8 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, SubmittedRule};
 use crate::verifier::definition::fraction::is_above;
-use crate::verifier::definition::posterior::PosteriorShare;
-use crate::verifier::definition::thresholds::{ThresholdBounds, ValueShare, counterfeits};
+use crate::verifier::definition::share::ShareOfRows;
+use crate::verifier::definition::thresholds::{ThresholdBounds, counterfeits};
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
 
@@ -45,7 +45,7 @@ impl PairSteps {
 #[derive(Clone, Default, Debug)]
 pub struct BucketAttackReport {
     /// The largest posterior among rows with an excluded value in their bucket, in lowest terms.
-    pub worst: Option<PosteriorShare>,
+    pub worst: Option<ShareOfRows>,
     /// Number of buckets and distinct rows with a posterior that exceeds the rule.
     pub total: u64,
     /// At most ten findings, the most certain first.
@@ -66,7 +66,7 @@ pub struct BucketAttackFinding {
     /// The most probable value among those that exceed the rule.
     pub sensitive: CellText,
     /// The posterior of this value, in lowest terms.
-    pub posterior: PosteriorShare,
+    pub posterior: ShareOfRows,
 }
 
 /// Keeps the most certain findings; of equal ones the first.
@@ -189,9 +189,8 @@ impl RuleLimit {
         match self {
             Self::Share(numerator, denominator) => is_above(weight, all, *numerator, *denominator),
             Self::Thresholds(bound, overall, rows) => {
-                let PosteriorShare { count, of } = PosteriorShare::lowest(weight, all);
-                let in_bucket = ValueShare { count, rows: of };
-                let overall = ValueShare { count: overall[value as usize], rows: *rows };
+                let in_bucket = ShareOfRows::lowest(weight, all);
+                let overall = ShareOfRows::new(overall[value as usize], *rows);
                 // a rule without declared thresholds allows no value
                 !bound.as_ref().is_some_and(|bound| bound.admits(value, in_bucket, overall))
             }

@@ -22,7 +22,7 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes};
 use crate::publication::Protected;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart};
 
@@ -41,7 +41,7 @@ pub fn find_by_dependencies(
     let mut report = BucketAttackReport::default();
     let mut steps = PairSteps::default();
     for &(table, rule) in asked {
-        let attack = LinkedTable::new(submission, original, table, rule, control)?;
+        let attack = LinkedBuckets::new(submission, original, table, rule, control)?;
         steps.add(&attack.buckets);
         steps.check()?;
         attack.attack(submission, original, &mut report, control)?;
@@ -51,7 +51,7 @@ pub fn find_by_dependencies(
 }
 
 /// A table and a rule of an attack, both by their indexes, with what links tie to the sensitive attribute.
-struct LinkedTable {
+struct LinkedBuckets {
     table: usize,
     rule: usize,
     sensitive: Attr,
@@ -70,7 +70,7 @@ struct LinkAssociations {
     together: AHashSet<(Vec<u32>, u32)>,
 }
 
-impl LinkedTable {
+impl LinkedBuckets {
     fn new(
         submission: &Submission<'_>,
         original: &ExternalPart,
@@ -136,7 +136,7 @@ impl LinkedTable {
                     let left: BTreeMap<u32, u64> = left.map(|(value, count)| (*value, *count)).collect();
                     let all: u64 = left.values().sum();
                     let Some(&most) = left.values().max() else { continue };
-                    let worst = PosteriorShare::lowest(most.into(), all.into());
+                    let worst = ShareOfRows::lowest(most.into(), all.into());
                     if report.worst.is_none_or(|before| worst.exceeds(before)) {
                         report.worst = Some(worst);
                     }
@@ -151,7 +151,7 @@ impl LinkedTable {
                         bucket: self.buckets.labels[*label as usize].clone(),
                         known: self.known(original, row, tuple),
                         sensitive: cell(column, above),
-                        posterior: PosteriorShare::lowest(count.into(), all.into()),
+                        posterior: ShareOfRows::lowest(count.into(), all.into()),
                     });
                 }
                 // bounds the memory for findings

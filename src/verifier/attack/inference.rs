@@ -9,7 +9,7 @@ use crate::publication::BreachKind;
 use crate::verifier::definition::feasible_worlds::{
     ExclusionLimits, InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
 };
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::external::decomposition_view::{DecompositionView, ValueInterner, observe_tables};
 use crate::verifier::external::table::CellText;
 
@@ -54,7 +54,7 @@ pub struct InferredValue {
     /// The remaining possible values.
     pub values: Vec<CellText>,
     /// A lower bound of the posterior of one of the values.
-    pub posterior: PosteriorShare,
+    pub posterior: ShareOfRows,
 }
 
 /// All inferences from a decomposition.
@@ -92,7 +92,7 @@ pub fn infer_values(
     let posterior = |inferred: &InferableValue| match (inferred.kind, inferred.values.len() as u64) {
         (BreachKind::Forced, _) => inferred.share,
         // one of n possible values has a posterior of at least 1/n
-        (_, values) => PosteriorShare::new(1, values.max(1)),
+        (_, values) => ShareOfRows::new(1, values.max(1)),
     };
     let excludable = question == InferenceQuestion::Excludable;
     all.sort_by(|a, b| posterior(b).compare(posterior(a)).then_with(|| a.cmp(b)));
@@ -104,7 +104,7 @@ pub fn infer_values(
         attribute: given.others[inferred.attribute].0,
         known: cells(&mut inferred.known.iter().copied()),
         values: cells(&mut inferred.values.iter().copied()),
-        posterior: if excludable { PosteriorShare::new(0, 1) } else { posterior(inferred) },
+        posterior: if excludable { ShareOfRows::new(0, 1) } else { posterior(inferred) },
     });
     Ok(InferenceReport { total: all.len() as u64, first: first.collect(), possible: true })
 }
@@ -135,7 +135,7 @@ fn questions_answered(
                 kind: BreachKind::Exclusion,
                 known: Vec::new(),
                 values: BTreeSet::from([value]),
-                share: PosteriorShare::new(0, 1),
+                share: ShareOfRows::new(0, 1),
             };
             shown.excludable(possible).into_iter().map(of).collect()
         }

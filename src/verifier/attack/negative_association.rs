@@ -23,7 +23,7 @@ use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, Column};
 use crate::publication::Protected;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::ExternalPart;
 
@@ -176,8 +176,8 @@ impl ObservedAssociations {
 
 /// Posterior of a row after the exclusions.
 struct RemainingValues {
-    most: PosteriorShare,
-    exceeding: Option<(u32, PosteriorShare)>,
+    most: ShareOfRows,
+    exceeding: Option<(u32, ShareOfRows)>,
 }
 
 impl CodedBucket {
@@ -221,8 +221,8 @@ impl CodedBucket {
             let likeliest = left.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
             let exceeding = left.iter().filter(|(value, weight)| adversary.limit.is_exceeded(*value, *weight, all));
             let exceeding = exceeding.rev().max_by_key(|(_, weight)| *weight);
-            let exceeding = exceeding.map(|(value, weight)| (*value, PosteriorShare::lowest(*weight, all)));
-            report(row, RemainingValues { most: PosteriorShare::lowest(likeliest, all), exceeding });
+            let exceeding = exceeding.map(|(value, weight)| (*value, ShareOfRows::lowest(*weight, all)));
+            report(row, RemainingValues { most: ShareOfRows::lowest(likeliest, all), exceeding });
         }
         Ok(())
     }
@@ -234,8 +234,8 @@ mod tests {
 
     use super::*;
 
-    fn share(count: u64, of: u64) -> Option<PosteriorShare> {
-        Some(PosteriorShare::new(count, of))
+    fn share(count: u64, of: u64) -> Option<ShareOfRows> {
+        Some(ShareOfRows::new(count, of))
     }
     use crate::microdata::AttrSet;
     use crate::publication::RowMeaning;
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(crossing.known[0].1.value.as_deref(), Some(&b"p"[..]));
         assert_eq!(
             (crossing.sensitive.value.as_deref(), crossing.posterior),
-            (Some(&b"y"[..]), PosteriorShare::new(1, 1))
+            (Some(&b"y"[..]), ShareOfRows::new(1, 1))
         );
         // 1/2 exceeds 1/3
         let found = played(given(&buckets[..1], 0), &negative(), 3).expect("an answer");

@@ -19,7 +19,7 @@ use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, RowMeaning};
 use crate::verifier::definition::fraction::{is_above, scaled};
 use crate::verifier::definition::guarantee::BucketShares;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
@@ -42,7 +42,7 @@ pub struct PossibleWorldsReport {
     /// Whether any world exists; without one the tables do not hold the same rows.
     pub possible: bool,
     /// The largest posterior of a sensitive value, as a fraction in lowest terms.
-    pub worst: Option<PosteriorShare>,
+    pub worst: Option<ShareOfRows>,
     /// Number of posteriors that exceed their rules.
     pub total: u64,
     /// At most ten findings, the largest posterior first.
@@ -59,7 +59,7 @@ pub struct PosteriorFinding {
     /// The inferred sensitive values.
     pub sensitive: Vec<(Attr, CellText)>,
     /// The probability of the sensitive values, in lowest terms.
-    pub posterior: PosteriorShare,
+    pub posterior: ShareOfRows,
 }
 
 /// Values by attribute; `UNASSIGNED` where no row gives a value yet.
@@ -364,7 +364,7 @@ fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &
         for (known_values, counts) in posteriors {
             let total: u128 = counts.values().fold(0, |sum, count| sum.saturating_add(*count));
             let Some((_, &most)) = counts.iter().max_by_key(|(_, count)| **count) else { continue };
-            let largest = PosteriorShare::lowest(most, total);
+            let largest = ShareOfRows::lowest(most, total);
             if report.worst.is_none_or(|worst| largest.exceeds(worst)) {
                 report.worst = Some(largest);
             }
@@ -373,7 +373,7 @@ fn check_worlds(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &
                     rule: index,
                     known: cells(values, known, known_values),
                     sensitive: cells(values, sensitive, value),
-                    posterior: PosteriorShare::lowest(count, total),
+                    posterior: ShareOfRows::lowest(count, total),
                 });
             }
         }

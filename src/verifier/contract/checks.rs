@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use crate::microdata::{Attr, AttrSet};
 pub use crate::publication::{CheckName, Linkage};
 use crate::verifier::definition::measure::BucketMeasure;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 /// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +64,7 @@ pub struct ClosedBuckets {
     /// Number of their rows.
     pub rows: u64,
     /// The largest share of a value; `None` without such a bucket.
-    pub worst: Option<PosteriorShare>,
+    pub worst: Option<ShareOfRows>,
 }
 
 /// The largest share of one value in a bucket, over the buckets of a table.
@@ -75,9 +75,9 @@ pub struct ClosedBuckets {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PosteriorSummary {
     /// Share in the worst bucket; of equal shares that of the smallest bucket.
-    pub worst: PosteriorShare,
+    pub worst: ShareOfRows,
     /// Share in the middle bucket in rising order; of two middle buckets the stricter.
-    pub median: PosteriorShare,
+    pub median: ShareOfRows,
     /// Number of rows of the smallest bucket.
     pub smallest_bucket: u64,
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::evidence::Evidence;
+use super::evidence::VerifierInput;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     CellContent, DecompositionDetails, EnforcedBy, EnforcedRule, Guarantee, MethodDetails, Part, Protected,
@@ -27,7 +27,7 @@ fn attributes(part: &Part) -> AttrSet {
 
 impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
-    pub(in crate::verifier) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
+    pub(in crate::verifier) fn from_evidence(evidence: &VerifierInput<'a>) -> Option<Self> {
         let MethodDetails::Decompose(details) = &evidence.publication.method_details else { return None };
         let [buckets, joint] = &evidence.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
@@ -99,7 +99,7 @@ pub(in crate::verifier) fn shared(table: &PublishedTable) -> AttrSet {
 }
 
 /// Checks that a generalized table has a shape that the verifier can read.
-pub(in crate::verifier) fn claimed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
+pub(in crate::verifier) fn claimed(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
     let [part] = &table.parts[..] else {
         return Err("generalized cells stand in one part".to_owned());
     };
@@ -149,7 +149,7 @@ fn is_enforced_by(rule: &EnforcedRule, table: &PublishedTable) -> bool {
 }
 
 /// The guards that every class must keep; for an exclusive table, the rules that it enforces.
-pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<TableGuard> {
+pub(in crate::verifier) fn promised(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Vec<TableGuard> {
     if let TableProtection::Guarding(guards) = &table.protection {
         // all rows of a class agree on the known attributes
         return guards.iter().map(|guard| TableGuard { known: AttrSet::EMPTY, ..guard.clone() }).collect();
@@ -168,7 +168,7 @@ pub(in crate::verifier) fn promised(evidence: &Evidence<'_>, table: &PublishedTa
 
 /// Whether the publication is one exclusive table that enforces such a rule in its classes.
 pub(in crate::verifier) fn keeps_alone(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     known: AttrSet,
     sensitive: Attr,
     guarantee: Guarantee,
@@ -186,7 +186,7 @@ pub(in crate::verifier) fn keeps_alone(
 }
 
 /// Checks that no table shows exact values of the known attributes, as k-anonymity of classes needs.
-pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Result<(), String> {
+pub(in crate::verifier) fn hides(evidence: &VerifierInput<'_>, known: AttrSet) -> Result<(), String> {
     for table in &evidence.publication.tables {
         let exact = known
             .intersection(crate::verifier::definition::gnf::LiteralTable::from_published(table).attributes)
@@ -202,7 +202,7 @@ pub(in crate::verifier) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Res
 pub(in crate::verifier) type ValueCounts = Vec<u64>;
 
 /// The combinations that rules and guards protect.
-pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
+pub(in crate::verifier) fn combinations(evidence: &VerifierInput<'_>) -> BTreeSet<AttrSet> {
     let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::from_published(table).guards);
     let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
     let submitted = evidence.submitted.iter().map(|rule| rule.protects);
@@ -215,7 +215,7 @@ pub(in crate::verifier) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<Att
 /// A joint value is at most as likely as each of its components, so each component and each combination of some
 /// suffices.
 pub(in crate::verifier) fn protections(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     protects: Protected,
 ) -> impl Iterator<Item = Protected> {
     let sensitive = protects.attributes();
@@ -242,7 +242,7 @@ pub(in crate::verifier) struct SlicingClaim {
 
 impl SlicingClaim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
-    pub(in crate::verifier) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::verifier) fn from_evidence(evidence: &VerifierInput<'_>) -> Option<Self> {
         let publication = evidence.publication;
         let MethodDetails::Slicing { diversity, .. } = &publication.method_details else { return None };
         let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
@@ -268,7 +268,7 @@ impl SlicingClaim {
     }
 
     /// Whether an attribute may stand in several columns.
-    pub(in crate::verifier) fn repeats(evidence: &Evidence<'_>) -> bool {
+    pub(in crate::verifier) fn repeats(evidence: &VerifierInput<'_>) -> bool {
         Self::from_evidence(evidence).is_some_and(|claim| claim.shared)
     }
 
@@ -296,7 +296,7 @@ pub(in crate::verifier) fn is_boxed(table: &PublishedTable) -> bool {
 /// Checks that the verifier can check a table of generalized columns.
 ///
 /// All columns but the protected ones must be intervals, and the publication must declare the rows of each box.
-pub(in crate::verifier) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
+pub(in crate::verifier) fn boxed(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
     let MethodDetails::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
         &evidence.publication.method_details
     else {

@@ -12,7 +12,7 @@ use crate::verifier::definition::thresholds::ThresholdBounds;
 
 /// Input of a verification.
 #[derive(Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct VerifierInput<'a> {
     /// The claims: tables, parts, guards, and the reasons why rules hold.
     pub publication: &'a Publication,
     /// The rules as the caller submitted them.
@@ -22,7 +22,7 @@ pub struct Evidence<'a> {
     /// The release publishes no attribute that the original lacks.
     pub dependencies: &'a [(AttrSet, AttrSet)],
     /// What the release states of its search for dependencies; `None` where it made none.
-    pub dependency_search: Option<DependencySearch<'a>>,
+    pub dependency_search: Option<DeclaredSearch<'a>>,
     /// The written bytes, through the reader that serves them.
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
@@ -51,7 +51,7 @@ pub struct Evidence<'a> {
 
 /// What a release states of its search for dependencies in the original.
 #[derive(Clone, Copy)]
-pub struct DependencySearch<'a> {
+pub struct DeclaredSearch<'a> {
     /// The dependencies of the evidence that the search found; the others are declared and need not hold.
     pub found: &'a [(AttrSet, AttrSet)],
     /// The dependencies that the adversary is assumed not to know.
@@ -62,7 +62,7 @@ pub struct DependencySearch<'a> {
     pub lists_all: bool,
 }
 
-impl Evidence<'_> {
+impl VerifierInput<'_> {
     /// The quoted name of an attribute, for details.
     pub(in crate::verifier) fn name(&self, attr: Attr) -> String {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
@@ -141,7 +141,7 @@ pub enum VerifierError {
 }
 
 /// All thresholds that the caller or the release declares for an attribute.
-pub(in crate::verifier) fn declared_for(evidence: &Evidence<'_>, attr: Attr) -> Vec<DigestedThresholds> {
+pub(in crate::verifier) fn declared_for(evidence: &VerifierInput<'_>, attr: Attr) -> Vec<DigestedThresholds> {
     let declared = evidence.thresholds.iter().filter(|declared| declared.attribute == attr);
     let mut found: Vec<DigestedThresholds> = declared.map(|declared| declared.thresholds.clone()).collect();
     if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.method_details {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::posterior::PosteriorShare;
+use super::share::ShareOfRows;
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
@@ -96,7 +96,7 @@ pub(in crate::verifier) struct InferableValue {
     /// The remaining possible values.
     pub(in crate::verifier) values: BTreeSet<u32>,
     /// Number of rows that certainly have the value, and number of candidate rows.
-    pub(in crate::verifier) share: PosteriorShare,
+    pub(in crate::verifier) share: ShareOfRows,
 }
 
 impl ObservedDecomposition {
@@ -376,7 +376,7 @@ impl PossibleValues {
                             kind: BreachKind::Forced,
                             known: Vec::new(),
                             values: BTreeSet::from([value]),
-                            share: PosteriorShare::new(count, self.rows[bucket]),
+                            share: ShareOfRows::new(count, self.rows[bucket]),
                         });
                     }
                 }
@@ -387,9 +387,9 @@ impl PossibleValues {
 }
 
 /// Number of rows that certainly have the remaining value, and number of candidate rows.
-fn certain_share(values: &BTreeSet<u32>, count: u64) -> PosteriorShare {
+fn certain_share(values: &BTreeSet<u32>, count: u64) -> ShareOfRows {
     // a single remaining value is certain for all rows; several values are not
-    PosteriorShare::new(if values.len() <= 1 { count } else { 0 }, count)
+    ShareOfRows::new(if values.len() <= 1 { count } else { 0 }, count)
 }
 
 /// Bipartite flow network: kinds of rows supply types of slots.
@@ -425,11 +425,11 @@ struct Flow {
 struct AugmentingPath {
     /// The kind whose rows have no slot yet.
     end: usize,
-    steps: Vec<PathStep>,
+    steps: Vec<AugmentingStep>,
 }
 
 /// A type on a path: it takes rows of one kind, and gives rows of another one.
-struct PathStep {
+struct AugmentingStep {
     of: usize,
     /// The indexes of the kinds among those that the type admits.
     taken: usize,
@@ -512,7 +512,7 @@ impl AssignmentNetwork {
         let mut steps = Vec::new();
         let mut kind = end;
         while let Some(AdmittedKind { of, at }) = before[kind] {
-            steps.push(PathStep { of, taken: at, given: given[of] });
+            steps.push(AugmentingStep { of, taken: at, given: given[of] });
             let Some(place) = given[of] else { break };
             kind = self.admitted[of][place];
         }

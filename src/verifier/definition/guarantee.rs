@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use super::fraction::Distance;
-use super::posterior::PosteriorShare;
+use super::share::ShareOfRows;
 use super::taxonomy::{DeclaredValues, TaxonomyPaths};
-use super::thresholds::{ThresholdBounds, ValueShare};
+use super::thresholds::ThresholdBounds;
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
 
 /// Tolerance for rounded logarithms, relative.
@@ -102,8 +102,8 @@ impl BucketShares {
     }
 
     /// The share of the most frequent value.
-    pub(in crate::verifier) fn posterior(&self) -> PosteriorShare {
-        PosteriorShare::new(self.most(), self.size)
+    pub(in crate::verifier) fn posterior(&self) -> ShareOfRows {
+        ShareOfRows::new(self.most(), self.size)
     }
 
     fn most(&self) -> u64 {
@@ -253,8 +253,7 @@ impl BucketShares {
     pub(in crate::verifier) fn above_thresholds(&self, name: ThresholdsDigest) -> Vec<u32> {
         let bound = self.bounds.iter().find(|bound| bound.name() == name);
         let admits = |code: u32, count: u64, rows: u64| {
-            let (in_bucket, overall) =
-                (ValueShare { count, rows: self.size }, ValueShare { count: rows, rows: self.rows });
+            let (in_bucket, overall) = (ShareOfRows::new(count, self.size), ShareOfRows::new(rows, self.rows));
             bound.is_some_and(|bound| bound.admits(code, in_bucket, overall))
         };
         let values = self.codes.iter().zip(&self.values).filter(|(_, (count, _))| *count > 0);

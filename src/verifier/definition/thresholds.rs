@@ -5,15 +5,9 @@
 //! # Citations
 //! docs/spec/bucketize.md#definitions
 
+use super::share::ShareOfRows;
 use crate::microdata::AttributeType;
 use crate::publication::{DigestedThresholds, Ratio, RowMeaning, Thresholds, ThresholdsDigest};
-
-/// Number of rows with a value, among a number of rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::verifier) struct ValueShare {
-    pub(in crate::verifier) count: u64,
-    pub(in crate::verifier) rows: u64,
-}
 
 /// The largest share of a bucket that a value may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,9 +17,9 @@ struct ThresholdFraction {
 }
 
 impl ThresholdFraction {
-    fn admits(self, share: ValueShare) -> bool {
+    fn admits(self, share: ShareOfRows) -> bool {
         let held = u128::from(share.count).checked_mul(self.denominator);
-        let room = u128::from(share.rows).checked_mul(self.numerator);
+        let room = u128::from(share.of).checked_mul(self.numerator);
         held.zip(room).is_some_and(|(held, room)| held <= room)
     }
 }
@@ -55,7 +49,7 @@ impl ThresholdBounds {
     /// The threshold of a code whose value has the share `overall` of the column.
     ///
     /// `None` without a threshold.
-    fn limit(&self, code: u32, overall: ValueShare) -> Option<ThresholdFraction> {
+    fn limit(&self, code: u32, overall: ShareOfRows) -> Option<ThresholdFraction> {
         let exact = |ratio: Ratio| ThresholdFraction {
             numerator: ratio.numerator().into(),
             denominator: ratio.denominator().into(),
@@ -69,7 +63,7 @@ impl ThresholdBounds {
                 // theta * count / rows + c
                 let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
                 let (p, q) = (u128::from(c.numerator()), u128::from(c.denominator()));
-                let rows = u128::from(overall.rows);
+                let rows = u128::from(overall.of);
                 let denominator = b.checked_mul(q)?.checked_mul(rows)?;
                 let share = a.checked_mul(u128::from(overall.count))?.checked_mul(q)?;
                 let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
@@ -80,7 +74,7 @@ impl ThresholdBounds {
     }
 
     /// Whether a value may have the share `in_bucket` of a bucket; without a threshold, no rows.
-    pub(in crate::verifier) fn admits(&self, code: u32, in_bucket: ValueShare, overall: ValueShare) -> bool {
+    pub(in crate::verifier) fn admits(&self, code: u32, in_bucket: ShareOfRows, overall: ShareOfRows) -> bool {
         in_bucket.count == 0 || self.limit(code, overall).is_some_and(|limit| limit.admits(in_bucket))
     }
 }

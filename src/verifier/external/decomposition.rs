@@ -21,7 +21,7 @@ use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::feasible_worlds::{
     ExclusionLimits, InferenceError, ObservedDecomposition, PossibleValues,
 };
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 /// Maximal number of reported buckets.
 const MAX_REPORTED_BUCKETS: usize = 10;
@@ -236,7 +236,7 @@ impl<'a> JointDecomposition<'a> {
             measures.classes += 1;
             measures.k = Some(measures.k.map_or(rows, |k| k.min(rows)));
             measures.distinct_l = measures.distinct_l.min(values);
-            let here = PosteriorShare::new(alike, rows);
+            let here = ShareOfRows::new(alike, rows);
             measures.worst = Some(measures.worst.map_or(here, |worst| worst.worse(here)));
         }
         let total = breaks.len() as u64;

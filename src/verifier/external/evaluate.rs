@@ -21,7 +21,7 @@ use crate::publication::{Guarantee, NoticeKind, Protected, RowMeaning, Submitted
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::definition::dependencies::follow_dependencies;
 use crate::verifier::definition::gnf;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 /// Evaluates tables.
 ///
@@ -396,7 +396,7 @@ impl Evaluator<'_> {
 }
 
 fn share(measures: &ClassMeasures) -> f64 {
-    measures.worst.map_or(0.0, PosteriorShare::to_f64)
+    measures.worst.map_or(0.0, ShareOfRows::to_f64)
 }
 
 /// The name of a guarantee in a detail.

@@ -168,7 +168,7 @@ pub(in crate::verifier) fn bucket_disclosure(
             };
             let weightings = if choice.order.len() > 1 && choice.is_fully_known { &[true, false][..] } else { &[true] };
             let found = worst.measure(&columns, &classes, weightings, bound, control)?;
-            broken.extend(found.into_iter().map(|(share, class)| BrokenClass {
+            broken.extend(found.into_iter().map(|(share, class)| WeighedBreach {
                 share,
                 label,
                 attrs: attrs.clone(),
@@ -191,14 +191,14 @@ pub(in crate::verifier) fn bucket_disclosure(
 }
 
 /// A class that violates a guarantee, with the numbers of its label and values.
-struct BrokenClass {
+struct WeighedBreach {
     share: f64,
     label: u32,
     attrs: Vec<Attr>,
     class: Vec<u32>,
 }
 
-impl BrokenClass {
+impl WeighedBreach {
     const fn place(&self) -> (u32, &Vec<Attr>, &Vec<u32>) {
         (self.label, &self.attrs, &self.class)
     }
@@ -396,7 +396,7 @@ fn reported(
     given: &ExternalTable,
     table: usize,
     [numbers, labels]: [&LabelInterner; 2],
-    broken: Vec<BrokenClass>,
+    broken: Vec<WeighedBreach>,
 ) -> Vec<ViolatingClass> {
     let (values, labels) = (numbers.values(), labels.values());
     let cell = |column: Option<&Column>, value: Option<&Option<&[u8]>>| CellText {

@@ -4,7 +4,7 @@ use super::table::{CellText, ExternalPart, ExternalTable};
 use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, NoticeKind, SubmittedRule};
 use crate::verifier::contract::checks::Check;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
 
@@ -23,7 +23,7 @@ pub struct ClassMeasures {
     /// The largest share of a value in a class.
     ///
     /// Of equal shares that of the smallest class.
-    pub worst: Option<PosteriorShare>,
+    pub worst: Option<ShareOfRows>,
     /// The smallest number of distinct values of a class.
     pub distinct_l: u64,
     /// The smallest number of equally frequent values with the entropy of a class.

@@ -122,7 +122,7 @@ mod tests {
     use crate::microdata::{Attr, AttrSet};
     use crate::publication::Protected;
     use crate::verifier::contract::checks::CheckName;
-    use crate::verifier::definition::posterior::PosteriorShare;
+    use crate::verifier::definition::share::ShareOfRows;
     use crate::verifier::tests::fixture::{Cell, VerifierFixture, failed, guard};
 
     /// One bucket; one part holds attribute 0, and another one attributes 1 and 2.
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(failed(&fixture(&diagonal, &[0, 2], s).verify()), [CheckName::Guarantee]);
         let report = fixture(&corners, &[0, 2], s).verify();
         let posteriors = report.tables[0].posteriors[&Attr(1)];
-        assert_eq!((posteriors.worst, posteriors.smallest_bucket), (PosteriorShare::new(1, 2), 4));
+        assert_eq!((posteriors.worst, posteriors.smallest_bucket), (ShareOfRows::new(1, 2), 4));
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
         let mostly = [["a", "s", "t"], ["b", "s", "u"], ["c", "s", "v"], ["d", "w", "u"]];
         let report = fixture(&mostly, &[0], both).verify();
         assert_eq!(failed(&report), []);
-        assert_eq!(report.tables[0].combined[&both.attributes()].worst, PosteriorShare::new(1, 4));
+        assert_eq!(report.tables[0].combined[&both.attributes()].worst, ShareOfRows::new(1, 4));
         let twice = [["a", "s", "t"], ["b", "s", "t"], ["c", "s", "t"], ["d", "w", "u"]];
         assert_eq!(failed(&fixture(&twice, &[0], both).verify()), [CheckName::Guarantee]);
         // one of the two attributes stands in another part

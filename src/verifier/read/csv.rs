@@ -7,7 +7,7 @@ use std::io;
 use std::io::Read;
 
 use crate::microdata::IngestLimits;
-use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+use crate::microdata::formats::csv::{Record, RecordError, Scanner};
 
 /// Reason why a part cannot be read to its end.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub(in crate::verifier) enum ReadError {
     Malformed,
 }
 
-impl From<ScanError> for ReadError {
-    fn from(error: ScanError) -> Self {
+impl From<RecordError> for ReadError {
+    fn from(error: RecordError) -> Self {
         match error {
-            ScanError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<PartFormatError>()) => {
+            RecordError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<PartFormatError>()) => {
                 Self::Malformed
             }
-            ScanError::Io(error) => Self::Io(error),
-            ScanError::Malformed { .. } | ScanError::TooLarge { .. } => Self::Malformed,
+            RecordError::Io(error) => Self::Io(error),
+            RecordError::Malformed { .. } | RecordError::TooLarge { .. } => Self::Malformed,
         }
     }
 }

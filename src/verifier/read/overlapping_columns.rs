@@ -8,7 +8,7 @@ use super::part::ParsedPart;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Ratio;
 use crate::verifier::definition::join_tree::tree;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 /// Maximal number of examined columns with the sensitive attribute.
 pub(in crate::verifier) const MAX_SENSITIVE_COLUMNS: usize = 4;
@@ -314,11 +314,11 @@ impl OverlappingColumns {
     }
 
     /// The largest share of a value, in lowest terms; rounded where a term exceeds 63 bits.
-    pub(in crate::verifier) fn largest(&self, weights: &[ExactWeight]) -> PosteriorShare {
+    pub(in crate::verifier) fn largest(&self, weights: &[ExactWeight]) -> ShareOfRows {
         let (sums, all, left) = self.exact(weights);
         let shares = sums.iter().map(|(value, sum)| (sum, if self.excluded.contains(value) { &all } else { &left }));
         let largest = shares.reduce(|a, b| if b.0 * a.1 > a.0 * b.1 { b } else { a });
-        let Some((most, of)) = largest else { return PosteriorShare::new(0, 1) };
+        let Some((most, of)) = largest else { return ShareOfRows::new(0, 1) };
         let (mut a, mut b) = (most.clone(), of.clone());
         while b > BigUint::ZERO {
             (a, b) = (b.clone(), a % b);
@@ -326,7 +326,7 @@ impl OverlappingColumns {
         let (most, of) = (most / &a, of / &a);
         let shift = most.bits().max(of.bits()).saturating_sub(63);
         let number = |big: BigUint| (big >> shift).iter_u64_digits().next().unwrap_or(0);
-        PosteriorShare::new(number(most), number(of).max(1))
+        ShareOfRows::new(number(most), number(of).max(1))
     }
 }
 

@@ -2,20 +2,20 @@
 
 use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
-use super::row_keys::{BucketOffsets, KeyLayout, RowKeys};
+use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, ValueKey};
 use crate::publication::{CellContent, Part, PublishedColumn, PublishedTable};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds::counterfeits;
 use crate::with_codes;
 
 /// Whether the original, if available, has the attribute.
-pub(in crate::verifier) fn is_readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
+pub(in crate::verifier) fn is_readable(evidence: &VerifierInput<'_>, attr: Attr) -> bool {
     evidence.original.is_none_or(|original| original.attributes().contains(attr))
 }
 
@@ -59,8 +59,8 @@ impl ParsedPart {
     }
 
     /// The layout of the keys.
-    pub(in crate::verifier) fn layout(&self) -> KeyLayout {
-        KeyLayout::new(self.columns.iter().map(|column| column.size))
+    pub(in crate::verifier) fn layout(&self) -> RowKeyLayout {
+        RowKeyLayout::new(self.columns.iter().map(|column| column.size))
     }
 }
 
@@ -71,7 +71,7 @@ struct UnreadablePart(CheckName, String);
 ///
 /// `None` when the rows cannot be read.
 pub(in crate::verifier) fn read(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     control: &Control,
     table: &PublishedTable,
     part: &Part,
@@ -113,7 +113,7 @@ struct ColumnParser<'a> {
 }
 
 impl<'a> ColumnParser<'a> {
-    fn new(evidence: &Evidence<'a>, column: &PublishedColumn, expected: usize) -> Self {
+    fn new(evidence: &VerifierInput<'a>, column: &PublishedColumn, expected: usize) -> Self {
         let batch = Vec::with_capacity(BATCH_ROWS_IN_CACHE);
         if column.cells != CellContent::Exact {
             let dictionary = PartDictionary::new(None, Some(AttributeType::Text));
@@ -160,7 +160,7 @@ struct RowParser<'a> {
 type LabelField = (ValueKey, usize, bool);
 
 impl<'a> RowParser<'a> {
-    fn new(evidence: &Evidence<'a>, part: &'a Part) -> Self {
+    fn new(evidence: &VerifierInput<'a>, part: &'a Part) -> Self {
         // bounds the reservation for a part that claims more rows than it has
         let expected = part.len.min(1 << 24) as usize;
         Self {
@@ -211,7 +211,7 @@ impl<'a> RowParser<'a> {
         Ok(())
     }
 
-    fn finish(self, evidence: &Evidence<'_>) -> ParsedPart {
+    fn finish(self, evidence: &VerifierInput<'_>) -> ParsedPart {
         let part = self.part;
         let keeps_text = DecompositionClaim::from_evidence(evidence).is_some() || SlicingClaim::repeats(evidence);
         let parsed = |(column, claimed): (ColumnParser<'_>, &PublishedColumn)| {
@@ -242,7 +242,7 @@ pub(in crate::verifier) fn place_of(table: &PublishedTable, part: &Part) -> Stri
 }
 
 fn rows(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     control: &Control,
     table: &PublishedTable,
     part: &Part,
@@ -309,7 +309,13 @@ fn label(text: &[u8], quoted: bool) -> Option<u32> {
 }
 
 /// Checks that columns hold exactly the values of the original, without the null marker.
-fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[ColumnParser<'_>], place: &str, log: &mut CheckLog) {
+fn dictionary(
+    evidence: &VerifierInput<'_>,
+    part: &Part,
+    columns: &[ColumnParser<'_>],
+    place: &str,
+    log: &mut CheckLog,
+) {
     for (column, claimed) in columns.iter().zip(&part.columns) {
         let name = evidence.name(claimed.attribute);
         let values = &column.dictionary;

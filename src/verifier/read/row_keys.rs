@@ -26,12 +26,12 @@ macro_rules! with_rows {
 }
 
 /// Position of each column's code in a key.
-pub(in crate::verifier) struct KeyLayout {
+pub(in crate::verifier) struct RowKeyLayout {
     words: usize,
     places: Vec<(usize, u32)>,
 }
 
-impl KeyLayout {
+impl RowKeyLayout {
     /// The layout of tuples whose columns have `sizes` codes, the first column most significant.
     pub(in crate::verifier) fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
         let (mut word, mut free) = (0_usize, u32::BITS);
@@ -62,7 +62,7 @@ impl RowKeys {
     ///
     /// A column has its codes and, where codes are not ranks, the rank of each code.
     pub(in crate::verifier) fn pack<'c>(
-        layout: &KeyLayout,
+        layout: &RowKeyLayout,
         rows: usize,
         columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
     ) -> Self {
@@ -211,7 +211,7 @@ mod tests {
                 |row: usize| (0..columns).map(|c| ((row * 7919 + c * 104_729) % size) as u32).collect::<Vec<_>>();
             let codes: Vec<Codes> =
                 (0..columns).map(|c| Codes::collect(size, (0..50).map(|row| tuple(row)[c]))).collect();
-            let layout = KeyLayout::new(vec![size; columns]);
+            let layout = RowKeyLayout::new(vec![size; columns]);
             let keys = RowKeys::pack(&layout, 50, codes.iter().map(|c| (c, None)));
             for a in 0..50 {
                 for b in 0..50 {

@@ -11,12 +11,12 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::definition::gnf;
 use crate::verifier::read::part::is_readable;
 
 /// Checks the claims of a publication.
-pub(in crate::verifier) fn check(evidence: &Evidence<'_>, log: &mut CheckLog) {
+pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let publication = evidence.publication;
     if publication.tables.is_empty() {
         log.fail(CheckName::Columns, "no table is published");
@@ -41,7 +41,7 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, log: &mut CheckLog) {
 }
 
 /// Checks that names are unique: those of tables and files, and the published name of each attribute.
-fn names(evidence: &Evidence<'_>, log: &mut CheckLog) {
+fn names(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
     for table in &evidence.publication.tables {
@@ -69,7 +69,7 @@ fn names(evidence: &Evidence<'_>, log: &mut CheckLog) {
 /// The attributes may be published, stand once in a table, and have readable cells.
 ///
 /// Where columns share attributes, an attribute stands once in a part.
-fn columns(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLog) {
+fn columns(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let mut seen = AttrSet::EMPTY;
     if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
         log.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
@@ -107,7 +107,7 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLog) 
 /// Whether a part may hold counterfeits.
 ///
 /// It has the protected attribute alone, under a uniform threshold.
-fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
+fn counterfeited(evidence: &VerifierInput<'_>, table: &PublishedTable, part: &Part) -> bool {
     let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.method_details
     else {
         return false;
@@ -120,7 +120,7 @@ fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -
 }
 
 /// Checks that the parts of a table have the shape that its protection needs.
-fn protection(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLog) {
+fn protection(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let name = &table.name;
     let mut fail = |detail: String| log.fail(CheckName::Guards, format!("table {name}: {detail}"));
     if claim::is_boxed(table) {
@@ -167,7 +167,7 @@ fn protection(evidence: &Evidence<'_>, table: &PublishedTable, log: &mut CheckLo
     }
 }
 
-fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard) -> Result<(), String> {
+fn guarding(evidence: &VerifierInput<'_>, table: &PublishedTable, guard: &TableGuard) -> Result<(), String> {
     let sensitive = guard.protects.attributes();
     let names = evidence.list(sensitive);
     if matches!(guard.protects, Protected::Joint(_)) && sensitive.len() < 2 {
@@ -204,7 +204,7 @@ fn guarding(evidence: &Evidence<'_>, table: &PublishedTable, guard: &TableGuard)
 }
 
 /// Checks that guards promise what the rules need that their tables enforce.
-fn needs(evidence: &Evidence<'_>, log: &mut CheckLog) {
+fn needs(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let tables = &evidence.publication.tables;
     for rule in &evidence.publication.rules {
         let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
@@ -251,7 +251,11 @@ fn needs(evidence: &Evidence<'_>, log: &mut CheckLog) {
 }
 
 /// Checks the details of bucketization: declared thresholds, setting of sizes, and loss.
-pub(in crate::verifier) fn check_thresholds(evidence: &Evidence<'_>, figures: &[TableFigures], log: &mut CheckLog) {
+pub(in crate::verifier) fn check_thresholds(
+    evidence: &VerifierInput<'_>,
+    figures: &[TableFigures],
+    log: &mut CheckLog,
+) {
     let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.method_details
     else {
         let known: HashSet<(Attr, Guarantee)> =

@@ -15,9 +15,9 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Protected, PublishedTable, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName, ClosedBuckets};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::BucketClasses;
 use crate::verifier::read::part::ParsedPart;
@@ -101,7 +101,7 @@ impl ClosedStrata {
     /// Checks that each bucket that breaks a guarantee is a whole stratum, and gives the figures of these buckets.
     pub(in crate::verifier) fn check(
         &self,
-        evidence: &Evidence<'_>,
+        evidence: &VerifierInput<'_>,
         table: &PublishedTable,
         log: &mut CheckLog,
     ) -> BTreeMap<AttrSet, ClosedBuckets> {
@@ -113,7 +113,7 @@ impl ClosedStrata {
                 let names = evidence.list(protects);
                 log.fail(CheckName::Guarantee, format!("table {}: the guard of {names} {detail}", table.name));
             }
-            let shares = broken.iter().map(|bucket| PosteriorShare::new(bucket.most, bucket.rows));
+            let shares = broken.iter().map(|bucket| ShareOfRows::new(bucket.most, bucket.rows));
             let closed = ClosedBuckets {
                 buckets: broken.len() as u64,
                 rows: broken.iter().map(|bucket| bucket.rows).sum(),
@@ -125,7 +125,12 @@ impl ClosedStrata {
     }
 
     /// Whether each of these buckets holds all rows with its values of the constant attributes.
-    fn whole_strata(&self, evidence: &Evidence<'_>, guard: &TableGuard, broken: &[BrokenBucket]) -> Result<(), String> {
+    fn whole_strata(
+        &self,
+        evidence: &VerifierInput<'_>,
+        guard: &TableGuard,
+        broken: &[BrokenBucket],
+    ) -> Result<(), String> {
         if !evidence.closes {
             return Err("closes strata, which was not asked for".to_owned());
         }

@@ -11,7 +11,7 @@ use crate::microdata::{Codes, Table};
 use crate::publication::{Part, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
 
@@ -35,14 +35,14 @@ pub(in crate::verifier) struct PartPlace<'a> {
 
 impl PartPlace<'_> {
     /// The part as the publication claims it.
-    pub(in crate::verifier) fn claimed<'e>(&self, evidence: &Evidence<'e>) -> &'e Part {
+    pub(in crate::verifier) fn claimed<'e>(&self, evidence: &VerifierInput<'e>) -> &'e Part {
         &evidence.publication.tables[self.table].parts[self.position]
     }
 }
 
 /// Compares a part with the original.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
     mut keys: RowKeys,
@@ -133,7 +133,7 @@ impl BucketedRows<'_> {
 /// # Errors
 /// The detail of a fault in boxes.
 fn expected_codes<'o>(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     original: &'o Table,
     place: &PartPlace<'_>,
     part: &ParsedPart,
@@ -161,7 +161,7 @@ fn expected_codes<'o>(
 /// Compares a part of one column that has counterfeits with the original.
 ///
 /// Each counterfeit is a value that its bucket lacks otherwise.
-fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, place: &str, log: &mut CheckLog) {
+fn with_counterfeits(evidence: &VerifierInput<'_>, index: usize, part: &ParsedPart, place: &str, log: &mut CheckLog) {
     let (Some(original), [column], Some(labels)) = (evidence.original, &part.columns[..], &part.labels) else {
         return log.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
     };
@@ -225,7 +225,7 @@ fn counted(assigned: &[u32], rows: usize) -> Option<BucketOffsets> {
 
 /// Checks that labels are independent between tables, and independent of the order of rows.
 pub(in crate::verifier) fn check_labels(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {

@@ -14,7 +14,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::feasible_worlds::{
     ExclusionLimits, InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
 };
@@ -25,7 +25,7 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 const MIN_LISTED_VALUES: usize = 2;
 
 /// Checks the claims of a decomposition.
-pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, log: &mut CheckLog) {
+pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let Some(claim) = DecompositionClaim::from_evidence(evidence) else {
         log.fail(CheckName::Columns, "the tables are not those of a decomposition");
         return log.fail(CheckName::Guards, "the tables of a decomposition do not have its shape");
@@ -57,7 +57,7 @@ pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, log: &mut CheckLog) {
 
 /// Compares a list of values of buckets, or the joint table, with the original.
 pub(in crate::verifier) fn content(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
@@ -150,7 +150,7 @@ fn observed(claim: &DecompositionClaim<'_>, both: &BothTables) -> Option<Observe
 ///
 /// The checks cover the listed values, values excluded by the joint table, and the declared inferences.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     both: &BothTables,
     control: &Control,
@@ -198,7 +198,7 @@ pub(in crate::verifier) fn check(
 
 /// Checks the number of listed values of each bucket.
 fn check_lists(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     observed: &ObservedDecomposition,
     log: &mut CheckLog,

@@ -17,7 +17,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, parts, promised, protections, shared};
-use crate::verifier::contract::evidence::{DependencySearch, Evidence, VerifierError};
+use crate::verifier::contract::evidence::{DeclaredSearch, VerifierError, VerifierInput};
 use crate::verifier::definition::links::{
     Dependencies, LinkedGuard, LinkedTable, LinkedTables, link_across, links_of, protected_part,
 };
@@ -29,7 +29,7 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 ///
 /// `constant` are the attributes in which the buckets of each table are constant by its parts.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     constant: &[AttrSet],
     control: &Control,
     log: &mut CheckLog,
@@ -57,7 +57,7 @@ pub(in crate::verifier) fn check(
 }
 
 /// Checks that dependencies that were found hold and are no accidents.
-fn found(evidence: &Evidence<'_>, search: &DependencySearch<'_>, rows: &DependencyRows<'_>, log: &mut CheckLog) {
+fn found(evidence: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &DependencyRows<'_>, log: &mut CheckLog) {
     let attributes = evidence.original.map_or(AttrSet::EMPTY, Table::attributes);
     for &(determinant, dependent) in search.found {
         let holds = |to: Attr| {
@@ -79,8 +79,8 @@ fn found(evidence: &Evidence<'_>, search: &DependencySearch<'_>, rows: &Dependen
 
 /// The dependencies with one determinant that the adversary is assumed to know, and that are neither listed nor withdrawn.
 fn unlisted(
-    evidence: &Evidence<'_>,
-    search: &DependencySearch<'_>,
+    evidence: &VerifierInput<'_>,
+    search: &DeclaredSearch<'_>,
     rows: &DependencyRows<'_>,
     control: &Control,
 ) -> Result<Dependencies, VerifierError> {
@@ -115,7 +115,7 @@ fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = &TableGuard> 
 }
 
 /// Checks on the rows of the original that buckets are constant in the claimed attributes.
-fn constant_by_witness(evidence: &Evidence<'_>, original: &Table, index: usize, log: &mut CheckLog) {
+fn constant_by_witness(evidence: &VerifierInput<'_>, original: &Table, index: usize, log: &mut CheckLog) {
     let table = &evidence.publication.tables[index];
     let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant));
     if !constant.is_subset(original.attributes()) {
@@ -138,7 +138,11 @@ fn constant_by_witness(evidence: &Evidence<'_>, original: &Table, index: usize, 
 /// The attributes of a part in which the rows of each label agree.
 ///
 /// Cells that stand for several values do not say so.
-pub(in crate::verifier) fn constant_columns(evidence: &Evidence<'_>, claimed: &Part, part: &ParsedPart) -> AttrSet {
+pub(in crate::verifier) fn constant_columns(
+    evidence: &VerifierInput<'_>,
+    claimed: &Part,
+    part: &ParsedPart,
+) -> AttrSet {
     let Some(labels) = &part.labels else { return AttrSet::EMPTY };
     let is_constant = |(column, claimed): &(&ParsedColumn, &PublishedColumn)| {
         let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
@@ -157,7 +161,7 @@ pub(in crate::verifier) fn constant_columns(evidence: &Evidence<'_>, claimed: &P
 /// Those of the row side are in the part, and `constant` has those in which it is constant. With the original, others
 /// are compared where the protected values of a row determine them.
 pub(in crate::verifier) fn varying_in_part(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     table: &PublishedTable,
     part: &ParsedPart,
     constant: AttrSet,
@@ -184,7 +188,7 @@ pub(in crate::verifier) fn varying_in_part(
 /// For each row of a part, the value of an attribute that its protected values determine in the original.
 ///
 /// A value that the original lacks is unlike all others. `None` where nothing is determined.
-fn determined(evidence: &Evidence<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
+fn determined(evidence: &VerifierInput<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
     let original = evidence.original.filter(|original| original.attributes().contains(attr))?;
     let from: Vec<_> = columns.iter().map(|column| &original.column(column.attribute).codes).collect();
     if from.is_empty() {
@@ -213,7 +217,7 @@ fn is_constant(rows: impl Iterator<Item = (u32, u32)>) -> bool {
 ///
 /// `constant` are the attributes in which the buckets of each table are constant by its parts.
 pub(in crate::verifier) fn linked_tables(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     constant: &[AttrSet],
     known: &[(AttrSet, AttrSet)],
 ) -> Option<LinkedTables> {
@@ -232,19 +236,19 @@ pub(in crate::verifier) fn linked_tables(
 }
 
 /// The links that constrain what the release shows and its rules know.
-pub(in crate::verifier) fn links(evidence: &Evidence<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
+pub(in crate::verifier) fn links(evidence: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
     let tables = &evidence.publication.tables;
     let shown = tables.iter().flat_map(parts).fold(AttrSet::EMPTY, AttrSet::union);
     links_of(known, evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known)))
 }
 
 /// Whether the claims of the release are about mixtures over buckets, columns that share attributes, or joins.
-fn is_without_buckets(evidence: &Evidence<'_>) -> bool {
+fn is_without_buckets(evidence: &VerifierInput<'_>) -> bool {
     SlicingClaim::from_evidence(evidence).is_some() || sequential_details(evidence).is_some()
 }
 
 /// A table with its protections; those that the publication does not state follow from its shape.
-fn linked_table(evidence: &Evidence<'_>, table: &PublishedTable, constant: AttrSet) -> LinkedTable {
+fn linked_table(evidence: &VerifierInput<'_>, table: &PublishedTable, constant: AttrSet) -> LinkedTable {
     let parts: Vec<AttrSet> = parts(table).collect();
     let plain = LinkedTable::new(&parts, guards(table));
     let attributes = plain.attributes;
@@ -272,7 +276,7 @@ fn linked_table(evidence: &Evidence<'_>, table: &PublishedTable, constant: AttrS
 /// Checks every rule beside the links.
 ///
 /// What follows from a dependency is kept by the rule that it follows from.
-fn paths(evidence: &Evidence<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
+fn paths(evidence: &VerifierInput<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
     if SlicingClaim::from_evidence(evidence).is_some() {
         let columns: Vec<AttrSet> = evidence.publication.tables.iter().flat_map(parts).collect();
         if let Some(tied) = link_across(&columns, &links(evidence, known)) {

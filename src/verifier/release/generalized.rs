@@ -15,7 +15,7 @@ use crate::microdata::{CellShape, Column};
 use crate::publication::{Guarantee, PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::shared;
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::cells::{CellDomain, CellMeaning, ColumnMeaning, uncovered_rows, unknown_labels};
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
@@ -31,7 +31,7 @@ pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) 
 
 /// Checks that every class has as many rows as the largest k of a submitted or listed k-anonymity rule.
 pub(in crate::verifier) fn anonymity(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     table: &PublishedTable,
     buckets: &BucketOffsets,
     log: &mut CheckLog,
@@ -54,7 +54,7 @@ pub(in crate::verifier) fn anonymity(
 /// Exact values must equal those of the witnessed rows. Other cells must cover them, and be the narrowest for their
 /// class.
 pub(in crate::verifier) fn content(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
     log: &mut CheckLog,
@@ -99,7 +99,7 @@ pub(in crate::verifier) fn content(
         meaning: meanings.as_ref().map(|(meanings, cell_domain)| (meanings.as_slice(), cell_domain)),
         original: original.column(column.attribute),
     });
-    let rows = ComparedRows { evidence, place: place.name, part, columns: columns.collect() };
+    let rows = PartComparison { evidence, place: place.name, part, columns: columns.collect() };
     match evidence.witness.map(|witness| witness.tables.get(place.table)) {
         Some(Some(TableWitness::Rows(places))) => rows.linked(places, log),
         Some(_) => log.fail(CheckName::Content, format!("{}: the assignment of rows is of another kind", place.name)),
@@ -115,15 +115,15 @@ struct ComparedColumn<'a> {
 }
 
 /// The rows of a part, as many as those of the original.
-struct ComparedRows<'a> {
-    evidence: &'a Evidence<'a>,
+struct PartComparison<'a> {
+    evidence: &'a VerifierInput<'a>,
     /// The names of table and part, for details.
     place: &'a str,
     part: &'a ParsedPart,
     columns: Vec<ComparedColumn<'a>>,
 }
 
-impl ComparedRows<'_> {
+impl PartComparison<'_> {
     /// Compares the rows with those that the witness assigns to them.
     fn linked(&self, places: &[u32], log: &mut CheckLog) {
         let Self { evidence, place, part, columns } = self;

@@ -9,14 +9,14 @@ use super::dependencies::links;
 use crate::microdata::{AttrSet, Codes};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Checks the listed values of buckets against the linked values of their rows: the original has them together.
 ///
 /// An adversary who knows how these go together rules out all others.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     parts: &[ParsedPart],
     log: &mut CheckLog,

@@ -17,7 +17,7 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::SlicedDiversity;
 use crate::verifier::contract::checks::{CheckLog, CheckName, PosteriorSummary};
 use crate::verifier::contract::claim::SlicingClaim;
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::read::overlapping_columns::weights;
 use crate::verifier::read::overlapping_columns::{
     ExactWeight, LabelInterner, MAX_SENSITIVE_COLUMNS, OverlappingColumns, set,
@@ -28,7 +28,7 @@ use crate::verifier::read::part::ParsedPart;
 ///
 /// Gives the posteriors of the sensitive attribute, where all buckets could be read.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,

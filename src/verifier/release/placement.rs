@@ -24,7 +24,7 @@ const MAX_TIGHTENED: usize = 1 << 27;
 
 /// How the rows of a part count the rows of the original.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::verifier) enum TupleCount {
+pub(in crate::verifier) enum RowCounting {
     /// A row for each row.
     Equal,
     /// Also rows that are none of the original.
@@ -35,7 +35,7 @@ pub(in crate::verifier) enum TupleCount {
 
 /// A bucketed part, and which of its tuples the rows of the original have.
 pub(in crate::verifier) struct PlacedPart {
-    counting: TupleCount,
+    counting: RowCounting,
     /// The tuple of each row of the original, by number.
     tuple_of: Vec<u32>,
     /// For each tuple, the buckets that have it and how often, in the order of labels.
@@ -45,7 +45,7 @@ pub(in crate::verifier) struct PlacedPart {
 impl PlacedPart {
     /// The rows of a part with these labels and keys; `expected` are the keys of all rows of the original.
     pub(in crate::verifier) fn new(
-        counting: TupleCount,
+        counting: RowCounting,
         labels: &[u32],
         keys: &RowKeys,
         expected: &RowKeys,
@@ -141,11 +141,11 @@ impl PlacementSums {
         let mut sums = Vec::new();
         let mut first_sums = Vec::new();
         for part in parts {
-            if part.counting == TupleCount::Listed {
+            if part.counting == RowCounting::Listed {
                 first_sums.push(None);
                 continue;
             }
-            let is_exact = part.counting == TupleCount::Equal;
+            let is_exact = part.counting == RowCounting::Equal;
             let mut firsts = Vec::with_capacity(part.buckets_of.len());
             for buckets in &part.buckets_of {
                 firsts.push(sums.len() as u32);

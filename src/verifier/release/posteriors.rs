@@ -2,7 +2,7 @@ use ahash::AHashMap;
 
 use crate::verifier::contract::checks::PosteriorSummary;
 use crate::verifier::contract::claim::ValueCounts;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::read::part::ParsedColumn;
 use crate::with_codes;
 
@@ -15,12 +15,12 @@ pub(in crate::verifier) fn count(column: &ParsedColumn) -> ValueCounts {
 }
 
 /// Number of classes by the share of the most frequent value.
-pub(in crate::verifier) type PosteriorTally = AHashMap<PosteriorShare, u64>;
+pub(in crate::verifier) type PosteriorTally = AHashMap<ShareOfRows, u64>;
 
 /// The largest share of a value in a class of rows with rising values.
 ///
 /// An excluded value is compared with all rows, another one with the rows without excluded values.
-pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> PosteriorShare {
+pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> ShareOfRows {
     let size = class.len() as u64;
     let (mut excluded_rows, mut most_excluded, mut most) = (0, 0, 0);
     for run in class.chunk_by(|a, b| a == b) {
@@ -33,13 +33,13 @@ pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> Posteri
         }
     }
     let left = size - excluded_rows;
-    let (of_excluded, of_others) = (PosteriorShare::new(most_excluded, size), PosteriorShare::new(most, left));
+    let (of_excluded, of_others) = (ShareOfRows::new(most_excluded, size), ShareOfRows::new(most, left));
     if left == 0 || of_excluded.exceeds(of_others) { of_excluded } else { of_others }
 }
 
 /// The summary of the classes in `tallies`, where the smallest bucket has `smallest_bucket` rows.
 pub(in crate::verifier) fn posteriors(tallies: PosteriorTally, smallest_bucket: u64) -> Option<PosteriorSummary> {
-    let mut rising: Vec<(PosteriorShare, u64)> = tallies.into_iter().collect();
+    let mut rising: Vec<(ShareOfRows, u64)> = tallies.into_iter().collect();
     rising.sort_unstable_by(|(a, _), (b, _)| a.compare_harm(*b));
     let buckets: u64 = rising.iter().map(|(_, buckets)| buckets).sum();
     let mut before = 0;

@@ -11,7 +11,7 @@ use crate::microdata::AttrSet;
 use crate::publication::{Guarantee, SubmittedRule, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::protections;
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::{BucketShares, at_least};
 use crate::verifier::definition::measure::BucketMeasure;
 use crate::verifier::definition::taxonomy::DeclaredValues;
@@ -90,7 +90,7 @@ impl RelativeBuckets<'_> {
 /// Checks that the known side of every rule says with which stratum its guarantee compares.
 ///
 /// Otherwise the rows that fit what is known have several references, and a mixture of their bounds says nothing.
-pub(in crate::verifier) fn check(evidence: &Evidence<'_>, log: &mut CheckLog) {
+pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let listed = evidence.publication.rules.iter().map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: rule.known,

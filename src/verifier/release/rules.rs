@@ -12,7 +12,7 @@ use crate::publication::{
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::claim::{ValueCounts, protections};
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::definition::dependencies::follow_dependencies;
 use crate::verifier::definition::gnf;
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable};
@@ -22,7 +22,7 @@ use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::JointColumn;
 
 /// Checks the submitted rules and every listed rule.
-pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, log: &mut CheckLog) {
+pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, report: TablesReport, log: &mut CheckLog) {
     let TablesReport { counts, declared, combined, constant, .. } = report;
     let publication = evidence.publication;
     let search = RuleSearch {
@@ -67,7 +67,7 @@ pub(in crate::verifier) fn check(evidence: &Evidence<'_>, report: TablesReport, 
 }
 
 struct RuleSearch<'a> {
-    evidence: &'a Evidence<'a>,
+    evidence: &'a VerifierInput<'a>,
     nodes: Vec<LiteralTable<'a>>,
     /// The tables with the links of dependencies, where these constrain guards.
     linked: Option<LinkedTables>,

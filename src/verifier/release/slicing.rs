@@ -16,12 +16,12 @@ use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
 use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{SlicingClaim, is_boxed, parts};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Checks that every box of a part holds as many rows as declared.
-pub(in crate::verifier) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
+pub(in crate::verifier) fn frequent(evidence: &VerifierInput<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
     let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.method_details else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
     let rare = JointColumn::new(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
@@ -64,7 +64,7 @@ pub(in crate::verifier) fn intervals(column: &ParsedColumn, original: &Column, b
 }
 
 /// Checks the claims of a sliced publication about its columns.
-pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, log: &mut CheckLog) {
+pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
     let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.method_details else { return };
     let [table] = &evidence.publication.tables[..] else {
         return log.fail(CheckName::Columns, "a sliced publication has one table");
@@ -158,7 +158,7 @@ struct MatchedBucketCounts<'a> {
 ///
 /// `read` has all parts of the table.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,

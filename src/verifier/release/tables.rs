@@ -7,7 +7,7 @@ use ahash::AHashMap;
 use super::closed::ClosedStrata;
 use super::content::PartPlace;
 use super::decomposed::BothTables;
-use super::placement::{PlacedPart, TupleCount};
+use super::placement::{PlacedPart, RowCounting};
 use super::posteriors::{PosteriorTally, count, posterior, posteriors};
 use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
@@ -21,10 +21,10 @@ use crate::publication::{
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCounts};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds;
 use crate::verifier::read::bucket_classes::{BucketClasses, JointColumn};
@@ -51,7 +51,7 @@ pub(in crate::verifier) struct TablesReport {
 
 /// Reads and checks every table.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<TablesReport, VerifierError> {
@@ -80,7 +80,7 @@ pub(in crate::verifier) fn check(
 
 impl TablesReport {
     /// Adds the counts of a part.
-    fn add_counts(&mut self, evidence: &Evidence<'_>, part: &ParsedPart) {
+    fn add_counts(&mut self, evidence: &VerifierInput<'_>, part: &ParsedPart) {
         let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
         for column in &part.columns {
             let shown = count(column);
@@ -100,7 +100,7 @@ impl TablesReport {
 }
 
 /// Checks that every table holds every row that is not suppressed.
-fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, log: &mut CheckLog) {
+fn lengths(evidence: &VerifierInput<'_>, tables: &TablesReport, log: &mut CheckLog) {
     let rows = match evidence.original {
         Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
@@ -129,7 +129,7 @@ fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, log: &mut CheckLog) {
 
 /// Check of one table, part by part.
 struct TableCheck<'a> {
-    evidence: &'a Evidence<'a>,
+    evidence: &'a VerifierInput<'a>,
     control: &'a Control,
     index: usize,
     table: &'a PublishedTable,
@@ -156,7 +156,7 @@ struct TableCheck<'a> {
 }
 
 impl<'a> TableCheck<'a> {
-    fn new(evidence: &'a Evidence<'a>, control: &'a Control, index: usize) -> Self {
+    fn new(evidence: &'a VerifierInput<'a>, control: &'a Control, index: usize) -> Self {
         let table = &evidence.publication.tables[index];
         let is_boxed = claim::is_boxed(table);
         let is_generalized = table.is_generalized() && !is_boxed;
@@ -255,9 +255,9 @@ impl<'a> TableCheck<'a> {
         let original = self.evidence.original.filter(|_| self.evidence.witness.is_none() && claimed.bucketed)?;
         let labels = part.labels.as_ref().filter(|_| claimed.columns.iter().all(|c| c.cells == CellContent::Exact))?;
         let counting = match claimed.rows {
-            RowMeaning::Tuples => TupleCount::Equal,
-            RowMeaning::TuplesAndCounterfeits { .. } => TupleCount::AtMost,
-            RowMeaning::Values => TupleCount::Listed,
+            RowMeaning::Tuples => RowCounting::Equal,
+            RowMeaning::TuplesAndCounterfeits { .. } => RowCounting::AtMost,
+            RowMeaning::Values => RowCounting::Listed,
         };
         let columns = part.columns.iter().map(|c| (&original.column(c.attribute).codes, c.ranks.as_deref()));
         let expected = RowKeys::pack(&part.layout(), original.rows(), columns);
@@ -428,9 +428,9 @@ impl BucketRequirements<'_> {
     /// The largest posterior for an adversary who knows the number of counterfeits.
     ///
     /// A value that occurs more than once is real; one that occurs once may be a counterfeit.
-    fn posterior(&self, shown: PosteriorShare) -> PosteriorShare {
+    fn posterior(&self, shown: ShareOfRows) -> ShareOfRows {
         let fakes = if shown.count > 1 { self.counterfeits } else { 0 };
-        PosteriorShare { of: shown.of.saturating_sub(fakes), ..shown }
+        ShareOfRows { of: shown.of.saturating_sub(fakes), ..shown }
     }
 }
 
@@ -474,7 +474,7 @@ impl ObservedBuckets {
                 && plain(guarantee)
             {
                 // the guarantee holds for the real rows of a bucket
-                let breaks = |shown: &PosteriorShare| {
+                let breaks = |shown: &ShareOfRows| {
                     u128::from(shown.count) * u128::from(l) > u128::from(shown.of.saturating_sub(counterfeits))
                 };
                 *broken = classes_by_share.iter().filter(|(shown, _)| breaks(shown)).map(|(_, buckets)| buckets).sum();
@@ -506,33 +506,32 @@ mod tests {
 
     #[test]
     fn posterior_excluded_values_count_among_all_rows() {
-        assert_eq!(posterior(&[0, 1, 1, 2], &[]), PosteriorShare::new(2, 4));
+        assert_eq!(posterior(&[0, 1, 1, 2], &[]), ShareOfRows::new(2, 4));
         // two of the three remaining rows exceed one of four
-        assert_eq!(posterior(&[0, 1, 1, 2], &[0]), PosteriorShare::new(2, 3));
-        assert_eq!(posterior(&[0, 0, 1, 2], &[0]), PosteriorShare::new(1, 2));
-        assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), PosteriorShare::new(3, 5));
-        assert_eq!(posterior(&[0, 0], &[0]), PosteriorShare::new(2, 2));
+        assert_eq!(posterior(&[0, 1, 1, 2], &[0]), ShareOfRows::new(2, 3));
+        assert_eq!(posterior(&[0, 0, 1, 2], &[0]), ShareOfRows::new(1, 2));
+        assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), ShareOfRows::new(3, 5));
+        assert_eq!(posterior(&[0, 0], &[0]), ShareOfRows::new(2, 2));
     }
 
     #[test]
     fn posteriors_equal_shares_takes_the_smaller_bucket() {
-        let tallies = |list: &[(PosteriorShare, u64)]| posteriors(list.iter().copied().collect(), 2);
-        let all =
-            tallies(&[(PosteriorShare::new(1, 3), 2), (PosteriorShare::new(2, 4), 1), (PosteriorShare::new(1, 2), 1)]);
+        let tallies = |list: &[(ShareOfRows, u64)]| posteriors(list.iter().copied().collect(), 2);
+        let all = tallies(&[(ShareOfRows::new(1, 3), 2), (ShareOfRows::new(2, 4), 1), (ShareOfRows::new(1, 2), 1)]);
         assert_eq!(
             all,
             Some(PosteriorSummary {
-                worst: PosteriorShare::new(1, 2),
-                median: PosteriorShare::new(2, 4),
+                worst: ShareOfRows::new(1, 2),
+                median: ShareOfRows::new(2, 4),
                 smallest_bucket: 2
             })
         );
-        let odd = tallies(&[(PosteriorShare::new(1, 3), 2), (PosteriorShare::new(1, 2), 1)]);
+        let odd = tallies(&[(ShareOfRows::new(1, 3), 2), (ShareOfRows::new(1, 2), 1)]);
         assert_eq!(
             odd,
             Some(PosteriorSummary {
-                worst: PosteriorShare::new(1, 2),
-                median: PosteriorShare::new(1, 3),
+                worst: ShareOfRows::new(1, 2),
+                median: ShareOfRows::new(1, 3),
                 smallest_bucket: 2
             })
         );

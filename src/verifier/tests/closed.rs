@@ -4,7 +4,7 @@ use super::fixture::{Cell, VerifierFixture, failed, guard, guardian, rule};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Protected, TableGuard, TableProtection};
 use crate::verifier::contract::checks::{CheckName, ClosedBuckets};
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 const AGE: u8 = 0;
 const CHAPTER: u8 = 1;
@@ -62,7 +62,7 @@ fn closed_buckets_that_are_whole_strata_pass() {
     assert_eq!(failed_by_evidence(&fixture), [const { Vec::new() }; 3]);
     let report = fixture.verify();
     let closed = report.tables[0].closed[&AttrSet::one(Attr(DX))];
-    assert_eq!(closed, ClosedBuckets { buckets: 1, rows: 12, worst: Some(PosteriorShare::new(12, 12)) });
+    assert_eq!(closed, ClosedBuckets { buckets: 1, rows: 12, worst: Some(ShareOfRows::new(12, 12)) });
 }
 
 #[test]

@@ -12,10 +12,10 @@ use crate::verifier::attack::bucket::BucketAttackReport;
 use crate::verifier::attack::dependency::find_by_dependencies;
 use crate::verifier::attack::possible_worlds::count_worlds;
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::{DependencySearch, Evidence};
+use crate::verifier::contract::evidence::{DeclaredSearch, VerifierInput};
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable, status};
 use crate::verifier::definition::links::{LinkedTable, LinkedTables};
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{ExternalPart, ExternalTable};
 use crate::verifier::verify::verify;
@@ -201,8 +201,8 @@ fn unused_dependency_that_is_not_listed_still_counts() {
     let evidence = fixture.evidence(&parts);
     let search = evidence.dependency_search.expect("a search");
     for lists_all in [true, false] {
-        let dependency_search = Some(DependencySearch { lists_all, ..search });
-        let evidence = Evidence { dependency_search, original: Some(&original), ..evidence };
+        let dependency_search = Some(DeclaredSearch { lists_all, ..search });
+        let evidence = VerifierInput { dependency_search, original: Some(&original), ..evidence };
         let report = verify(&evidence, &Control::default()).expect("a report");
         assert_eq!(failed(&report), [CheckName::Dependencies], "{report:#?}");
     }
@@ -287,11 +287,11 @@ fn worlds_keep_known_dependencies() {
     // the second bucket shows the chapter of d0
     let across = [["20", "c0", "d0"], ["21", "c1", "d4"], ["22", "c0", "d0"], ["23", "c0", "d1"]];
     let known = [(one(DX), one(CHAPTER))];
-    assert_eq!(worst(&of(inside, &known)), (Some(PosteriorShare::new(1, 2)), false));
-    assert_eq!(worst(&of(across, &[])), (Some(PosteriorShare::new(1, 2)), false));
-    assert_eq!(worst(&of(across, &known)), (Some(PosteriorShare::new(1, 1)), true));
+    assert_eq!(worst(&of(inside, &known)), (Some(ShareOfRows::new(1, 2)), false));
+    assert_eq!(worst(&of(across, &[])), (Some(ShareOfRows::new(1, 2)), false));
+    assert_eq!(worst(&of(across, &known)), (Some(ShareOfRows::new(1, 1)), true));
     // a belief that no world keeps says nothing
-    assert_eq!(worst(&of(across, &[(one(CHAPTER), one(DX))])), (Some(PosteriorShare::new(1, 2)), false));
+    assert_eq!(worst(&of(across, &[(one(CHAPTER), one(DX))])), (Some(ShareOfRows::new(1, 2)), false));
 }
 
 #[test]
@@ -299,13 +299,13 @@ fn attack_breaks_buckets_over_the_whole_table_only() {
     let rows = people(0);
     let labels = pairs(&rows, None);
     let found = attacked(&published(rows, labels, AttrSet::EMPTY));
-    assert_eq!(found.worst, Some(PosteriorShare::new(1, 1)));
+    assert_eq!(found.worst, Some(ShareOfRows::new(1, 1)));
     assert!(found.total > 100, "{}", found.total);
     assert_eq!(found.first.len(), 10);
-    assert_eq!(found.first[0].posterior, PosteriorShare::new(1, 1));
+    assert_eq!(found.first[0].posterior, ShareOfRows::new(1, 1));
     for fixture in [strata(0), strata(2), moved()] {
         let found = attacked(&fixture);
-        assert_eq!((found.worst, found.total), (Some(PosteriorShare::new(1, 2)), 0));
+        assert_eq!((found.worst, found.total), (Some(ShareOfRows::new(1, 2)), 0));
     }
 }
 

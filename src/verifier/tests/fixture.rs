@@ -12,7 +12,7 @@ use crate::publication::{
     TableGuard, TableName, TableProtection, TableWitness, Witness,
 };
 use crate::verifier::contract::checks::{Check, CheckName, VerifierReport};
-use crate::verifier::contract::evidence::{DependencySearch, Evidence};
+use crate::verifier::contract::evidence::{DeclaredSearch, VerifierInput};
 use crate::verifier::verify::verify;
 
 pub(in crate::verifier) type Cell = Option<String>;
@@ -298,16 +298,16 @@ impl VerifierFixture {
         let assigned = Witness { tables: assigned.collect() };
         let parts = self.bytes();
         let (original, witness) = (original.then_some(&table), witness.then_some(&assigned));
-        verified(&Evidence { original, witness, ..self.evidence(&parts) })
+        verified(&VerifierInput { original, witness, ..self.evidence(&parts) })
     }
 
     /// The claims and declarations, without the original and the witness.
-    pub(in crate::verifier) fn evidence<'a>(&'a self, parts: &'a dyn PublishedBytes) -> Evidence<'a> {
-        Evidence {
+    pub(in crate::verifier) fn evidence<'a>(&'a self, parts: &'a dyn PublishedBytes) -> VerifierInput<'a> {
+        VerifierInput {
             publication: &self.publication,
             submitted: &self.submitted,
             dependencies: &self.dependencies,
-            dependency_search: self.searched.then_some(DependencySearch {
+            dependency_search: self.searched.then_some(DeclaredSearch {
                 found: &self.dependencies,
                 withdrawn: &self.withdrawn,
                 tolerance: Ratio::new(1, 100).expect("a ratio"),
@@ -348,7 +348,7 @@ impl VerifierFixture {
 }
 
 /// The report on evidence that can be read.
-pub(in crate::verifier) fn verified(evidence: &Evidence<'_>) -> VerifierReport {
+pub(in crate::verifier) fn verified(evidence: &VerifierInput<'_>) -> VerifierReport {
     verify(evidence, &Control::default()).expect("an answer")
 }
 

@@ -13,8 +13,8 @@ use crate::verifier::contract::checks::CheckName::{
     Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards, Order,
 };
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::Evidence;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::definition::share::ShareOfRows;
 
 const FILE: &str = "t1.rows.csv";
 
@@ -107,7 +107,7 @@ impl Case {
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.fixture.bytes();
         let (original, witness) = (original.then_some(&of), witness.then_some(&assigned));
-        verified(&Evidence { original, witness, ..self.fixture.evidence(&parts) })
+        verified(&VerifierInput { original, witness, ..self.fixture.evidence(&parts) })
     }
 
     fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {
@@ -130,7 +130,7 @@ fn verify_generalized_table_passes() {
             assert_eq!((figures.rows, figures.buckets), (8, 3));
             assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
             let posteriors = figures.posteriors[&Attr(2)];
-            assert_eq!((posteriors.worst, posteriors.smallest_bucket), (PosteriorShare::new(1, 2), 2));
+            assert_eq!((posteriors.worst, posteriors.smallest_bucket), (ShareOfRows::new(1, 2), 2));
         }
     }
 }

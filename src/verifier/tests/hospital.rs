@@ -8,16 +8,16 @@ use super::fixture::{VerifierFixture, detail, failed, guardian, hospital, protec
 use crate::control::Control;
 use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, ColumnAnnotations, Domain, Taxonomy};
-use crate::privacy::{Population, holds};
+use crate::privacy::{OverallCounts, holds};
 use crate::publication::{
     CellContent, DeclaredTaxonomy, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, RowMeaning,
     RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
 };
 use crate::verifier::contract::checks::{CheckName, Linkage, PosteriorSummary};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 use crate::verifier::definition::fraction::Distance;
 use crate::verifier::definition::guarantee::BucketShares;
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::verify::verify;
 
@@ -49,7 +49,7 @@ fn verify_hospital_example_passes() {
     let t1 = &report.tables[0];
     assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
     let posteriors =
-        PosteriorSummary { worst: PosteriorShare::new(1, 2), median: PosteriorShare::new(1, 2), smallest_bucket: 2 };
+        PosteriorSummary { worst: ShareOfRows::new(1, 2), median: ShareOfRows::new(1, 2), smallest_bucket: 2 };
     assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
     let t2 = &report.tables[1];
     assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
@@ -299,7 +299,7 @@ fn guards_two_sensitive_attributes_have_one_each() {
     let posteriors = &report.tables[0].posteriors;
     assert_eq!(
         (posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst),
-        (PosteriorShare::new(3, 12), PosteriorShare::new(4, 12))
+        (ShareOfRows::new(3, 12), ShareOfRows::new(4, 12))
     );
     // a guard does not take the other sensitive attribute as known
     fixture.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
@@ -334,7 +334,7 @@ fn verify_large_domains_reads_rows_in_strides() {
     let control = Control::default();
     control.begin(crate::control::Phase::Verify, count as u64).expect("not cancelled");
     let parts = fixture.bytes();
-    let evidence = Evidence { submitted: &[], ..fixture.evidence(&parts) };
+    let evidence = VerifierInput { submitted: &[], ..fixture.evidence(&parts) };
     assert!(verify(&evidence, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
 }
@@ -490,7 +490,7 @@ proptest::proptest! {
         let shares = BucketShares::new(&bucket, &overall, &DeclaredValues { paths, ..DeclaredValues::default() });
         let Distance { work, unit } = shares.distance(ValueDistance::Hierarchical).expect("a distance");
         let annotations = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
-        let population = Population::new(overall).on(annotations);
+        let population = OverallCounts::new(overall).on(annotations);
         let close = |work: u128| {
             let t = Ratio::new(work as u64, unit as u64).expect("a distance");
             holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical, reference: Default::default() }, &bucket, &population)

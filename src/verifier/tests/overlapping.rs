@@ -13,7 +13,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 /// A table of attributes a, b, c and the sensitive s, in the given columns.
 fn covered(
@@ -145,7 +145,7 @@ fn verify_faults_in_overlapping_columns_fails() {
             let checked = report.checks.iter().any(|check| check.check == Kept);
             assert_eq!(checked, original || diversity == SlicedDiversity::Bucket, "what speaks of rows needs them");
             let posteriors = report.tables[0].posteriors[&Attr(3)];
-            assert_eq!((posteriors.worst, posteriors.smallest_bucket), (PosteriorShare::new(1, 2), 8));
+            assert_eq!((posteriors.worst, posteriors.smallest_bucket), (ShareOfRows::new(1, 2), 8));
         }
     }
     for (name, plant, checks) in FAULTS {
@@ -180,7 +180,7 @@ fn mixture_combinations_hide_a_frequent_value_of_rows() {
     {
         let report = covered(&rows, &[&[2], &[0, 3], &[1, 3]], &labels, "2", diversity).verify();
         assert_eq!(failed(&report).contains(&Kept), !kept, "{diversity:?}");
-        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, PosteriorShare::new(10, 13));
+        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, ShareOfRows::new(10, 13));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName::{Columns, Content, Dictionary, Gnf, Guards, Order, Requirements};
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::release::sequential::premise::by_itself;
 
 const FILE: &str = "t1.rows.csv";
@@ -148,7 +148,7 @@ impl Case {
         let parts = self.fixture.bytes();
         let mut publication = self.fixture.publication.clone();
         publication.method_details = MethodDetails::Sequential(Box::new(self.sequence.clone()));
-        let evidence = Evidence {
+        let evidence = VerifierInput {
             publication: &publication,
             original: original.then_some(&of),
             witness: witness.then_some(&assigned),

@@ -8,7 +8,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards};
-use crate::verifier::definition::posterior::PosteriorShare;
+use crate::verifier::definition::share::ShareOfRows;
 
 fn set(attrs: &[u8]) -> AttrSet {
     attrs.iter().map(|&a| Attr(a)).collect()
@@ -336,7 +336,7 @@ fn verify_faults_in_boxes_fails() {
     for (original, witness) in [(true, true), (true, false), (false, false)] {
         let report = boxed().verify_with(original, witness);
         assert!(report.verified(), "{original} {witness}: {:?}", report.checks);
-        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, PosteriorShare::new(2, 4));
+        assert_eq!(report.tables[0].posteriors[&Attr(3)].worst, ShareOfRows::new(2, 4));
     }
     for (name, plant, check) in FAULTS_OF_BOXES {
         let mut fixture = boxed();
@@ -389,5 +389,5 @@ fn guarantee_mixture_without_original_is_omitted() {
     assert!(checks(bucket(), false).contains(&Kept));
     let report = shares().verify_with(false, false);
     let posteriors = report.tables[0].posteriors[&Attr(3)];
-    assert_eq!((posteriors.worst, posteriors.smallest_bucket), (PosteriorShare::new(3, 4), 2));
+    assert_eq!((posteriors.worst, posteriors.smallest_bucket), (ShareOfRows::new(3, 4), 2));
 }

@@ -1,6 +1,6 @@
 //! Which delimiter a file uses.
 
-use super::error::{CsvFault, ScanError};
+use super::error::{CsvFault, RecordError};
 use super::scanner::Scanner;
 use crate::microdata::IngestLimits;
 
@@ -44,7 +44,7 @@ fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &IngestLimits) -> 
                 }
                 break;
             }
-            Err(ScanError::Malformed { fault: CsvFault::UnclosedQuote, .. }) if !complete => break,
+            Err(RecordError::Malformed { fault: CsvFault::UnclosedQuote, .. }) if !complete => break,
             Err(_) => {
                 consistent = false;
                 break;

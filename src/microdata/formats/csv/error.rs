@@ -4,7 +4,7 @@ use std::io;
 
 /// Why a record cannot be read. No message carries what the record holds.
 #[derive(Debug, thiserror::Error)]
-pub enum ScanError {
+pub enum RecordError {
     /// The record is not CSV.
     #[error("record {record}, byte {byte}: {fault}")]
     Malformed {

@@ -8,7 +8,7 @@ mod scanner;
 mod write;
 
 pub use detect::detect_delimiter;
-pub use error::{CsvFault, ScanError};
+pub use error::{CsvFault, RecordError};
 pub use reader::{CsvOptions, CsvReader, read_table};
 pub use scanner::{Record, Scanner};
 pub use write::{CellTexts, RowWriter, header, null_marker};

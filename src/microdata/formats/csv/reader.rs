@@ -11,7 +11,7 @@ use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::detect::detect_delimiter;
-use super::error::ScanError;
+use super::error::RecordError;
 use super::scanner::{Record, Scanner};
 use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::limits::IngestLimits;
@@ -225,19 +225,19 @@ fn in_header(byte: Option<u64>, detail: &str) -> IngestError {
 }
 
 #[cold]
-fn refused(error: ScanError, names: &[String]) -> IngestError {
+fn refused(error: RecordError, names: &[String]) -> IngestError {
     match error {
-        ScanError::Malformed { record, byte, field, fault } => IngestError::Malformed {
+        RecordError::Malformed { record, byte, field, fault } => IngestError::Malformed {
             row: (record > 0).then_some(record),
             column: names.get(field).cloned(),
             byte: Some(byte),
             detail: fault.to_string(),
         },
-        ScanError::TooLarge { record, what, limit, found, .. } => {
+        RecordError::TooLarge { record, what, limit, found, .. } => {
             let what = if what == "field" { "bytes of a field" } else { "bytes of a record" };
             IngestError::TooLarge { what, limit, found, row: Some(record) }
         }
-        ScanError::Io(error) => error.into(),
+        RecordError::Io(error) => error.into(),
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::io::{self, Read};
 
-use super::error::{CsvFault, ScanError};
+use super::error::{CsvFault, RecordError};
 use super::marks::{BLOCK, QUOTE, StructuralIndex};
 use crate::microdata::{IngestLimits, ValueKey};
 
@@ -140,9 +140,9 @@ impl<R: Read> Scanner<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// [`ScanError`]; the scanner must not be used afterwards.
+    /// [`RecordError`]; the scanner must not be used afterwards.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ScanError> {
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, RecordError> {
         let start = loop {
             let start = self.position;
             match self.step() {
@@ -234,7 +234,7 @@ impl<R: Read> Scanner<R> {
 
     /// Moves the record under way to the front of the buffer and fills the rest.
     #[cold]
-    fn refill(&mut self) -> Result<(), ScanError> {
+    fn refill(&mut self) -> Result<(), RecordError> {
         let kept = self.filled - self.position;
         if kept > self.record_limit {
             return Err(self.too_large("record", self.record_limit, kept));
@@ -276,7 +276,7 @@ impl<R: Read> Scanner<R> {
     }
 
     #[cold]
-    fn check_sizes(&self, start: usize, length: usize) -> Result<(), ScanError> {
+    fn check_sizes(&self, start: usize, length: usize) -> Result<(), RecordError> {
         if length > self.record_limit {
             return Err(self.too_large("record", self.record_limit, length));
         }
@@ -301,15 +301,15 @@ impl<R: Read> Scanner<R> {
     }
 
     #[cold]
-    fn malformed(&self, at: usize, fault: CsvFault) -> ScanError {
+    fn malformed(&self, at: usize, fault: CsvFault) -> RecordError {
         let byte = self.before + at as u64;
-        ScanError::Malformed { record: self.record, byte, field: self.fields.len(), fault }
+        RecordError::Malformed { record: self.record, byte, field: self.fields.len(), fault }
     }
 
     #[cold]
-    fn too_large(&self, what: &'static str, limit: usize, found: usize) -> ScanError {
+    fn too_large(&self, what: &'static str, limit: usize, found: usize) -> RecordError {
         let byte = self.before + self.position as u64;
-        ScanError::TooLarge { record: self.record, byte, what, limit: limit as u64, found: found as u64 }
+        RecordError::TooLarge { record: self.record, byte, what, limit: limit as u64, found: found as u64 }
     }
 }
 
@@ -331,7 +331,12 @@ mod tests {
         }
     }
 
-    fn scan_with(input: &[u8], delimiter: Option<u8>, piece: usize, limits: &IngestLimits) -> Result<Rows, ScanError> {
+    fn scan_with(
+        input: &[u8],
+        delimiter: Option<u8>,
+        piece: usize,
+        limits: &IngestLimits,
+    ) -> Result<Rows, RecordError> {
         let mut scanner = Scanner::new(Trickle(input, piece), delimiter, limits);
         let mut rows = Vec::new();
         while let Some(record) = scanner.next_record()? {
@@ -341,7 +346,7 @@ mod tests {
         Ok(rows)
     }
 
-    fn scan(input: &str) -> Result<Rows, ScanError> {
+    fn scan(input: &str) -> Result<Rows, RecordError> {
         scan_with(input.as_bytes(), Some(b','), usize::MAX, &IngestLimits::default())
     }
 
@@ -357,7 +362,7 @@ mod tests {
 
     fn fault(input: &str) -> (u64, u64, CsvFault) {
         match scan(input) {
-            Err(ScanError::Malformed { record, byte, fault, .. }) => (record, byte, fault),
+            Err(RecordError::Malformed { record, byte, fault, .. }) => (record, byte, fault),
             other => panic!("{other:?}"),
         }
     }
@@ -394,7 +399,7 @@ mod tests {
     fn sizes_are_limited() {
         let limits = IngestLimits { max_field_bytes: 10, max_record_bytes: 30, ..IngestLimits::default() };
         let what = |input: &[u8]| match scan_with(input, Some(b','), 1, &limits) {
-            Err(ScanError::TooLarge { what, record, limit, .. }) => (what, record, limit),
+            Err(RecordError::TooLarge { what, record, limit, .. }) => (what, record, limit),
             other => panic!("{other:?}"),
         };
         assert_eq!(what(b"a\n01234567890\n"), ("field", 1, 10));

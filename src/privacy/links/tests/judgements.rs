@@ -19,15 +19,15 @@ fn guarded(attributes: AttrSet, protects: Option<u8>) -> TableSchema {
     TableSchema { attributes, guards: protects.map(guard).into_iter().collect() }
 }
 
-fn status(tables: &[TableSchema], dependencies: &[Dependency], rule: RuleDemand) -> RuleStatus {
+fn status(tables: &[TableSchema], dependencies: &[Dependency], rule: RuleDemand) -> LinkedStatus {
     let (known, links, weights) = (known(dependencies, true), links(dependencies), AttributeWeights::equal());
     let context = LinkContext { dependencies: &known, links: &links, weights: &weights };
     judge(&LinkedSchema { tables, context }, &[rule], |_, _| false).remove(0)
 }
 
 /// Whether consecutive steps of a path share attributes, from the known to the protected side.
-fn is_path(path: &[PathStep], tables: &[TableSchema], links: &[Link], rule: &RuleDemand) -> bool {
-    let attributes = |step: &PathStep| match step.through {
+fn is_path(path: &[LinkedStep], tables: &[TableSchema], links: &[Link], rule: &RuleDemand) -> bool {
+    let attributes = |step: &LinkedStep| match step.through {
         Element::Table(at) => {
             tables[at].guards.iter().fold(tables[at].attributes, |all, guard| all.union(guard.constant))
         }
@@ -54,11 +54,11 @@ proptest! {
         let rule = PrivacyRule { known: bits(known).without(sensitive), sensitive, guarantee: GUARANTEE };
         let expected = gnf::judge(&tables, &rule);
         match (status(&tables, &[], rule.into()), expected) {
-            (RuleStatus::Unreachable, gnf::RuleStatus::Unreachable) => {}
-            (RuleStatus::Guardian { table, known, constant }, gnf::RuleStatus::Guardian { table: at, known: entry }) => {
+            (LinkedStatus::Unreachable, gnf::RuleStatus::Unreachable) => {}
+            (LinkedStatus::Guardian { table, known, constant }, gnf::RuleStatus::Guardian { table: at, known: entry }) => {
                 prop_assert_eq!((table, known, constant), (at, entry, AttrSet::EMPTY));
             }
-            (RuleStatus::Violated(found), gnf::RuleStatus::Violated(expected)) => {
+            (LinkedStatus::Violated(found), gnf::RuleStatus::Violated(expected)) => {
                 prop_assert_eq!(found.reaching, expected.reaching);
                 prop_assert!(is_path(&found.path, &tables, &[], &rule.into()), "{:?}", found.path);
             }
@@ -89,10 +89,10 @@ proptest! {
         let rule = RuleDemand { known: bits(known).without(Attr(sensitive)), protects: set(&[sensitive]), guarantee: GUARANTEE };
         let fewer = status(&tables, linked.get(1..).unwrap_or_default(), rule);
         let more = status(&tables, &linked, rule);
-        if !matches!(more, RuleStatus::Violated(_)) {
-            prop_assert!(!matches!(fewer, RuleStatus::Violated(_)), "{more:?} and {fewer:?}");
+        if !matches!(more, LinkedStatus::Violated(_)) {
+            prop_assert!(!matches!(fewer, LinkedStatus::Violated(_)), "{more:?} and {fewer:?}");
         }
-        if let RuleStatus::Violated(violation) = more {
+        if let LinkedStatus::Violated(violation) = more {
             prop_assert!(is_path(&violation.path, &tables, &links(&linked), &rule), "{:?}", violation.path);
         }
     }
@@ -107,30 +107,30 @@ fn rule(known: &[u8]) -> RuleDemand {
 fn constant_buckets_guard_a_rule_that_a_link_enters() {
     let diagnosis_determines_chapter = [dependency(&[2], 1)];
     let mut tables = [guarded(set(&[0, 1, 2]), Some(2))];
-    let RuleStatus::Violated(violation) = status(&tables, &diagnosis_determines_chapter, rule(&[0, 1])) else {
+    let LinkedStatus::Violated(violation) = status(&tables, &diagnosis_determines_chapter, rule(&[0, 1])) else {
         panic!("the link leads around the buckets")
     };
-    assert_eq!(violation.path, [PathStep { through: Element::Link(0), via: set(&[1]) }]);
+    assert_eq!(violation.path, [LinkedStep { through: Element::Link(0), via: set(&[1]) }]);
     tables[0].guards[0].constant = set(&[1]);
-    let guardian = RuleStatus::Guardian { table: 0, known: set(&[0, 1]), constant: set(&[1]) };
+    let guardian = LinkedStatus::Guardian { table: 0, known: set(&[0, 1]), constant: set(&[1]) };
     assert_eq!(status(&tables, &diagnosis_determines_chapter, rule(&[0, 1])), guardian);
     // the chapter joins the diagnosis
     let known = set(&[0]);
     let guard = Guard::new(known, Protected::Attribute(Attr(2)), GUARANTEE);
     let moved = [TableSchema { attributes: set(&[0, 1, 2]), guards: vec![guard] }];
-    let guardian = RuleStatus::Guardian { table: 0, known, constant: AttrSet::EMPTY };
+    let guardian = LinkedStatus::Guardian { table: 0, known, constant: AttrSet::EMPTY };
     assert_eq!(status(&moved, &diagnosis_determines_chapter, rule(&[0])), guardian);
-    assert!(matches!(status(&moved, &diagnosis_determines_chapter, rule(&[0, 1])), RuleStatus::Violated(_)));
+    assert!(matches!(status(&moved, &diagnosis_determines_chapter, rule(&[0, 1])), LinkedStatus::Violated(_)));
 }
 
 #[test]
 fn a_link_makes_a_separate_table_reachable() {
     let tables = [guarded(set(&[2, 3]), None), guarded(set(&[0]), None)];
-    assert_eq!(status(&tables, &[], rule(&[0])), RuleStatus::Unreachable);
-    let RuleStatus::Violated(violation) = status(&tables, &[dependency(&[0], 3)], rule(&[0])) else {
+    assert_eq!(status(&tables, &[], rule(&[0])), LinkedStatus::Unreachable);
+    let LinkedStatus::Violated(violation) = status(&tables, &[dependency(&[0], 3)], rule(&[0])) else {
         panic!("the band leads to the diagnosis")
     };
-    let step = |through, via: &[u8]| PathStep { through, via: set(via) };
+    let step = |through, via: &[u8]| LinkedStep { through, via: set(via) };
     assert_eq!(violation.path, [step(Element::Link(0), &[0]), step(Element::Table(0), &[3])]);
 }
 
@@ -144,15 +144,15 @@ fn strata_need_counts_that_readers_know() {
         judge(&LinkedSchema { tables, context }, &[rule(&[0])], |_, _| holds).remove(0)
     };
     let single = [guarded(set(&[2]), None)];
-    let held = RuleStatus::HeldByStrata { attributes: set(&[0]) };
+    let held = LinkedStatus::HeldByStrata { attributes: set(&[0]) };
     assert_eq!(judged(&single, &[dependency(&[2], 0)], true, true), held);
     assert_eq!(judged(&single, &[dependency(&[2], 0)], false, true), held, "the link has the counts");
-    assert!(matches!(judged(&single, &[dependency(&[2], 0)], true, false), RuleStatus::Violated(_)));
+    assert!(matches!(judged(&single, &[dependency(&[2], 0)], true, false), LinkedStatus::Violated(_)));
     // single columns B 3 and tables (A 1, C) and (A, S): the counts of C 0 and S 2 are in no table
     let apart = [guarded(set(&[1, 2]), None), guarded(set(&[3]), None)];
     let chain = [dependency(&[0], 3), dependency(&[3], 1)];
     let strata = judged(&apart, &chain, false, true);
-    assert_eq!(strata, RuleStatus::HeldByStrata { attributes: set(&[1]) }, "nearest to the diagnosis");
+    assert_eq!(strata, LinkedStatus::HeldByStrata { attributes: set(&[1]) }, "nearest to the diagnosis");
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn joint_values_need_one_table_alone() {
     let guard = Guard::new(set(&[0]), Protected::Joint(set(&[1, 2])), GUARANTEE);
     let table = TableSchema { attributes: set(&[0, 1, 2]), guards: vec![guard] };
     let inside = [dependency(&[1], 2)];
-    let guardian = RuleStatus::Guardian { table: 0, known: set(&[0]), constant: AttrSet::EMPTY };
+    let guardian = LinkedStatus::Guardian { table: 0, known: set(&[0]), constant: AttrSet::EMPTY };
     assert_eq!(status(std::slice::from_ref(&table), &inside, joint), guardian);
     let apart = [table, guarded(set(&[1]), None)];
-    assert!(matches!(status(&apart, &inside, joint), RuleStatus::Violated(_)));
+    assert!(matches!(status(&apart, &inside, joint), LinkedStatus::Violated(_)));
 }

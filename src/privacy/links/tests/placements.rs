@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Dependency;
 use crate::privacy::gnf::{Guard, TableSchema};
-use crate::privacy::guarantee::{Population, holds};
+use crate::privacy::guarantee::{OverallCounts, holds};
 use crate::privacy::rule::RuleDemand;
 use crate::publication::{Guarantee, Protected, Reference};
 
@@ -84,10 +84,10 @@ proptest! {
         let plain = |&attributes: &AttrSet| TableSchema { attributes, guards: vec![] };
         tables.extend(other_tables.iter().map(plain));
         let status = judge(&LinkedSchema { tables: &tables, context }, &[rule], |_, _| false).remove(0);
-        prop_assert!(matches!(status, RuleStatus::Unreachable | RuleStatus::Guardian { table: 0, .. }), "{status:?} {placed:?}");
+        prop_assert!(matches!(status, LinkedStatus::Unreachable | LinkedStatus::Guardian { table: 0, .. }), "{status:?} {placed:?}");
 
         let strata = Strata::new(&table, placed.constant);
-        let population = Population::new(table.column(Attr(2)).counts());
+        let population = OverallCounts::new(table.column(Attr(2)).counts());
         let mut placed_rows = 0;
         for pool in placed.pools.split().iter() {
             placed_rows += pool.len();

@@ -21,7 +21,7 @@ proptest! {
         let elements: Vec<AttrSet> = elements.into_iter().map(|e| bits(e & e.rotate_left(3))).collect();
         let (protected, known) = (bits(protected & protected.rotate_left(1)), bits(known & known.rotate_left(1)));
         let weights = AttributeWeights::from_distinct(distinct);
-        let found = separators(&Separation { protected, known, elements: &elements }, &weights);
+        let found = separators(&SeparatedSides { protected, known, elements: &elements }, &weights);
         if protected.meets(known) {
             prop_assert!(found.is_empty());
             return Ok(());
@@ -41,11 +41,11 @@ fn separators_of_many_attributes_are_found() {
     // 127 attributes in a chain of pairs, the middle one coarse
     let chain: Vec<AttrSet> = (0..127).map(|at| set(&[at, at + 1])).collect();
     let weights = AttributeWeights::from_distinct((0..128).map(|at| if at == 77 { 2 } else { 1_000 + at }));
-    let sides = Separation { protected: set(&[0]), known: set(&[127]), elements: &chain };
+    let sides = SeparatedSides { protected: set(&[0]), known: set(&[127]), elements: &chain };
     assert_eq!(separators(&sides, &weights), [set(&[77]), set(&[127]), set(&[1])]);
     // a wall of known attributes behind a complete element
     let known: AttrSet = (1..128).map(crate::microdata::Attr).collect();
-    let sides = Separation { protected: set(&[0]), known, elements: &[AttrSet::first(128)] };
+    let sides = SeparatedSides { protected: set(&[0]), known, elements: &[AttrSet::first(128)] };
     assert_eq!(separators(&sides, &weights), [known]);
 }
 

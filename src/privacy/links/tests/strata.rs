@@ -8,7 +8,7 @@ use super::super::*;
 use super::data::{bits, set, table};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, ColumnAnnotations};
-use crate::privacy::guarantee::{Population, holds};
+use crate::privacy::guarantee::{OverallCounts, holds};
 use crate::publication::{Guarantee, Ratio, Reference, ValueDistance};
 
 fn guarantees() -> [Guarantee; 5] {
@@ -51,7 +51,7 @@ proptest! {
         let mut whole = vec![0; codes.len()];
         rows.iter().for_each(|row| whole[code(row)] += 1);
         let annotations = if protects.len() == 1 { table.annotations(Attr(2)).clone() } else { Default::default() };
-        let population = Population::new(whole).on(annotations);
+        let population = OverallCounts::new(whole).on(annotations);
         let mut strata: BTreeMap<Vec<u32>, BTreeMap<u32, u64>> = BTreeMap::new();
         for row in &rows {
             let counts = strata.entry(value(row, attributes)).or_default();

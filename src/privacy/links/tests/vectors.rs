@@ -52,7 +52,7 @@ fn separators_match_reference_vectors() {
         let links = links(&dependencies);
         let elements: Vec<AttrSet> = links.iter().map(|link| link.attributes).collect();
         let weights = AttributeWeights::from_distinct(vector.distinct);
-        let found = separators(&Separation { protected: protects, known: side, elements: &elements }, &weights);
+        let found = separators(&SeparatedSides { protected: protects, known: side, elements: &elements }, &weights);
         assert_eq!(found, vector.cuts.iter().map(|cut| set(cut)).collect::<Vec<_>>(), "{at}");
         assert_eq!(known(&dependencies, false).closure(side), set(&vector.determined), "{at}");
         assert_eq!(design_side(side, protects, &links), set(&vector.design_side), "{at}");
@@ -181,12 +181,12 @@ fn stratified(sides: &Sides, sensitive: u8, constant: &[u8]) -> TableSchema {
     TableSchema { attributes: known.union(set(&sides.protected)), guards }
 }
 
-fn describe(status: &RuleStatus) -> String {
+fn describe(status: &LinkedStatus) -> String {
     match status {
-        RuleStatus::Unreachable => "unreachable".into(),
-        RuleStatus::Guardian { table, .. } => format!("guardian {table}"),
-        RuleStatus::HeldByStrata { .. } => "strata".into(),
-        RuleStatus::Violated(_) => "violated".into(),
+        LinkedStatus::Unreachable => "unreachable".into(),
+        LinkedStatus::Guardian { table, .. } => format!("guardian {table}"),
+        LinkedStatus::HeldByStrata { .. } => "strata".into(),
+        LinkedStatus::Violated(_) => "violated".into(),
     }
 }
 
@@ -230,7 +230,7 @@ fn judgements_match_reference_vectors() {
             let mut elements: Vec<AttrSet> = others.map(|(_, table)| table.attributes).collect();
             elements.extend(links.iter().map(|link| link.attributes));
             let known = set(&vector.known).union(set(&sides.row_side));
-            let sides = Separation { protected: set(&sides.protected), known, elements: &elements };
+            let sides = SeparatedSides { protected: set(&sides.protected), known, elements: &elements };
             let first = separators(&sides, &weights).first().copied().unwrap_or_default();
             assert_eq!(first, set(&vector.strata[index]), "{at}");
         }

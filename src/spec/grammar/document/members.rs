@@ -98,7 +98,7 @@ impl Member for NamesInOrder {
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
         let Some(items) = value.as_array() else { return context.refuse() };
-        let names = List::<String>::read_items(items, context, &ColumnName::allowed());
+        let names = Array::<String>::read_items(items, context, &ColumnName::allowed());
         let mut columns: Vec<(usize, usize)> = Vec::new();
         for (position, name) in names.iter().enumerate() {
             let Some(name) = &name.value else { continue };
@@ -119,7 +119,7 @@ impl Member for NamesInOrder {
     }
 
     fn schema() -> Value {
-        List::<String, 1>::schema()
+        Array::<String, 1>::schema()
     }
 }
 
@@ -147,7 +147,7 @@ impl<const MIN: usize> Member for Names<MIN> {
     }
 
     fn schema() -> Value {
-        List::<String, MIN>::schema()
+        Array::<String, MIN>::schema()
     }
 }
 
@@ -241,11 +241,11 @@ impl Id {
 
 /// An array of at most `MAX` elements. The schema says that it has `MIN`; the caller reports an array that is too short.
 #[derive(Clone, Debug)]
-pub(in crate::spec) struct List<T, const MIN: usize = 0, const MAX: usize = { usize::MAX }> {
+pub(in crate::spec) struct Array<T, const MIN: usize = 0, const MAX: usize = { usize::MAX }> {
     pub(in crate::spec) items: Vec<Given<T>>,
 }
 
-impl<T: Member, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
+impl<T: Member, const MIN: usize, const MAX: usize> Array<T, MIN, MAX> {
     /// The elements that could be read.
     pub(in crate::spec) fn values(&self) -> impl Iterator<Item = &T> {
         self.items.iter().filter_map(|item| item.value.as_ref())
@@ -267,7 +267,7 @@ impl<T: Member, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
     }
 }
 
-impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX> {
+impl<T: Member, const MIN: usize, const MAX: usize> Member for Array<T, MIN, MAX> {
     fn allowed() -> String {
         "an array".to_owned()
     }
@@ -297,14 +297,14 @@ impl<T: Member, const MIN: usize, const MAX: usize> Member for List<T, MIN, MAX>
     }
 }
 
-impl<T, const MIN: usize, const MAX: usize> Given<List<T, MIN, MAX>> {
+impl<T, const MIN: usize, const MAX: usize> Given<Array<T, MIN, MAX>> {
     /// The elements, those that cannot be read included.
     pub(in crate::spec) fn items(&self) -> &[Given<T>] {
         self.value.as_ref().map_or(&[], |list| &list.items)
     }
 }
 
-impl<T, const MIN: usize, const MAX: usize> From<Vec<T>> for List<T, MIN, MAX> {
+impl<T, const MIN: usize, const MAX: usize> From<Vec<T>> for Array<T, MIN, MAX> {
     fn from(items: Vec<T>) -> Self {
         Self { items: items.into_iter().map(Given::from).collect() }
     }

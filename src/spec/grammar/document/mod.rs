@@ -28,7 +28,7 @@ mod object;
 
 pub(in crate::spec) use macros::{choice, document, scalar, union};
 pub(in crate::spec) use members::{
-    ColumnName, Entries, EntryValue, Fraction, Id, Int, List, Names, NamesInOrder, PositiveFraction, Reason, Share,
+    Array, ColumnName, Entries, EntryValue, Fraction, Id, Int, Names, NamesInOrder, PositiveFraction, Reason, Share,
 };
 pub(in crate::spec) use object::{
     Document, Given, Member, MemberContext, MemberDeclaration, ObjectMap, Presence, PropertyList, SchemaMap, define_as,

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttributeType, CellShape, Table, Taxonomy};
 use crate::publication::{EarlierRelease, SequentialDetails};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 
 pub(crate) use super::groups::JoinError;
 pub(crate) use super::join::ReleaseJoin;
@@ -21,7 +21,7 @@ pub(crate) use super::observed::ObservedRelease;
 
 /// Checks cuts, rows, row correspondence and requirements.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     control: &Control,
     log: &mut CheckLog,
@@ -85,7 +85,7 @@ pub(in crate::verifier) fn check(
 /// # Errors
 /// The detail of a fault that leaves the rows unknown.
 fn correspondence(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     earlier: &[&EarlierRelease],
     rows: usize,

@@ -4,10 +4,10 @@ use crate::publication::{
     CellContent, EarlierRelease, EarlierReleases, MethodDetails, SequentialDetails, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 
 /// The details of a sequential release.
-pub(in crate::verifier) fn sequential_details<'a>(evidence: &'a Evidence<'_>) -> Option<&'a SequentialDetails> {
+pub(in crate::verifier) fn sequential_details<'a>(evidence: &'a VerifierInput<'_>) -> Option<&'a SequentialDetails> {
     match &evidence.publication.method_details {
         MethodDetails::Sequential(sequence) => Some(sequence),
         _ => None,
@@ -15,7 +15,7 @@ pub(in crate::verifier) fn sequential_details<'a>(evidence: &'a Evidence<'_>) ->
 }
 
 /// Whether all earlier releases are available.
-pub(in crate::verifier) fn has_earlier(evidence: &Evidence<'_>, sequence: &SequentialDetails) -> bool {
+pub(in crate::verifier) fn has_earlier(evidence: &VerifierInput<'_>, sequence: &SequentialDetails) -> bool {
     earlier(evidence.earlier_releases, sequence).is_some()
 }
 
@@ -29,7 +29,7 @@ pub(in crate::verifier) fn earlier<'a>(
 }
 
 /// Checks that the release is one exclusive table with one part, generalized by its cuts.
-pub(in crate::verifier) fn claims(evidence: &Evidence<'_>, sequence: &SequentialDetails, log: &mut CheckLog) {
+pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, sequence: &SequentialDetails, log: &mut CheckLog) {
     let publication = evidence.publication;
     let [table] = &publication.tables[..] else {
         return log.fail(CheckName::Guards, "a sequential release is one table");

@@ -7,7 +7,7 @@ use super::details::{earlier, joined_as};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{JoinAttribute, SequentialDetails, XyRequirement, YElement};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::Evidence;
+use crate::verifier::contract::evidence::VerifierInput;
 use crate::verifier::definition::links::{link_across, links_of, tied};
 
 /// Checks the links beside the join of a sequential release with earlier ones.
@@ -15,7 +15,7 @@ use crate::verifier::definition::links::{link_across, links_of, tied};
 /// A link lies within one of the joined releases. It ties no counted attribute of a requirement to a generalized one of
 /// its groups: labels would say less of the group than the adversary knows.
 pub(in crate::verifier) fn check(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     known: &[(AttrSet, AttrSet)],
     log: &mut CheckLog,

@@ -9,11 +9,11 @@ use crate::control::Control;
 use crate::microdata::{Attr, CellShape, Table, Taxonomy};
 use crate::publication::{PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 
 /// Published rows, and the cuts and the original that should give them.
 pub(super) struct CutRows<'a> {
-    pub(super) evidence: &'a Evidence<'a>,
+    pub(super) evidence: &'a VerifierInput<'a>,
     pub(super) table: &'a PublishedTable,
     pub(super) original: &'a Table,
     pub(super) observed: &'a ObservedRelease,

@@ -1,17 +1,17 @@
 use std::cmp::Ordering;
 
-/// The probability of a value for an adversary, as a share of the rows of a class.
+/// A share of the rows of a class: of a value, or the probability of a value for an adversary.
 ///
 /// Terms need not be the lowest. Equal shares of classes of other sizes are not the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct PosteriorShare {
+pub struct ShareOfRows {
     /// Number of rows with the value.
     pub count: u64,
     /// Number of rows among which the value is sought.
     pub of: u64,
 }
 
-impl PosteriorShare {
+impl ShareOfRows {
     pub(in crate::verifier) const fn new(count: u64, of: u64) -> Self {
         Self { count, of }
     }
