@@ -5,15 +5,14 @@ pub(crate) mod datasets;
 pub(crate) mod fingerprints;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod named_documents;
 pub(crate) mod people;
 pub(crate) mod pins;
-pub(crate) mod policies;
 pub(crate) mod portable;
 pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
-pub(crate) mod taxonomies;
 pub(crate) mod tenants;
 pub(crate) mod turns;
 
@@ -257,17 +256,12 @@ macro_rules! conformance {
                 what_was_done_is_logged_once
                 what_was_not_done_is_not_logged
                 what_cannot_be_logged_is_not_done;
-            policies:
-                a_policy_is_read_as_it_was_written
-                an_equal_specification_makes_no_version
-                policies_are_a_tenants_own_and_listed
-                versions_written_at_once_are_all_there
-                versions_do_not_change;
-            taxonomies:
-                a_taxonomy_is_read_as_it_was_written
-                an_equal_tree_makes_no_version
-                taxonomies_are_a_tenants_own_and_listed
-                deleted_versions_do_not_come_again
+            named_documents:
+                a_document_is_read_as_it_was_written
+                an_equal_content_makes_no_version
+                documents_are_a_tenants_own_and_listed
+                versions_of_a_policy_are_listed
+                deleted_versions_of_a_taxonomy_do_not_come_again
                 versions_written_at_once_are_all_there
                 versions_do_not_change;
             life:
