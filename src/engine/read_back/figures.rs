@@ -1,9 +1,9 @@
-use crate::publication::{EnforcedBy, Guarantee, Publication};
+use crate::publication::{EnforcedBy, EnforcedRule, Guarantee, Publication};
 use crate::report::{
     BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestClosed, ManifestRatio, MethodDetailsForm,
     VerificationSummary,
 };
-use crate::verifier::{BucketMeasure, VerifierReport};
+use crate::verifier::{BucketMeasure, TableFigures, VerifierReport};
 
 /// The verifier in the words of a manifest.
 pub(in crate::engine) fn summary(verification: &VerifierReport) -> VerificationSummary {
@@ -18,6 +18,19 @@ pub(in crate::engine) fn summary(verification: &VerifierReport) -> VerificationS
     }
 }
 
+/// The figures of the table that enforces a rule.
+fn guard_figures<'v>(
+    verification: &'v VerifierReport,
+    publication: &Publication,
+    rule: &EnforcedRule,
+) -> Option<&'v TableFigures> {
+    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &rule.enforced_by else {
+        return None;
+    };
+    let index = publication.tables.iter().position(|published| published.name == *guard)?;
+    verification.tables.get(index)
+}
+
 /// What the buckets that hold a rule achieve, from the parts as the verifier read them.
 pub(in crate::engine) fn achieved(
     verification: &VerifierReport,
@@ -25,11 +38,7 @@ pub(in crate::engine) fn achieved(
     rule: usize,
 ) -> Option<ManifestAchieved> {
     let protection = publication.rules.get(rule)?;
-    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &protection.enforced_by else {
-        return None;
-    };
-    let index = publication.tables.iter().position(|published| published.name == *guard)?;
-    let figures = &verification.tables[index];
+    let figures = guard_figures(verification, publication, protection)?;
     if let Guarantee::KAnonymity { .. } = protection.guarantee {
         let smallest = figures.sizes.keys().next().copied()?;
         return Some(ManifestAchieved { smallest_bucket: smallest, k: Some(smallest), ..ManifestAchieved::default() });
@@ -62,11 +71,7 @@ pub(in crate::engine) fn closed(
     rule: usize,
 ) -> Option<ManifestClosed> {
     let protection = publication.rules.get(rule)?;
-    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &protection.enforced_by else {
-        return None;
-    };
-    let index = publication.tables.iter().position(|published| published.name == *guard)?;
-    let figures = &verification.tables[index];
+    let figures = guard_figures(verification, publication, protection)?;
     let sensitive = protection.protects.attributes();
     let (_, closed) = figures.closed.iter().find(|(protects, _)| protects.is_subset(sensitive))?;
     let worst_posterior = closed.worst.map(ManifestRatio::from);

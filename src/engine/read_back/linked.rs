@@ -365,38 +365,32 @@ fn separate(at: usize, out: &mut Vec<u8>) {
 
 /// The records of CSV that this service wrote, without their line feeds.
 fn lines(csv: &[u8]) -> Vec<Range<usize>> {
-    let (mut lines, mut begun, mut quoted) = (Vec::new(), 0, false);
-    for (at, &byte) in csv.iter().enumerate() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' if !quoted => {
-                lines.push(begun..at);
-                begun = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if begun < csv.len() {
-        lines.push(begun..csv.len());
-    }
+    let mut lines = unquoted_pieces(csv, b'\n');
+    // the last line feed ends a record, and begins none
+    lines.pop_if(|last| last.start == last.end);
     lines
 }
 
 /// The fields of a record, as they are written.
 fn fields(record: &[u8]) -> Vec<Range<usize>> {
-    let (mut fields, mut begun, mut quoted) = (Vec::new(), 0, false);
-    for (at, &byte) in record.iter().enumerate() {
+    unquoted_pieces(record, b',')
+}
+
+/// The pieces between marks that stand outside of quotes.
+fn unquoted_pieces(text: &[u8], mark: u8) -> Vec<Range<usize>> {
+    let (mut pieces, mut begun, mut quoted) = (Vec::new(), 0, false);
+    for (at, &byte) in text.iter().enumerate() {
         match byte {
             b'"' => quoted = !quoted,
-            b',' if !quoted => {
-                fields.push(begun..at);
+            _ if byte == mark && !quoted => {
+                pieces.push(begun..at);
                 begun = at + 1;
             }
             _ => {}
         }
     }
-    fields.push(begun..record.len());
-    fields
+    pieces.push(begun..text.len());
+    pieces
 }
 
 fn damaged(what: &str) -> io::Error {

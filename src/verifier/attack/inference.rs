@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::error::AttackError;
 use crate::control::Control;
-use crate::microdata::Attr;
+use crate::microdata::{Attr, AttributeType};
 use crate::publication::BreachKind;
-use crate::verifier::definition::feasible_worlds::{
-    ExclusionLimits, InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
-};
+use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferableValue, InferenceError, PossibleValues};
+use crate::verifier::definition::observed_decomposition::ObservedDecomposition;
 use crate::verifier::definition::share::ShareOfRows;
-use crate::verifier::external::decomposition_view::{DecompositionView, ValueInterner, observe_tables};
+use crate::verifier::external::decomposition_view::DecompositionView;
 use crate::verifier::external::table::CellText;
+use crate::verifier::read::interner::ValueInterner;
 
 /// Maximal number of reported inferences.
 const MAX_REPORTED_INFERENCES: usize = 10;
@@ -78,7 +78,7 @@ pub fn infer_values(
     control: &Control,
 ) -> Result<InferenceReport, AttackError> {
     let mut numbers = ValueInterner::default();
-    let shown = observe_tables(given, &mut numbers).ok_or(AttackError::NotExact)?;
+    let shown = given.observe(&mut numbers).ok_or(AttackError::NotExact)?;
     let possible = match shown.possible(control) {
         Ok(possible) => possible,
         Err(InferenceError::Cancelled) => return Err(AttackError::Cancelled),
@@ -96,14 +96,17 @@ pub fn infer_values(
     };
     let excludable = question == InferenceQuestion::Excludable;
     all.sort_by(|a, b| posterior(b).compare(posterior(a)).then_with(|| a.cmp(b)));
-    let cells = |values: &mut dyn Iterator<Item = u32>| -> Vec<CellText> {
-        values.map(|value| numbers.cells[value as usize].clone()).collect()
+    let texts = numbers.values();
+    let cells = |attr: Attr, values: &mut dyn Iterator<Item = u32>| -> Vec<CellText> {
+        let kind = given.kind(attr).unwrap_or(AttributeType::Text);
+        let text = |value: u32| texts[value as usize].map(<[u8]>::to_vec);
+        values.map(|value| CellText { kind, value: text(value) }).collect()
     };
     let first = all.iter().take(MAX_REPORTED_INFERENCES).map(|inferred| InferredValue {
         bucket: inferred.bucket as u32 + 1,
         attribute: given.others[inferred.attribute].0,
-        known: cells(&mut inferred.known.iter().copied()),
-        values: cells(&mut inferred.values.iter().copied()),
+        known: cells(given.primary, &mut inferred.known.iter().copied()),
+        values: cells(given.others[inferred.attribute].0, &mut inferred.values.iter().copied()),
         posterior: if excludable { ShareOfRows::new(0, 1) } else { posterior(inferred) },
     });
     Ok(InferenceReport { total: all.len() as u64, first: first.collect(), possible: true })

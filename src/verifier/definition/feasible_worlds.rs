@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::observed_decomposition::ObservedDecomposition;
 use super::share::ShareOfRows;
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
@@ -19,19 +20,6 @@ const MAX_FEASIBILITY_PAIRS: u64 = 1 << 26;
 
 /// Maximal cost of the cover check: the square of the listed values times the primary values.
 const MAX_COVER_STEPS: u64 = 1 << 20;
-
-/// The two tables of a decomposition, with the same number for equal values.
-#[derive(Clone, Default)]
-pub(in crate::verifier) struct ObservedDecomposition {
-    /// For each bucket, the primary values of its rows.
-    pub(in crate::verifier) primary: Vec<Vec<u32>>,
-    /// For each bucket and other attribute, the published values.
-    pub(in crate::verifier) sets: Vec<Vec<BTreeSet<u32>>>,
-    /// The rows of the joint table: the primary value, and the others.
-    pub(in crate::verifier) joint: Vec<(u32, Vec<u32>)>,
-    /// For each other attribute, whether every published value belongs to a row.
-    pub(in crate::verifier) exact: Vec<bool>,
-}
 
 /// Slots of a bucket with the same primary value.
 #[derive(Clone, Default)]

@@ -8,6 +8,7 @@ pub(super) mod guarantee;
 pub(super) mod join_tree;
 pub(super) mod links;
 pub(super) mod measure;
+pub(super) mod observed_decomposition;
 pub(super) mod share;
 pub(super) mod significance;
 pub(super) mod taxonomy;

@@ -10,7 +10,6 @@
 
 use std::collections::BTreeSet;
 
-use super::decomposition_view;
 use super::decomposition_view::DecompositionView;
 use super::submission::{ClassMeasures, Submission, ViolatingClass, ViolatingClasses};
 use super::table::{CellText, ExternalPart, ExternalTable};
@@ -18,10 +17,10 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::definition::feasible_worlds::{
-    ExclusionLimits, InferenceError, ObservedDecomposition, PossibleValues,
-};
+use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferenceError, PossibleValues};
+use crate::verifier::definition::observed_decomposition::ObservedDecomposition;
 use crate::verifier::definition::share::ShareOfRows;
+use crate::verifier::read::interner::ValueInterner;
 
 /// Maximal number of reported buckets.
 const MAX_REPORTED_BUCKETS: usize = 10;
@@ -104,7 +103,7 @@ impl<'a> JointDecomposition<'a> {
         let noisy = sensitive.minus(submission.exact);
         let given =
             DecompositionView { buckets: table, joint: other, primary, others: &listed, asked: sensitive, noisy };
-        let Some(observed) = decomposition_view::observe(&given) else { return Ok(None) };
+        let Some(observed) = given.observe(&mut ValueInterner::default()) else { return Ok(None) };
         let possible = match observed.possible(control) {
             Ok(possible) => Some(possible),
             Err(InferenceError::Cancelled) => return Err(Cancelled),

@@ -1,9 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::table::{CellText, ExternalPart, ExternalTable};
-use crate::microdata::{Attr, AttrSet, Column};
+use super::table::{ExternalPart, ExternalTable};
+use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::publication::RowMeaning;
-use crate::verifier::definition::feasible_worlds::ObservedDecomposition;
+use crate::verifier::definition::observed_decomposition::{LabelledValues, ObservedDecomposition};
+use crate::verifier::read::interner::ValueInterner;
 
 /// The two tables of a decomposition, as input of an inference attack.
 #[derive(Clone, Copy)]
@@ -22,79 +21,38 @@ pub struct DecompositionView<'a> {
     pub noisy: AttrSet,
 }
 
-/// Numbers of values: equal numbers in all parts for equal values.
-#[derive(Default)]
-pub(in crate::verifier) struct ValueInterner {
-    of: BTreeMap<(Attr, Option<Vec<u8>>), u32>,
-    pub(in crate::verifier) cells: Vec<CellText>,
-}
+impl DecompositionView<'_> {
+    /// The type of an attribute in the table of buckets.
+    pub(in crate::verifier) fn kind(&self, attr: Attr) -> Option<AttributeType> {
+        let part = self.buckets.parts.iter().find_map(|part| part.column(attr))?;
+        Some(part.domain.kind())
+    }
 
-impl ValueInterner {
-    fn codes(&mut self, attr: Attr, column: &Column) -> Vec<u32> {
-        let kind = column.domain.kind();
-        let mut number = |value: Option<&[u8]>| {
-            let value = value.map(<[u8]>::to_vec);
-            let next = self.cells.len() as u32;
-            let number = *self.of.entry((attr, value.clone())).or_insert(next);
-            if number == next {
-                self.cells.push(CellText { kind, value });
-            }
-            number
-        };
-        let of: Vec<u32> = (0..column.domain.len() as u32).map(|code| number(column.domain.value(code))).collect();
-        column.codes.iter().map(|code| of[code as usize]).collect()
+    /// The tables with numbered values; `None` when they are no decomposition.
+    pub(in crate::verifier) fn observe(&self, numbers: &mut ValueInterner) -> Option<ObservedDecomposition> {
+        let primary = labelled(holder(self.buckets, self.primary, false)?, self.primary, numbers)?;
+        let lists = self.others.iter().map(|(attr, _)| labelled(holder(self.buckets, *attr, true)?, *attr, numbers));
+        let lists: Vec<LabelledValues> = lists.collect::<Option<_>>()?;
+        let attributes = [self.primary].into_iter().chain(self.others.iter().map(|(attr, _)| *attr));
+        let joint = attributes.map(|attr| Some(numbers.codes(attr, holder(self.joint, attr, false)?.column(attr)?)));
+        let joint: Vec<Vec<u32>> = joint.collect::<Option<_>>()?;
+        let exact = self.others.iter().map(|(attr, _)| !self.noisy.contains(*attr)).collect();
+        ObservedDecomposition::new(&primary, &lists, &joint, exact)
     }
 }
 
-/// The label of each row; `None` where a label is no number of a bucket.
-fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
-    let column = part.bucket.as_ref()?;
-    let label = |code: u32| std::str::from_utf8(column.domain.value(code)?).ok()?.parse::<usize>().ok();
-    let of: Vec<Option<usize>> = (0..column.domain.len() as u32).map(label).collect();
-    let rows = part.rows;
-    column.codes.iter().map(|code| of[code as usize].filter(|label| (1..=rows).contains(label))).collect()
+/// The first part of a table that holds an attribute, as a list of values or in rows.
+fn holder(table: &ExternalTable, attr: Attr, listed: bool) -> Option<&ExternalPart> {
+    let holds = |part: &&ExternalPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
+    table.parts.iter().find(holds)
 }
 
-/// The tables with numbered values; `None` when they are no decomposition.
-pub(in crate::verifier) fn observe_tables(
-    given: &DecompositionView<'_>,
-    numbers: &mut ValueInterner,
-) -> Option<ObservedDecomposition> {
-    let find = |table: &'_ ExternalTable, attr: Attr, listed: bool| {
-        let holds =
-            |part: &&ExternalPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
-        table.parts.iter().position(|part| holds(&part))
-    };
-    let mut column = |table: &ExternalTable, attr: Attr, listed: bool| {
-        let part = &table.parts[find(table, attr, listed)?];
-        Some(numbers.codes(attr, part.column(attr)?))
-    };
-    let primary = column(given.buckets, given.primary, false)?;
-    let of_primary = labels(&given.buckets.parts[find(given.buckets, given.primary, false)?])?;
-    let buckets = of_primary.iter().copied().max().unwrap_or(0);
-    let mut observed = ObservedDecomposition {
-        primary: vec![Vec::new(); buckets],
-        sets: vec![vec![BTreeSet::new(); given.others.len()]; buckets],
-        joint: Vec::new(),
-        exact: given.others.iter().map(|(attr, _)| !given.noisy.contains(*attr)).collect(),
-    };
-    of_primary.iter().zip(&primary).for_each(|(label, value)| observed.primary[label - 1].push(*value));
-    for (at, (attr, _)) in given.others.iter().enumerate() {
-        let values = column(given.buckets, *attr, true)?;
-        let of_values = labels(&given.buckets.parts[find(given.buckets, *attr, true)?])?;
-        for (label, value) in of_values.into_iter().zip(values) {
-            observed.sets.get_mut(label - 1)?[at].insert(value);
-        }
-    }
-    let known = column(given.joint, given.primary, false)?;
-    let others: Vec<Vec<u32>> =
-        given.others.iter().map(|(attr, _)| column(given.joint, *attr, false)).collect::<Option<_>>()?;
-    let row = |(row, value): (usize, &u32)| (*value, others.iter().map(|of| of[row]).collect());
-    observed.joint = known.iter().enumerate().map(row).collect();
-    Some(observed)
-}
-
-/// The tables with numbered values; `None` when they are no decomposition.
-pub(in crate::verifier) fn observe(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
-    observe_tables(given, &mut ValueInterner::default())
+/// The values of an attribute by bucket; `None` where a label is no number of a bucket.
+fn labelled(part: &ExternalPart, attr: Attr, numbers: &mut ValueInterner) -> Option<LabelledValues> {
+    let bucket = part.bucket.as_ref()?;
+    let label = |text: Option<&[u8]>| std::str::from_utf8(text?).ok()?.parse::<u32>().ok();
+    let of: Vec<Option<u32>> = bucket.domain.iter().map(label).collect();
+    let is_bucket = |label: &u32| (1..=part.rows).contains(&(*label as usize));
+    let labels = bucket.codes.iter().map(|code| of[code as usize].filter(is_bucket));
+    Some(LabelledValues { labels: labels.collect::<Option<_>>()?, values: numbers.codes(attr, part.column(attr)?) })
 }

@@ -21,9 +21,8 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Column};
 use crate::publication::{Guarantee, Ratio, RowMeaning};
 use crate::verifier::definition::join_tree::tree;
-use crate::verifier::read::overlapping_columns::{
-    InternedColumns, KnownValues, LabelInterner, OverlappingColumns, weights,
-};
+use crate::verifier::read::interner::ValueInterner;
+use crate::verifier::read::overlapping_columns::{InternedColumns, KnownValues, OverlappingColumns, weights};
 
 /// Maximal number of parts with protected attributes; the attack examines all choices of them.
 const MAX_PROTECTED_PARTS: usize = 4;
@@ -69,7 +68,7 @@ pub(in crate::verifier) fn parts_agree(table: &ExternalTable) -> Result<(), Stri
         return Err(format!("table {name}: attributes that its parts share have cells that cannot be compared"));
     }
     let attr = repeated.iter().next().unwrap_or(Attr(0));
-    match read(table, AttrSet::one(attr), [&mut LabelInterner::default(), &mut LabelInterner::default()]) {
+    match read(table, AttrSet::one(attr), [&mut ValueInterner::default(), &mut ValueInterner::default()]) {
         Some(covered) if covered.buckets.values().all(|bucket| covered.agree(bucket)) => Ok(()),
         Some(_) => Err(format!("table {name}: its parts do not agree on the attributes that they share")),
         None => Err(format!("table {name}: its parts are not tied by bucket")),
@@ -82,18 +81,16 @@ pub(in crate::verifier) fn parts_agree(table: &ExternalTable) -> Result<(), Stri
 pub(in crate::verifier) fn read(
     table: &ExternalTable,
     target: AttrSet,
-    [numbers, labels]: [&mut LabelInterner; 2],
+    [numbers, labels]: [&mut ValueInterner; 2],
 ) -> Option<OverlappingColumns> {
     let first = target.iter().next()?;
     let mut columns: Vec<(InternedColumns, Vec<u32>)> = Vec::new();
     for part in &table.parts {
         let bucket = part.bucket.as_ref()?;
-        let of_code: Vec<u32> = bucket.domain.iter().map(|label| labels.code(first, label)).collect();
         let mut numbered = InternedColumns::new();
         let mut protected: Vec<Vec<u32>> = Vec::new();
         for (attr, column) in &part.columns {
-            let known: Vec<u32> = column.domain.iter().map(|value| numbers.code(*attr, value)).collect();
-            let of_rows = column.codes.iter().map(|code| known[code as usize]).collect();
+            let of_rows = numbers.codes(*attr, column);
             match target.contains(*attr) {
                 true => protected.push(of_rows),
                 false => numbered.push((*attr, of_rows)),
@@ -102,7 +99,7 @@ pub(in crate::verifier) fn read(
         if let Some(value) = merged_label(protected) {
             numbered.push((first, value));
         }
-        columns.push((numbered, bucket.codes.iter().map(|code| of_code[code as usize]).collect()));
+        columns.push((numbered, labels.codes(first, bucket)));
     }
     Some(OverlappingColumns::from_columns(&columns, first))
 }
@@ -155,7 +152,7 @@ pub(in crate::verifier) fn bucket_disclosure(
         Ok(None) => return Ok(BucketDisclosure::InPart),
         Err(why) => return unknown(&why),
     };
-    let (mut numbers, mut labels) = (LabelInterner::default(), LabelInterner::default());
+    let (mut numbers, mut labels) = (ValueInterner::default(), ValueInterner::default());
     let Some(columns) = read(given, query.target, [&mut numbers, &mut labels]) else {
         return unknown("its parts are not tied by bucket");
     };
@@ -395,7 +392,7 @@ impl WorstClass {
 fn reported(
     given: &ExternalTable,
     table: usize,
-    [numbers, labels]: [&LabelInterner; 2],
+    [numbers, labels]: [&ValueInterner; 2],
     broken: Vec<WeighedBreach>,
 ) -> Vec<ViolatingClass> {
     let (values, labels) = (numbers.values(), labels.values());

@@ -4,6 +4,7 @@ pub(super) mod bucket_classes;
 pub(super) mod cells;
 pub(super) mod csv;
 pub(super) mod dictionary;
+pub(super) mod interner;
 pub(super) mod overlapping_columns;
 pub(super) mod part;
 pub(super) mod row_keys;

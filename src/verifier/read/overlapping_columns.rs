@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use ahash::{AHashMap, AHashSet};
 use num_bigint::BigUint;
 
+use super::interner::ValueInterner;
 use super::part::ParsedPart;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Ratio;
@@ -18,24 +19,6 @@ const MAX_BUCKET_COMBINATIONS: usize = 10_000_000;
 
 /// Relative distance from the bound below which shares are computed without rounding.
 const EXACT_CHECK_EPSILON: f64 = 1e-9;
-
-/// Numbers of the values of each attribute, over all parts and the original.
-#[derive(Default)]
-pub(in crate::verifier) struct LabelInterner(AHashMap<(Attr, Option<Vec<u8>>), u32>);
-
-impl LabelInterner {
-    pub(in crate::verifier) fn code(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry((attr, value.map(<[u8]>::to_vec))).or_insert(next)
-    }
-
-    /// The values, by their numbers.
-    pub(in crate::verifier) fn values(&self) -> Vec<Option<&[u8]>> {
-        let mut values = vec![None; self.0.len()];
-        self.0.iter().for_each(|((_, value), &number)| values[number as usize] = value.as_deref());
-        values
-    }
-}
 
 /// Number of rows with each tuple.
 type TupleBuckets = BTreeMap<Vec<u32>, u64>;
@@ -104,7 +87,7 @@ impl OverlappingColumns {
         Self { sensitive, columns, buckets, excluded: AHashSet::new() }
     }
 
-    pub(in crate::verifier) fn new(read: &[ParsedPart], sensitive: Attr, numbers: &mut LabelInterner) -> Option<Self> {
+    pub(in crate::verifier) fn new(read: &[ParsedPart], sensitive: Attr, numbers: &mut ValueInterner) -> Option<Self> {
         let (mut shown, mut excluded) = (Vec::with_capacity(read.len()), AHashSet::new());
         for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();

@@ -15,10 +15,9 @@ use crate::publication::{
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
 use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
-use crate::verifier::definition::feasible_worlds::{
-    ExclusionLimits, InferableValue, InferenceError, ObservedDecomposition, PossibleValues,
-};
-use crate::verifier::read::overlapping_columns::LabelInterner;
+use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferableValue, InferenceError, PossibleValues};
+use crate::verifier::definition::observed_decomposition::{LabelledValues, ObservedDecomposition};
+use crate::verifier::read::interner::ValueInterner;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Fewer possible values than this count as an inference.
@@ -110,40 +109,32 @@ pub(in crate::verifier) struct BothTables(pub(in crate::verifier) Vec<ParsedPart
 
 /// Both tables with numbered values; `None` when a part is missing or lists a value twice.
 fn observed(claim: &DecompositionClaim<'_>, both: &BothTables) -> Option<ObservedDecomposition> {
-    let mut numbers = LabelInterner::default();
-    let mut numbered = |column: &ParsedColumn| -> Vec<u32> {
-        let texts = column.cells.iter().flatten();
-        let of: Vec<u32> = texts.map(|text| numbers.code(column.attribute, text.as_deref())).collect();
-        column.codes.iter().map(|code| of.get(code as usize).copied().unwrap_or(u32::MAX)).collect()
+    let mut numbers = ValueInterner::default();
+    let [_, primary, lists @ .., joint] = &both.0[..] else { return None };
+    let mut labelled = |part: &ParsedPart| {
+        let values = numbered(part.columns.first()?, &mut numbers);
+        Some(LabelledValues { labels: part.labels.clone()?, values })
     };
-    let [_, primary, values @ .., joint] = &both.0[..] else { return None };
-    let buckets = primary.labels.as_ref()?.iter().max().map_or(0, |label| *label as usize);
-    let mut observed = ObservedDecomposition {
-        primary: vec![Vec::new(); buckets],
-        sets: vec![Vec::new(); buckets],
-        joint: Vec::new(),
-        exact: claim.others().map(|attr| !claim.details.noisy.contains(attr)).collect(),
+    let primary = labelled(primary)?;
+    let lists: Vec<LabelledValues> = lists.iter().map(labelled).collect::<Option<_>>()?;
+    if lists.iter().any(LabelledValues::has_repeats) {
+        return None;
+    }
+    let mut column = |attr: Attr| {
+        let column = joint.columns.iter().find(|column| column.attribute == attr)?;
+        Some(numbered(column, &mut numbers))
     };
-    let bucket = |label: u32| (label as usize).checked_sub(1).filter(|at| *at < buckets);
-    for (&label, value) in primary.labels.as_ref()?.iter().zip(numbered(primary.columns.first()?)) {
-        observed.primary[bucket(label)?].push(value);
-    }
-    for (at, part) in values.iter().enumerate() {
-        observed.sets.iter_mut().for_each(|sets| sets.push(BTreeSet::new()));
-        for (&label, value) in part.labels.as_ref()?.iter().zip(numbered(part.columns.first()?)) {
-            // a list has each value once
-            if !observed.sets[bucket(label)?][at].insert(value) {
-                return None;
-            }
-        }
-    }
-    let column = |attr: Attr| joint.columns.iter().find(|column| column.attribute == attr);
-    let of_primary = numbered(column(claim.details.primary)?);
-    let others = claim.others().map(|attr| Some(numbered(column(attr)?)));
-    let others: Vec<Vec<u32>> = others.collect::<Option<_>>()?;
-    let row = |(row, value): (usize, &u32)| (*value, others.iter().map(|of| of[row]).collect());
-    observed.joint = of_primary.iter().enumerate().map(row).collect();
-    Some(observed)
+    let joint: Vec<Vec<u32>> =
+        [claim.details.primary].into_iter().chain(claim.others()).map(&mut column).collect::<Option<_>>()?;
+    let exact = claim.others().map(|attr| !claim.details.noisy.contains(attr)).collect();
+    ObservedDecomposition::new(&primary, &lists, &joint, exact)
+}
+
+/// The number of the value of each row; a row whose cell was not kept has none.
+fn numbered(column: &ParsedColumn, numbers: &mut ValueInterner) -> Vec<u32> {
+    let texts = column.cells.iter().flatten();
+    let of: Vec<u32> = texts.map(|text| numbers.code(column.attribute, text.as_deref())).collect();
+    column.codes.iter().map(|code| of.get(code as usize).copied().unwrap_or(u32::MAX)).collect()
 }
 
 /// Checks both tables together.

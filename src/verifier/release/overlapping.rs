@@ -18,10 +18,9 @@ use crate::publication::SlicedDiversity;
 use crate::verifier::contract::checks::{CheckLog, CheckName, PosteriorSummary};
 use crate::verifier::contract::claim::SlicingClaim;
 use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::read::interner::ValueInterner;
 use crate::verifier::read::overlapping_columns::weights;
-use crate::verifier::read::overlapping_columns::{
-    ExactWeight, LabelInterner, MAX_SENSITIVE_COLUMNS, OverlappingColumns, set,
-};
+use crate::verifier::read::overlapping_columns::{ExactWeight, MAX_SENSITIVE_COLUMNS, OverlappingColumns, set};
 use crate::verifier::read::part::ParsedPart;
 
 /// Checks the claim of a table whose columns share attributes, from all its parts.
@@ -34,7 +33,7 @@ pub(in crate::verifier) fn check(
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<Option<PosteriorSummary>, VerifierError> {
-    let mut numbers = LabelInterner::default();
+    let mut numbers = ValueInterner::default();
     let is_complete = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
     let columns = OverlappingColumns::new(read, claim.sensitive, &mut numbers).filter(|_| is_complete);
     let Some(columns) = columns else {
@@ -115,7 +114,7 @@ impl ClaimedColumns<'_> {
     fn check_mixtures(
         &self,
         original: &Table,
-        numbers: &mut LabelInterner,
+        numbers: &mut ValueInterner,
         trees: Option<&[Vec<(usize, AttrSet)>]>,
         log: &mut CheckLog,
     ) -> Result<(), VerifierError> {

@@ -14,7 +14,8 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName;
 use crate::verifier::contract::checks::CheckName::{Buckets, Columns, Content, Gnf, Guarantee as Kept, Guards, Order};
-use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferenceError, ObservedDecomposition};
+use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferenceError};
+use crate::verifier::definition::observed_decomposition::ObservedDecomposition;
 
 const OCC: Attr = Attr(2);
 
