@@ -10,7 +10,6 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod engine;
-pub mod fingerprints;
 pub mod identity;
 pub mod inputs;
 pub mod jobs;

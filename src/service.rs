@@ -25,7 +25,9 @@ use uuid::Uuid;
 
 use crate::api;
 use crate::api::{App, AuthMethods, Gateway, Prefix, Readiness};
-use crate::app::{AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, collect_missing_evidence, encrypt_datasets};
+use crate::app::{
+    AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, adopt_series, collect_missing_evidence, encrypt_datasets,
+};
 use crate::clock::Clock;
 use crate::config::{
     Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
@@ -112,6 +114,10 @@ impl ProcessContext {
         let ciphertext = encrypt_datasets(shared.as_ref(), &vault).await?;
         if ciphertext > 0 {
             tracing::info!(datasets = ciphertext, "encrypted datasets of earlier versions");
+        }
+        let adopted = adopt_series(&shared, &clock).await?;
+        if adopted > 0 {
+            tracing::info!(series = adopted, "made populations of the series of earlier versions");
         }
         let collected = collect_missing_evidence(&shared, &vault, data).await?;
         if collected > 0 {

@@ -12,6 +12,8 @@ use crate::people::{
 };
 use crate::ports::{CoverageRecord, DatasetRecord, HASHES_PER_CALL, StoreError};
 use crate::problem::{Kind, Problem};
+use crate::publication::NoticeKind;
+use crate::report::SpecificationNotice;
 
 /// Populations that a problem names.
 const NAMED_POPULATIONS: usize = 3;
@@ -63,14 +65,11 @@ impl AppService {
     ) -> Result<UploadPeople, Problem> {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let malformed = |detail: &str| Err(Problem::new(Kind::MalformedRequest, detail));
-        // the former name
-        let series = request.series.clone().filter(|name| registry.populations.contains_key(name));
         let population = match (&request.population, &request.series) {
             (Some(population), Some(series)) if population != series => {
                 return malformed("series is the former name of population; leave out one of them");
             }
-            (Some(population), _) => Some(population.clone()),
-            (None, _) => series,
+            (population, series) => population.clone().or_else(|| series.clone()),
         };
         check_upload_into(caller, population.as_deref())?;
         let Some(name) = population else {
@@ -307,4 +306,22 @@ pub(super) fn describe_people(
     };
     dataset.subject = single.columns.first().map(|&column| evidence.names[column].clone());
     Ok(())
+}
+
+/// The warning that the persons of a dataset are not identified, if they are not.
+#[must_use]
+pub fn identity_warning(dataset: &DatasetRecord) -> Option<SpecificationNotice> {
+    if !dataset.person.is_empty() {
+        return None;
+    }
+    let detail = match &dataset.population {
+        Some(population) => format!(
+            "no column of the dataset identifies persons of {population}: other tables of these persons cannot be recognized; \
+             upload it with person=COLUMN if there is one"
+        ),
+        None => "the persons of the dataset are not identified: a job is refused while it is unknown whether other published \
+                 tables are about them; upload it with a population and a person key"
+            .to_owned(),
+    };
+    Some(SpecificationNotice { r#type: NoticeKind::IdentityContentOnly, pointer: None, detail })
 }

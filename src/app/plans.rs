@@ -4,6 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::blocking::{engine_problem, run_engine};
+use super::people::identity_warning;
 use super::service::{AppService, ResolvedDocument, add_composition};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
@@ -39,7 +40,7 @@ impl AppService {
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
         let PlanLedger { earlier, clash, reused } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
-        let subject_warnings = self.subject_warnings(&context.dataset).await?;
+        let identity_warning = identity_warning(&context.dataset);
         let inputs = context.inputs(&env, &earlier).await?;
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
@@ -63,7 +64,7 @@ impl AppService {
         // that there are no rows is said already
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);
-        plan.warnings.extend(subject_warnings);
+        plan.warnings.extend(identity_warning);
         plan.warnings.extend(reused.map(|release| SpecificationNotice {
             r#type: NoticeKind::ReleaseReused,
             pointer: None,

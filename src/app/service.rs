@@ -1,6 +1,5 @@
 //! Submissions. A job is checked completely before it is queued.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +9,6 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::engine::Plan;
-use crate::fingerprints::{comparable, describe_uncompared};
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
     CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, MemoryBudget, ProfileCounts,
@@ -19,12 +17,11 @@ use crate::inputs::{
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, MIN_SAMPLED_ROWS, NewJob, Notifier,
-    RecordIdentity, ReleaseRecord, Store, StoreError,
+    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, Notifier, ReleaseRecord,
+    Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
-use crate::publication::NoticeKind;
-use crate::report::{InternalReport, SpecificationNotice};
+use crate::report::InternalReport;
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 use crate::{engine, meter, spec};
@@ -328,57 +325,11 @@ impl AppService {
         key: [u8; 32],
     ) -> Result<Option<Uuid>, Problem> {
         let Some(id) = self.store.standing_release(&dataset.tenant, &key).await? else { return Ok(None) };
-        if dataset.population.is_none() || composition.clash.is_none() {
+        if composition.clash.is_none() {
             return Ok(Some(id));
         }
         let release = self.store.release(&dataset.tenant, id).await?;
         Ok(release.filter(|release| release.dataset == dataset.id).map(|release| release.id))
-    }
-
-    /// Warnings about what is not known of the data subjects of a dataset.
-    ///
-    /// # Errors
-    /// The store's problem.
-    pub async fn subject_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
-        let warning = |r#type: NoticeKind, detail: String| SpecificationNotice { r#type, pointer: None, detail };
-        if let Some(population) = &dataset.population {
-            let detail = format!(
-                "no column of the dataset identifies persons of {population}: other tables of these persons cannot be recognized; \
-                 upload it with person=COLUMN if there is one"
-            );
-            let is_unknown = dataset.person.is_empty();
-            return Ok(is_unknown.then(|| warning(NoticeKind::IdentityContentOnly, detail)).into_iter().collect());
-        }
-        let (_, records) = self.store.fingerprints(&dataset.tenant, None).await?;
-        let own =
-            records.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.fingerprint.as_ref());
-        let others = records.iter().filter(|record| record.series != dataset.series);
-        let mut warnings = Vec::new();
-        if dataset.record_key.is_none()
-            && others.clone().next().is_some()
-            && own.is_none_or(|fingerprint| fingerprint.sampled < MIN_SAMPLED_ROWS)
-        {
-            let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
-                          whether other series speak of the same data subjects is not known";
-            warnings.push(warning(NoticeKind::PeopleUnknown, detail.to_owned()));
-        }
-        let uncompared: BTreeSet<&str> = match own.filter(|_| dataset.same_people != Some(false)) {
-            None => BTreeSet::new(),
-            Some(own) => others
-                .filter(|other| other.fingerprint.as_ref().is_some_and(|other| !comparable(own, other)))
-                .map(|other| other.series.as_str())
-                .collect(),
-        };
-        if !uncompared.is_empty() {
-            let detail = describe_uncompared(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
-            warnings.push(warning(NoticeKind::PeopleUncompared, detail));
-        }
-        if dataset.person.is_empty() {
-            let detail = "the persons of the dataset are not identified: people that it has in common with other tables are not \
-                          found; upload it with a population and a person key";
-            warnings.push(warning(NoticeKind::IdentityContentOnly, detail.to_owned()));
-        }
-        Ok(warnings)
     }
 
     /// Submissions at the very same moment may together exceed the limit by their number.
@@ -392,9 +343,8 @@ impl AppService {
         Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
     }
 
-    /// Under one key, one release: tenant, content, series where there is no population, and everything in the
-    /// specification that has an effect. A table of a population has the key of its release in another series, which
-    /// `composition` knows.
+    /// Under one key, one release: tenant, content, and everything in the specification that has an effect. A release from
+    /// before coverages has a key with its series, which `composition` knows.
     ///
     /// # Errors
     /// The store's problem.
@@ -414,9 +364,6 @@ impl AppService {
             hash.update(specification.reuse_form.to_string().as_bytes());
             hash.finish()
         };
-        if dataset.population.is_none() {
-            return Ok(key(Some(&dataset.series)));
-        }
         for series in composition.versions.keys() {
             let key = key(Some(series));
             let (store, tenant) = (&self.store, &dataset.tenant);

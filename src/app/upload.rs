@@ -8,9 +8,9 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::people::{UploadPeople, describe_people};
+use super::record_key::RecordKeyCheck;
 use super::service::AppService;
 use crate::control::Control;
-use crate::fingerprints::{FingerprintCollector, FingerprintComparison, overlaps};
 use crate::identity::Caller;
 use crate::inputs::{column_of, encrypt_profiles, evidence_problem, keep_evidence};
 use crate::microdata::formats::compression::decoder;
@@ -18,23 +18,9 @@ use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
 use crate::microdata::{AttributeType, Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
 use crate::people::{Evidence, EvidenceCollector, SystemColumns};
-use crate::ports::{
-    AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError, SubjectFingerprint,
-};
+use crate::ports::{AuditAction, DatasetRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::vault::{Ciphertext, CiphertextContext, ContentHasher, DataKey};
-
-/// How often an upload is compared with others that came first.
-const MAX_ADMISSION_RETRIES: u32 = 20;
-
-/// A declaration whether the data subjects of a dataset are those of other series.
-#[derive(Clone, Debug)]
-pub struct SubjectDeclaration {
-    /// Whether they are.
-    pub same: bool,
-    /// Why, or why not.
-    pub reason: String,
-}
 
 /// What the caller says of a table.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +33,7 @@ pub struct UploadRequest {
     pub person: Option<String>,
     /// The most rows of one person; that of the population when not given.
     pub max_rows_per_person: Option<u64>,
-    /// The series of all datasets of the same data subjects; the dataset's own when not given. The name of a population
-    /// means the population.
+    /// The former name of `population`.
     pub series: Option<String>,
     /// The columns that identify a record.
     pub record_key: Option<Vec<String>>,
@@ -56,8 +41,6 @@ pub struct UploadRequest {
     pub subject: Option<String>,
     /// The most rows of one subject.
     pub max_rows_per_subject: Option<u64>,
-    /// Declaration whether the data subjects are those of other series.
-    pub same_people: Option<SubjectDeclaration>,
     /// What the table is written in.
     pub format: InputFormat,
     /// How the bytes are packed.
@@ -115,8 +98,8 @@ impl<'a> Upload<'a> {
         let WrittenTable { stored, wrapped_key, rows, names, kinds, content, collected } =
             self.write(&request, &people, body)?;
         let bytes = received()?;
-        let CollectedPeople { fingerprint, evidence, systems } = collected;
-        let fingerprint = stored.fingerprint(fingerprint)?;
+        let CollectedPeople { record_key, evidence, systems } = collected;
+        record_key.map_or(Ok(()), RecordKeyCheck::finish)?;
         let evidence = stored.evidence(evidence)?;
         let columns = names.into_iter().zip(kinds).zip(0..);
         let profiles = columns.map(|((name, kind), column)| stored.profile(column, name, kind, &request.limits));
@@ -127,14 +110,13 @@ impl<'a> Upload<'a> {
             check_subjects(subject, most, &profiles)?;
         }
         let ciphertext = encrypt_profiles(&stored.key, &profiles)?;
-        let (same_people, same_people_reason) = request.same_people.map(|of| (of.same, of.reason)).unzip();
         let mut dataset = DatasetRecord {
             id: self.id,
             tenant: self.caller.tenant.clone(),
             name: request.name,
-            series: request.series.unwrap_or_else(|| self.id.to_string()),
-            same_people,
-            same_people_reason,
+            series: self.id.to_string(),
+            same_people: None,
+            same_people_reason: None,
             population: None,
             person: BTreeMap::new(),
             record_key: request.record_key,
@@ -149,10 +131,11 @@ impl<'a> Upload<'a> {
             profiles: Some(ciphertext),
             wrapped_key: Some(wrapped_key),
             purged_at: None,
-            overlaps: Vec::new(),
         };
         describe_people(&mut dataset, &people, &systems, &evidence)?;
-        self.admit(dataset, &fingerprint)
+        let audit_entry = self.service.audit_entry(self.caller, AuditAction::Upload, dataset.id);
+        self.handle.block_on(self.service.store.insert_dataset(&dataset, &audit_entry))?;
+        Ok(dataset)
     }
 
     fn hasher(self) -> ContentHasher {
@@ -176,22 +159,22 @@ impl<'a> Upload<'a> {
 
         let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
         self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
-        let mut stored = StoredChunks { upload: self, key, columns: names.len() as u32, chunks: 0 };
+        let mut stored = StoredChunks { upload: self, key, chunks: 0 };
         let mut content = TableContentHash::new(self.hasher(), &names);
         let mut collected = CollectedPeople {
-            fingerprint: FingerprintCollector::new(
-                self.hasher(),
-                &names,
-                request.record_key.as_deref(),
-                &request.spool,
-            ),
+            record_key: request
+                .record_key
+                .as_ref()
+                .map(|key| RecordKeyCheck::new(self.hasher(), &names, key, &request.spool)),
             systems: layout.systems.clone(),
             evidence: EvidenceCollector::new(self.hasher(), layout, &request.spool),
         };
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
             content.add(&chunk);
-            collected.fingerprint.add(&chunk)?;
+            if let Some(record_key) = &mut collected.record_key {
+                record_key.add(&chunk)?;
+            }
             collected.evidence.add(&chunk, |_| true).map_err(evidence_problem)?;
             stored.put(&chunk)?;
             rows += u64::from(chunk.rows);
@@ -200,42 +183,6 @@ impl<'a> Upload<'a> {
             return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
         }
         Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, collected })
-    }
-
-    /// Makes a dataset visible, compared with all that came first.
-    fn admit(self, mut dataset: DatasetRecord, fingerprint: &UploadFingerprint) -> Result<DatasetRecord, Problem> {
-        let UploadFingerprint { fingerprint, first, sample } = fingerprint;
-        let record = FingerprintRecord {
-            dataset: dataset.id,
-            series: dataset.series.clone(),
-            content_hash: dataset.content_hash,
-            fingerprint: Some(fingerprint.clone()),
-        };
-        let newcomer = FingerprintComparison::new(&record, fingerprint, sample, first)?;
-        for _ in 0..MAX_ADMISSION_RETRIES {
-            if self.handle.block_on(self.try_admit(&mut dataset, &newcomer))? {
-                return Ok(dataset);
-            }
-        }
-        Err(Problem::new(Kind::Unavailable, "other uploads kept coming first").retry_after(5))
-    }
-
-    /// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once,
-    /// the second to come knows of the first.
-    async fn try_admit(
-        self,
-        dataset: &mut DatasetRecord,
-        newcomer: &FingerprintComparison<'_>,
-    ) -> Result<bool, StoreError> {
-        let Self { service, caller, .. } = self;
-        let (uploads, others) = service.store.fingerprints(&caller.tenant, None).await?;
-        // people of a population are compared when something of them is published
-        if dataset.population.is_none() {
-            dataset.overlaps = overlaps(service.store.as_ref(), &caller.tenant, newcomer, &others).await?;
-        }
-        let fingerprint = NewFingerprint { fingerprint: newcomer.fingerprint.clone(), uploads };
-        let audit_entry = service.audit_entry(caller, AuditAction::Upload, dataset.id);
-        service.store.admit_dataset(dataset, Some(&fingerprint), &audit_entry).await
     }
 }
 
@@ -252,25 +199,16 @@ struct WrittenTable<'a> {
 
 /// What is gathered of the people of an upload.
 struct CollectedPeople {
-    fingerprint: FingerprintCollector,
+    record_key: Option<RecordKeyCheck>,
     evidence: EvidenceCollector<ContentHasher>,
     /// The key systems of the evidence.
     systems: Vec<SystemColumns>,
-}
-
-/// The fingerprint of an upload, with the pieces that are compared with those of others.
-struct UploadFingerprint {
-    fingerprint: SubjectFingerprint,
-    /// The first piece of the set.
-    first: Vec<u8>,
-    sample: Vec<u8>,
 }
 
 /// The encrypted chunks of an upload.
 struct StoredChunks<'a> {
     upload: Upload<'a>,
     key: DataKey,
-    columns: u32,
     chunks: u32,
 }
 
@@ -294,32 +232,11 @@ impl StoredChunks<'_> {
         column_of(&self.key, chunk, column, &payload).map_err(Problem::from)
     }
 
-    fn chunk(&self, number: u32) -> Result<Chunk, Problem> {
-        let columns: Vec<_> = (0..self.columns).map(|column| self.column(number, column)).collect::<Result<_, _>>()?;
-        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
-    }
-
     /// Stores the evidence of the rows.
     fn evidence(&self, evidence: EvidenceCollector<ContentHasher>) -> Result<Evidence, Problem> {
         let Upload { service, handle, id, .. } = self.upload;
         let store = service.store.as_ref();
         keep_evidence(handle, store, id, evidence, &Control::default()).map_err(evidence_problem)
-    }
-
-    /// Stores the fingerprint of the data subjects.
-    fn fingerprint(&self, fingerprint: FingerprintCollector) -> Result<UploadFingerprint, Problem> {
-        let Upload { service, handle, id, .. } = self.upload;
-        let (mut first, mut sample) = (Vec::new(), Vec::new());
-        let whole = |number| self.chunk(number);
-        let fingerprint = fingerprint.finish(self.chunks, whole, |piece, hashes| {
-            match piece {
-                FingerprintPiece::Set(0) => first = hashes.to_vec(),
-                FingerprintPiece::Sample => sample = hashes.to_vec(),
-                FingerprintPiece::Set(_) => {}
-            }
-            handle.block_on(service.store.put_fingerprint_piece(id, piece, hashes)).map_err(Problem::from)
-        })?;
-        Ok(UploadFingerprint { fingerprint, first, sample })
     }
 
     fn profile(

@@ -15,7 +15,7 @@ use crate::service::ledger::{self, LedgerError};
 #[derive(Subcommand)]
 pub enum Command {
     /// Writes the ledger to standard output: releases with disclosures and active rules, subject
-    /// fingerprints of datasets, and statements about series; without parts and rows
+    /// datasets, and statements; without parts and rows
     Export(Export),
     /// Imports the ledger of a file completely or not at all; its disclosures count from then on
     Import(Import),

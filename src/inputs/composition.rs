@@ -18,8 +18,6 @@ use super::env::InputEnv;
 use super::error::InputError;
 use super::people::{JobPeople, JobPersons, StandingCoverages, announce, count_published, standing};
 use super::people_conflict::PeopleConflict;
-use super::series_composition::series_findings;
-use crate::fingerprints::RecordOverlap;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::people::{
     Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,
@@ -27,7 +25,6 @@ use crate::people::{
 };
 use crate::ports::{
     ActiveRuleRecord, AnnouncementEnd, DatasetRecord, DisclosureRecord, NewCoverage, Statement, StoreError,
-    SubjectOverlap,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::CompositionVerdict;
@@ -77,10 +74,6 @@ impl JudgedPeople {
 pub(crate) enum CompositionConflict {
     /// Of its people.
     People(Box<PeopleConflict>),
-    /// Other series speak of the same data subjects.
-    Undeclared(Vec<SubjectOverlap>),
-    /// Something was published of some of them.
-    Overlapping(RecordOverlap),
     /// It is unknown which attributes these columns are.
     Undecidable(String, Vec<String>),
 }
@@ -89,9 +82,8 @@ impl CompositionConflict {
     /// What a plan calls it.
     pub(crate) fn verdict(&self) -> CompositionVerdict {
         match self {
-            Self::Overlapping(_) => CompositionVerdict::Overlapping,
             Self::People(conflict) if conflict.is_overlap() => CompositionVerdict::Overlapping,
-            Self::People(_) | Self::Undeclared(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
+            Self::People(_) | Self::Undecidable(..) => CompositionVerdict::Undecidable,
         }
     }
 
@@ -109,10 +101,7 @@ impl CompositionConflict {
     pub(crate) fn overlap(&self) -> Option<PersonCounts> {
         match self {
             Self::People(conflict) => conflict.overlap(),
-            Self::Overlapping(RecordOverlap { common, added, removed }) => {
-                Some(PersonCounts { common: *common, added: *added, removed: *removed })
-            }
-            Self::Undeclared(_) | Self::Undecidable(..) => None,
+            Self::Undecidable(..) => None,
         }
     }
 
@@ -120,35 +109,6 @@ impl CompositionConflict {
     pub(crate) fn problem(&self) -> Problem {
         match self {
             Self::People(conflict) => conflict.problem(),
-            Self::Undeclared(overlaps) => {
-                let series: Vec<&str> = overlaps.iter().map(|overlap| overlap.series.as_str()).collect();
-                let detail = format!(
-                    "people of the dataset stand in the series {} too; upload it into that series, or with same_people=false and the \
-                     reason why they are others",
-                    series.join(", ")
-                );
-                Problem::new(Kind::SeriesUndeclared, detail).with("series", series)
-            }
-            Self::Overlapping(RecordOverlap { common, added, removed }) => {
-                let detail = format!(
-                    "{common} records stand in a dataset of the series of which something was published; {added} were added since, and \
-                     {removed} removed. Tables of both would reveal the difference"
-                );
-                let mut remedies = vec![
-                    "upload these records as a new series where they are other data subjects, with same_people=false",
-                ];
-                if *added > 0 {
-                    remedies.insert(
-                        0,
-                        "upload the added records as a dataset of their own into the same series, and publish that",
-                    );
-                }
-                Problem::new(Kind::OverlappingRowSets, detail)
-                    .with("common", *common)
-                    .with("added", *added)
-                    .with("removed", *removed)
-                    .with("remedies", remedies)
-            }
             Self::Undecidable(detail, attributes) => {
                 let problem = Problem::new(Kind::CompositionUndecidable, detail.clone());
                 if attributes.is_empty() { problem } else { problem.with("attributes", attributes.clone()) }
@@ -290,11 +250,6 @@ impl PeopleCheck<'_> {
         let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people).await?;
         self.recognize_content(&mut standing.live).await?;
         let equal: Vec<LiveCoverage> = same_of(&self.unproven(&standing), &standing).into_iter().cloned().collect();
-        if self.is_by_series() {
-            // the series says what is known of tables without a population
-            standing.live.retain(|live| !live.coverage.populations.is_empty());
-            standing.pending.retain(|pending| !pending.coverage.populations.is_empty());
-        }
         let statements = self.env.store.separations(self.tenant()).await?;
         let publishes: BTreeSet<String> = self.job.specification.names.iter().cloned().collect();
         let rows = JudgedRows {
@@ -320,39 +275,11 @@ impl PeopleCheck<'_> {
         // releases of one table have one coverage
         let joins = found.people.joins.take();
         found.people.joins = joins.or_else(|| equal.into_iter().next());
-        if self.is_by_series() {
-            self.add_series(&mut found).await?;
-        }
         Ok(LedgerLook::Decided(Box::new(found)))
-    }
-
-    /// Whether the dataset has no population: other such tables are known by series.
-    fn is_by_series(&self) -> bool {
-        self.job.dataset.population.is_none()
     }
 
     fn unproven(&self, standing: &StandingCoverages) -> Admission {
         Admission::unproven(&self.people.evidence, &standing.live)
-    }
-
-    /// Adds what the series of the dataset holds.
-    async fn add_series(&self, found: &mut CompositionContext) -> Result<(), StoreError> {
-        let mut series = series_findings(self.env, self.job).await?;
-        // its statements were read already
-        let known: BTreeSet<Uuid> = series.earlier.disclosures.iter().map(|(of, _)| *of).collect();
-        let added = std::mem::take(&mut found.earlier);
-        series.earlier.disclosures.extend(added.disclosures.into_iter().filter(|(of, _)| !known.contains(of)));
-        let known: BTreeSet<Uuid> = series.earlier.rules.iter().map(|(of, _)| *of).collect();
-        series.earlier.rules.extend(added.rules.into_iter().filter(|(of, _)| !known.contains(of)));
-        series.earlier.external.extend(added.external);
-        for name in added.identities.aliases() {
-            // a statement that says otherwise stays
-            let _ = series.earlier.identities.alias(name, added.identities.canonical(name));
-        }
-        found.earlier = series.earlier;
-        found.versions.insert(self.job.dataset.series.clone(), series.version);
-        found.clash = found.clash.take().or(series.clash);
-        Ok(())
     }
 
     /// Why no person is left to be published, or who was published cannot be known.

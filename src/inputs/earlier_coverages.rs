@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::composition::earlier_of;
 use super::people::{JobPeople, JobPersons, announce};
-use crate::people::{Coverage, Evidence};
+use crate::people::Coverage;
 use crate::ports::{AnnouncementEnd, DatasetRecord, NewCoverage, Store, StoreError};
 
 /// Makes coverages of all datasets of a tenant of which something is published and that have none. A dataset whose rows
@@ -38,7 +38,12 @@ async fn cover(store: &dyn Store, dataset: &DatasetRecord) -> Result<(), StoreEr
     let recorded = store.disclosures(tenant, series, content_hash).await?;
     let earlier = earlier_of(recorded.entries.iter(), recorded.rules.iter())?;
     let published = earlier.disclosures.iter().flat_map(|(_, disclosure)| disclosure.attributes.iter().cloned());
-    let evidence = store.evidence(tenant, *id).await?.unwrap_or_else(Evidence::default);
+    let evidence = match store.evidence(tenant, *id).await? {
+        None if dataset.purged_at.is_none() => {
+            return Err(StoreError::Unavailable("the evidence of a dataset is being collected".into()));
+        }
+        evidence => evidence.unwrap_or_default(),
+    };
     let new = NewCoverage {
         tenant: tenant.clone(),
         // of many jobs, none of which runs

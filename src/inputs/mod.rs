@@ -19,7 +19,6 @@ mod people;
 mod people_conflict;
 mod profiles;
 mod record_match;
-mod series_composition;
 
 pub(crate) use columns::{column_of, load};
 pub(crate) use composition::{CompositionConflict, CompositionContext, JudgedAt, JudgedPeople, LedgerLook, earlier_of};

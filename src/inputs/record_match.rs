@@ -7,8 +7,8 @@ use super::columns::{column_of, missing};
 use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::{Control, Phase};
-use crate::fingerprints::canonical_key;
-use crate::ports::{DatasetRecord, StoreError, hashed};
+use crate::people::{Fold, KeyedHasher};
+use crate::ports::{DatasetRecord, StoreError};
 
 /// Bytes of memory that a row of either dataset takes while records are matched.
 pub(crate) const RECORD_BYTES: u64 = 64;
@@ -28,7 +28,6 @@ pub(crate) fn records(
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;
     let mut found = Vec::new();
-    let mut spelling = Vec::new();
     for chunk in 0..dataset.chunks {
         control.advance(1)?;
         let mut columns = Vec::with_capacity(key.len());
@@ -38,14 +37,14 @@ pub(crate) fn records(
             columns.push(column_of(&data_key, chunk, column as u32, &payload)?);
         }
         for row in 0..columns.first().map_or(0, |column| column.rows()) {
-            spelling.clear();
+            let mut folded = Vec::with_capacity(columns.len());
             for column in &columns {
                 let value = column.value(row).ok_or_else(|| StoreError::corrupt("a record has no key"))?;
-                let value = canonical_key(value);
-                spelling.extend_from_slice(&(value.len() as u64).to_le_bytes());
-                spelling.extend_from_slice(&value);
+                let text = std::str::from_utf8(value).map_err(StoreError::corrupt)?;
+                folded.push(Fold::Standard.apply(text));
             }
-            found.push(hashed(&template, b"record of a row\0", &spelling));
+            let texts: Vec<&[u8]> = folded.iter().map(|text| text.as_bytes()).collect();
+            found.push(template.keyed("record of a row", &texts).0);
         }
     }
     if found.len() as u64 != dataset.rows {

@@ -93,7 +93,7 @@ metrics! {
 /// Names of the transactions of the stores, sorted.
 pub const TRANSACTIONS: &[&str] = &[
     "add_alike_marks",
-    "admit_dataset",
+    "adopt_series",
     "announce_coverage",
     "append_audit",
     "begin_upload",
@@ -113,6 +113,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "finish",
     "heartbeat",
     "import_ledger",
+    "insert_dataset",
     "insert_first_key",
     "insert_key",
     "mark_covered",
@@ -122,7 +123,6 @@ pub const TRANSACTIONS: &[&str] = &[
     "put_column_chunks",
     "put_evidence",
     "put_part_chunk",
-    "put_people",
     "put_person_piece",
     "put_policy",
     "put_taxonomy",

@@ -147,9 +147,9 @@ impl RefusedJob<'_> {
 
     /// The earlier table once more, with a key.
     fn earlier_with_key(&self) -> Remedy {
-        let population = self.population.map_or(String::new(), |name| format!("population={name}&"));
+        let population = self.population.unwrap_or("NAME");
         let words = "if the earlier file has a column of persons: upload it once more with it, and post its job again";
-        self.upload(words, &format!("{population}person=COLUMN"))
+        self.upload(words, &format!("population={population}&person=COLUMN"))
     }
 
     fn undeclared(&self) -> RefusalDocument {

@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::api_keys::AuditEntry;
 use super::error::StoreError;
-use super::fingerprints::{NewFingerprint, SubjectOverlap};
 use super::page::{Cursor, Page};
 use crate::vault::{Ciphertext, CiphertextContext};
 
@@ -21,11 +20,11 @@ pub struct DatasetRecord {
     pub tenant: String,
     /// What the uploader calls it.
     pub name: Option<String>,
-    /// The data subjects it speaks of.
+    /// The ledger's name for its people: the population, or the dataset's id.
     pub series: String,
-    /// Declaration whether an overlap with another series is of the same data subjects.
+    /// What an upload of an earlier version declared: whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
-    /// Declared reason why not.
+    /// The reason declared with it.
     pub same_people_reason: Option<String>,
     /// The population whose persons it is about; none of an undeclared dataset.
     pub population: Option<String>,
@@ -55,8 +54,6 @@ pub struct DatasetRecord {
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
-    /// The data subjects that other series spoke of when it was uploaded.
-    pub overlaps: Vec<SubjectOverlap>,
 }
 
 /// Seals what stands in a place of a dataset.
@@ -107,26 +104,12 @@ pub trait DatasetStore: Send + Sync {
         column_no: u32,
     ) -> Result<Option<Ciphertext>, StoreError>;
 
-    /// Makes an upload visible, under the key that it began with, and keeps whom it speaks of. `false`, and nothing is changed, when
-    /// the tenant's uploads are not those any more that it was compared with: of two uploads at once, one sees the other.
+    /// Makes an upload visible, under the key that it began with.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken, the chunks that were written are not as many as the record says, or the
     /// upload has no key.
-    async fn admit_dataset(
-        &self,
-        dataset: &DatasetRecord,
-        fingerprint: Option<&NewFingerprint>,
-        audit_entry: &AuditEntry,
-    ) -> Result<bool, StoreError>;
-
-    /// Makes an upload visible that says nothing of its data subjects.
-    ///
-    /// # Errors
-    /// As [`DatasetStore::admit_dataset`].
-    async fn insert_dataset(&self, dataset: &DatasetRecord, audit_entry: &AuditEntry) -> Result<(), StoreError> {
-        self.admit_dataset(dataset, None, audit_entry).await.map(drop)
-    }
+    async fn insert_dataset(&self, dataset: &DatasetRecord, audit_entry: &AuditEntry) -> Result<(), StoreError>;
 
     /// Removes the key and the chunks of a failed upload; never those of a visible dataset.
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;

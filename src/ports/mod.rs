@@ -4,7 +4,8 @@ mod api_keys;
 mod datasets;
 mod disclosures;
 mod error;
-mod fingerprints;
+mod former_series;
+mod hashes;
 mod idempotency;
 mod lifecycle;
 mod named_documents;
@@ -29,11 +30,7 @@ pub use disclosures::{
 };
 pub(crate) use error::ErrorSource;
 pub use error::StoreError;
-pub use fingerprints::{
-    FingerprintPiece, FingerprintRecord, FingerprintStore, NewFingerprint, OverlapShare, RecordIdentity,
-    SubjectFingerprint, SubjectOverlap,
-};
-pub(crate) use fingerprints::{HASHES_PER_PIECE, MIN_SAMPLED_ROWS, cut, hashed, packed, unpacked};
+pub use former_series::{AdoptedSeries, FormerSeriesStore, SeriesDataset};
 pub use idempotency::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
 pub(crate) use lifecycle::release_ended_problem;
 pub use lifecycle::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, approved_by_another};
@@ -47,8 +44,8 @@ pub use people::{
 };
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::records::{
-    LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
-    PortableStatement, PortableVersion, SeriesName,
+    LedgerContent, PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion, SeriesName,
 };
 pub use portable::{
     DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, ReleaseEntry,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::api_keys::ApiKeyStore;
 use super::datasets::DatasetStore;
 use super::disclosures::DisclosureStore;
-use super::fingerprints::FingerprintStore;
+use super::former_series::FormerSeriesStore;
 use super::idempotency::IdempotencyStore;
 use super::lifecycle::LifecycleStore;
 use super::named_documents::NamedDocumentStore;
@@ -27,8 +27,8 @@ macro_rules! whole {
 
 whole! {
     /// Everything that the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-    Store: DatasetStore, FingerprintStore, JobQueue, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
-    IdempotencyStore, LifecycleStore, NamedDocumentStore, PeopleStore, TenantStore, QueueStatsStore, MetadataStore
+    Store: DatasetStore, JobQueue, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
+    IdempotencyStore, LifecycleStore, FormerSeriesStore, NamedDocumentStore, PeopleStore, TenantStore, QueueStatsStore, MetadataStore
 }
 
 /// A store as it is shared.

@@ -87,9 +87,9 @@ catalogue! {
     PriorReleaseViolates, "prior-release-violates", 409, "earlier releases already break a requirement",
         "weaken the requirement; earlier releases cannot be revoked";
     SeriesUndeclared, "series-undeclared", 409, "another series has the same data subjects",
-        "upload the dataset into the series that the problem names, or with same_people=false and a reason";
+        "a job of an earlier version: submit it again";
     OverlappingRowSets, "overlapping-row-sets", 409, "an earlier dataset has some of the data subjects, with different rows",
-        "publish the added rows as a separate dataset, or all rows in a new series if the data subjects differ";
+        "a job of an earlier version: submit it again";
     PopulationUndeclared, "population-undeclared", 409, "it is unknown whose people the dataset is about",
         "follow the first of the remedies that fits";
     PeopleUnknown, "people-unknown", 409, "persons are not identified",

@@ -503,10 +503,6 @@ vocabulary! {
         NotDecomposable = "not-decomposable",
         /// Cells of an external table are compared as text.
         OpaqueCells = "opaque-cells",
-        /// The data subjects of series could not be compared.
-        PeopleUncompared = "people-uncompared",
-        /// The data subjects of a dataset are not known.
-        PeopleUnknown = "people-unknown",
         /// An equal job has a release already.
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.

@@ -13,7 +13,7 @@ use super::open::open_store;
 use super::vault;
 use crate::clock::Clock;
 use crate::config::{MasterKeyLocation, StoreOptions};
-use crate::ports::{ImportConflict, ImportSummary, PortablePiece, Store, StoreError};
+use crate::ports::{ImportConflict, ImportSummary, Store, StoreError};
 use crate::ports::{LedgerFileError, LedgerHeader, LedgerWriter};
 
 /// The reason why a ledger was not exported or imported.
@@ -90,17 +90,8 @@ async fn written(
     out: impl Write,
 ) -> Result<(), LedgerError> {
     let copy = store.copy_ledger(tenant).await?;
-    let fingerprints: Vec<_> =
-        copy.datasets.iter().map(|of| (of.tenant.clone(), of.id, of.pieces().collect::<Vec<_>>())).collect();
     let mut file = LedgerWriter::begin(out, header)?;
     file.copy(copy)?;
-    for (tenant, dataset, pieces) in fingerprints {
-        for piece in pieces {
-            let hashes = store.fingerprint_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
-            let hashes = hashes.ok_or_else(|| StoreError::corrupt("a chunk of hashes is missing"))?;
-            file.piece(PortablePiece { dataset, piece: piece.number(), hashes: hashes.into() })?;
-        }
-    }
     Ok(file.end()?)
 }
 

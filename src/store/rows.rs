@@ -13,23 +13,21 @@ use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
     ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion, Heartbeat,
     IdempotencyRecord, JobRecord, NamedDocument, PartChunkRecord, PortableDisclosure, ReleaseEvent, ReleaseRecord,
-    RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TenantSettings,
+    RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError, TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
-mod fingerprints;
 mod people;
 mod portable;
+mod series;
 
-pub(super) use fingerprints::{FingerprintRow, StatementRow, in_places};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
     joined, parted, registry, samples,
 };
-pub(super) use portable::{
-    PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
-};
+pub(super) use portable::{PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow};
+pub(super) use series::StatementRow;
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -55,8 +53,6 @@ pub(super) struct DatasetRow {
     profiles: Option<Vec<u8>>,
     purged_at: Option<DateTime<Utc>>,
     wrapped_key: Option<Vec<u8>>,
-    #[sqlx(json(nullable))]
-    overlaps: Option<Vec<SubjectOverlap>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -84,8 +80,28 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             profiles: ciphertext(row.profiles),
             wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
-            overlaps: row.overlaps.unwrap_or_default(),
         })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct SeriesDatasetRow {
+    id: Uuid,
+    tenant: String,
+    series: String,
+    #[sqlx(json(nullable))]
+    record_key: Option<Vec<String>>,
+    subject: Option<String>,
+    max_rows_per_subject: Option<i64>,
+}
+
+impl TryFrom<SeriesDatasetRow> for SeriesDataset {
+    type Error = StoreError;
+
+    fn try_from(row: SeriesDatasetRow) -> Result<Self, StoreError> {
+        let SeriesDatasetRow { id: dataset, tenant, series, record_key, subject, max_rows_per_subject } = row;
+        let max_rows_per_subject = max_rows_per_subject.map(number).transpose()?;
+        Ok(Self { tenant, series, dataset, record_key, subject, max_rows_per_subject })
     }
 }
 

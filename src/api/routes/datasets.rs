@@ -16,7 +16,7 @@ use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
 use crate::app::{AppService, CommonPersonCount};
 use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap};
+use crate::ports::{DatasetRecord, ReleaseFilter};
 use crate::problem::Problem;
 use crate::report::{ManifestRatio, SpecificationNotice};
 
@@ -25,7 +25,7 @@ use crate::report::{ManifestRatio, SpecificationNotice};
 pub(in crate::api) struct Dataset {
     id: Uuid,
     name: Option<String>,
-    /// The series of all datasets and releases of the same people; by default the dataset's own id.
+    /// The ledger's name for the people of the dataset: the population, or the dataset's own id.
     series: String,
     /// The population whose persons the rows are about; null for an undeclared dataset.
     population: Option<String>,
@@ -33,6 +33,7 @@ pub(in crate::api) struct Dataset {
     person: BTreeMap<String, Vec<String>>,
     /// Whether persons are identified, or only equal tables are recognized.
     identity: PersonIdentity,
+    /// What an upload of an earlier version declared of overlaps with other series; it has no effect any more.
     same_people: Option<bool>,
     record_key: Option<Vec<String>>,
     subject: Option<String>,
@@ -46,14 +47,11 @@ pub(in crate::api) struct Dataset {
     purged_at: Option<DateTime<Utc>>,
     /// Empty after a purge.
     columns: Vec<DatasetColumn>,
-    /// Other series with the same people. Above an overlap of 1%, jobs need the dataset in that series, or `same_people=false` with
-    /// a reason.
-    overlaps: Vec<SeriesOverlap>,
     /// What was published before of these persons; computed for each answer, and absent from lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     published_before: Option<PublishedBefore>,
-    /// Undecidable overlaps with other series; only in the answer to the upload, and in plans.
+    /// What is not known of the persons; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
 }
@@ -82,21 +80,6 @@ struct PublishedBefore {
     unknown_places: BTreeSet<String>,
 }
 
-/// The overlap with another series; for several datasets the one with the largest overlap.
-#[derive(Serialize, ToSchema)]
-struct SeriesOverlap {
-    /// The other series.
-    series: String,
-    /// Datasets of the series with some overlap.
-    datasets: Vec<Uuid>,
-    /// The share of compared rows that the other dataset also contains. Only rows that differ from every other row in two attributes
-    /// are compared, in long tables a sample. Null below 1,000 such rows, unless the tables are equal.
-    rows: Option<ManifestRatio>,
-    /// The share of compared record keys that the other dataset also contains; in long tables the lowest hashes are compared. Null
-    /// unless both datasets have record keys.
-    record_keys: Option<ManifestRatio>,
-}
-
 /// A column of a dataset with its counts.
 #[derive(Serialize, ToSchema)]
 struct DatasetColumn {
@@ -123,13 +106,6 @@ impl Dataset {
             top_share: ManifestRatio { count: profile.top, of: record.rows },
             identifier: profile.identifier,
         };
-        let ratio = |share: OverlapShare| ManifestRatio { count: share.count, of: share.of };
-        let overlap = |overlap: SubjectOverlap| SeriesOverlap {
-            series: overlap.series,
-            datasets: overlap.datasets,
-            rows: overlap.rows.map(ratio),
-            record_keys: overlap.record_keys.map(ratio),
-        };
         Ok(Self {
             id: record.id,
             name: record.name,
@@ -147,7 +123,6 @@ impl Dataset {
             format: record.format,
             purged_at: record.purged_at,
             columns: profiles.into_iter().map(column).collect(),
-            overlaps: record.overlaps.into_iter().map(overlap).collect(),
             published_before: None,
             warnings: Vec::new(),
         })

@@ -3,9 +3,9 @@
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
-    OverlappingRowSets, PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, ReservedName,
-    SeriesUndeclared, StatementContradicted, StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation,
-    UnsupportedMediaType, UploadMalformed, WorkLimit,
+    PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, ReservedName, StatementContradicted,
+    StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed,
+    WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -175,8 +175,8 @@ route_table! {
             ("200", "The job ended while the caller waited.", &[(JSON, "job.json")]),
         ],
         problems: &[
-            MalformedRequest, MalformedBody, NotFound, Conflict, IdempotencyConflict, SeriesUndeclared,
-            OverlappingRowSets, PopulationUndeclared, PeopleUnknown, OverlappingPeople, PeopleAlike,
+            MalformedRequest, MalformedBody, NotFound, Conflict, IdempotencyConflict,
+            PopulationUndeclared, PeopleUnknown, OverlappingPeople, PeopleAlike,
             StatementContradicted, NoNewPeople, CompositionUndecidable, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification,
             WorkLimit, Quota, StorageFull,
         ],

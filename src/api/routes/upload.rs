@@ -22,7 +22,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::{QueryParameters, idempotency_key};
-use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, SubjectDeclaration, Upload, UploadRequest};
+use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, Upload, UploadRequest, identity_warning};
 use crate::identity::Caller;
 use crate::meter;
 use crate::meter::UploadOutcome;
@@ -53,7 +53,7 @@ pub(in crate::api) struct UploadQuery {
     person: Option<String>,
     /// The maximum number of rows of a person; by default that of the population. A table with more rows of a person is refused.
     max_rows_per_person: Option<u64>,
-    /// The series of all datasets of the same people; by default a new one. The name of a population means `population`.
+    /// The former name of `population`.
     series: Option<String>,
     /// The columns that identify a record, separated by commas.
     record_key: Option<String>,
@@ -61,9 +61,11 @@ pub(in crate::api) struct UploadQuery {
     subject: Option<String>,
     /// The maximum number of rows of a data subject; requires `subject`. A table with more rows of a subject is refused.
     max_rows_per_subject: Option<u64>,
-    /// Whether other series have the same people; requires `reason`.
-    same_people: Option<bool>,
-    /// The reason for `same_people`, 1 to 500 characters.
+    /// Refused.
+    #[param(ignore)]
+    same_people: Option<String>,
+    /// Refused with `same_people`.
+    #[param(ignore)]
     reason: Option<String>,
     /// The CSV delimiter: one character, or `tab`; by default detected.
     delimiter: Option<String>,
@@ -145,7 +147,7 @@ pub(in crate::api) async fn create(
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
-    let warnings = app.service.subject_warnings(&dataset).await?;
+    let warnings = identity_warning(&dataset).into_iter().collect();
     let dataset = Dataset::warned(&app.service, dataset, warnings).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(dataset)))
 }
@@ -391,11 +393,9 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         faults.push("subject and max_rows_per_subject go together".to_owned());
     }
     note_sizes(&query, &mut faults);
-    if query.same_people.is_some() != query.reason.is_some() {
-        faults.push("same_people and reason go together".to_owned());
+    if query.same_people.is_some() || query.reason.is_some() {
+        faults.push("same_people is no parameter any more: state it with PUT /v1/populations".to_owned());
     }
-    let declaration = query.same_people.zip(query.reason);
-    let same_people = declaration.map(|(same, reason)| SubjectDeclaration { same, reason });
     let delimiter = query.delimiter.as_deref().map(delimiter).transpose();
     let delimiter = delimiter.unwrap_or_else(|fault| note(&mut faults, fault));
     let record_key: Option<Vec<String>> =
@@ -425,7 +425,6 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         record_key,
         subject,
         max_rows_per_subject,
-        same_people,
         options,
         ..UploadRequest::default()
     })
@@ -443,12 +442,7 @@ fn note_sizes(query: &UploadQuery, faults: &mut Vec<String>) {
     if query.person.as_ref().is_some_and(|person| !(1..=MAX_PERSON_CHARS).contains(&person.chars().count())) {
         faults.push(format!("person must have 1 to {MAX_PERSON_CHARS} characters"));
     }
-    let texts = [
-        ("name", &query.name),
-        ("series", &query.series),
-        ("population", &query.population),
-        ("reason", &query.reason),
-    ];
+    let texts = [("name", &query.name), ("series", &query.series), ("population", &query.population)];
     for (name, value) in texts {
         if value.as_ref().is_some_and(|value| !(1..=500).contains(&value.chars().count())) {
             faults.push(format!("{name} must have 1 to 500 characters"));

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::import::{ImportConflict, ImportSummary};
 use super::records::{
-    LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
-    PortableStatement, PortableVersion, SeriesName,
+    LedgerContent, PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion, SeriesName,
 };
 use crate::ports::error::StoreError;
 
@@ -24,8 +24,6 @@ pub struct LedgerCopy {
     pub versions: Vec<PortableVersion>,
     /// Every upload.
     pub datasets: Vec<PortableDataset>,
-    /// Whom the uploads speak of.
-    pub pieces: Vec<PortablePiece>,
     /// Every statement.
     pub statements: Vec<PortableStatement>,
 }
@@ -33,7 +31,7 @@ pub struct LedgerCopy {
 /// The ledger of the store that something is carried to.
 #[derive(Clone, Debug, Default)]
 pub struct DestinationLedger {
-    /// All that stands in it, but for the pieces.
+    /// All that stands in it.
     pub copy: LedgerCopy,
     /// The releases that were carried here before; the others were made here.
     pub imported: BTreeSet<Uuid>,
@@ -61,8 +59,7 @@ impl LedgerCopy {
 /// Reads the ledger whole, and enters one that was read elsewhere.
 #[async_trait]
 pub trait LedgerTransferStore: Send + Sync {
-    /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the pieces of fingerprints: these are more than
-    /// memory should hold, never change, and are read one after the other (`fingerprint_pieces`).
+    /// All that stands in the ledger of a tenant, or of all tenants, at one moment.
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
 
     /// Enters what stands in the ledger of another store, in one transaction: all of it, or nothing. What is there already is

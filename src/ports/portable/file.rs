@@ -1,13 +1,13 @@
 //! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
 //! so that a file that was cut or changed by accident differs from a whole one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,10 +15,8 @@ use uuid::Uuid;
 
 use super::LedgerCopy;
 use super::hex::to_hex;
-pub use super::records::FingerprintHashes;
 use super::records::{
-    PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
-    PortableVersion,
+    PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion,
 };
 
 /// The format that is written. One before is read too: it knew neither data subjects nor statements.
@@ -83,8 +81,9 @@ enum LedgerLine {
     Rule(PortableRule),
     Version(PortableVersion),
     Dataset(Box<PortableDataset>),
-    #[serde(rename = "people")]
-    Piece(PortablePiece),
+    /// What earlier formats had of data subjects.
+    #[serde(skip_serializing)]
+    People(IgnoredAny),
     Statement(PortableStatement),
     End(LedgerTrailer),
 }
@@ -130,7 +129,7 @@ impl From<io::Error> for LedgerFileError {
     }
 }
 
-/// Writes a ledger line by line: of what there is of data subjects, a piece at a time is in memory.
+/// Writes a ledger line by line.
 pub struct LedgerWriter<W> {
     out: W,
     lines: usize,
@@ -148,7 +147,7 @@ impl<W: Write> LedgerWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the ledger of a moment, with those pieces of fingerprints that are in it.
+    /// Writes the ledger of a moment.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -158,16 +157,7 @@ impl<W: Write> LedgerWriter<W> {
         copy.rules.into_iter().map(LedgerLine::Rule).try_for_each(|line| self.put(&line))?;
         copy.versions.into_iter().map(LedgerLine::Version).try_for_each(|line| self.put(&line))?;
         copy.datasets.into_iter().map(Box::new).map(LedgerLine::Dataset).try_for_each(|line| self.put(&line))?;
-        copy.pieces.into_iter().try_for_each(|piece| self.piece(piece))?;
         copy.statements.into_iter().map(LedgerLine::Statement).try_for_each(|line| self.put(&line))
-    }
-
-    /// Writes a piece of the data subjects of a dataset.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn piece(&mut self, piece: PortablePiece) -> io::Result<()> {
-        self.put(&LedgerLine::Piece(piece))
     }
 
     /// Writes the trailer, which a truncated file lacks.
@@ -189,22 +179,14 @@ impl<W: Write> LedgerWriter<W> {
     }
 }
 
-/// Reads a ledger from the beginning of a file: all of it, or nothing. Of data subjects what stands in it is checked and left there.
+/// Reads a ledger from the beginning of a file: all of it, or nothing.
 ///
 /// # Errors
 /// [`LedgerFileError`]
 pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
-    let file = Arc::new(file);
-    let mut reading = LedgerReading {
-        file: Arc::clone(&file),
-        hash: Sha256::new(),
-        lines: 0,
-        read: 0,
-        header: None,
-        copy: LedgerCopy::default(),
-        fault: None,
-    };
-    let mut lines = BufReader::new(&*file);
+    let mut reading =
+        LedgerReading { hash: Sha256::new(), lines: 0, header: None, copy: LedgerCopy::default(), fault: None };
+    let mut lines = BufReader::new(file);
     // which line is the last is known when there is no other
     let (mut line, mut next) = (Vec::new(), Vec::new());
     loop {
@@ -250,11 +232,8 @@ fn known_format(first: &[u8]) -> Result<(), LedgerFileError> {
 
 /// What was read of a ledger, but for its last line.
 struct LedgerReading {
-    file: Arc<File>,
     hash: Sha256,
     lines: usize,
-    /// The bytes of the lines.
-    read: u64,
     header: Option<LedgerHeader>,
     copy: LedgerCopy,
     /// The first line that cannot be read. It counts when the file is what was written.
@@ -263,10 +242,8 @@ struct LedgerReading {
 
 impl LedgerReading {
     fn take(&mut self, line: &[u8]) {
-        let begin = self.read;
         self.hash.update(line);
         self.lines += 1;
-        self.read += line.len() as u64;
         if self.fault.is_some() {
             return;
         }
@@ -279,10 +256,7 @@ impl LedgerReading {
             Ok(LedgerLine::Rule(rule)) => copy.rules.push(rule),
             Ok(LedgerLine::Version(version)) => copy.versions.push(version),
             Ok(LedgerLine::Dataset(dataset)) => copy.datasets.push(*dataset),
-            Ok(LedgerLine::Piece(PortablePiece { dataset, piece, hashes })) => {
-                let hashes = FingerprintHashes::in_file(&self.file, begin, line, hashes.length());
-                copy.pieces.push(PortablePiece { dataset, piece, hashes });
-            }
+            Ok(LedgerLine::People(IgnoredAny)) => {}
             Ok(LedgerLine::Statement(statement)) => copy.statements.push(statement),
             Ok(LedgerLine::Ledger(_) | LedgerLine::End(_)) => unreadable("it stands in the middle".to_owned()),
             Err(error) => unreadable(error.to_string()),
@@ -325,22 +299,6 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
             return contradictory(format!("the statement {} is of another tenant", statement.id));
         }
     }
-    check_fingerprints(header, copy)
-}
-
-/// Checks that the fingerprint of every upload is complete: later composition checks depend on it.
-fn check_fingerprints(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
-    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
-    let mut pieces: BTreeMap<Uuid, BTreeMap<i64, u64>> = BTreeMap::new();
-    for piece in &copy.pieces {
-        let twice = pieces.entry(piece.dataset).or_default().insert(piece.piece, piece.hashes.length() as u64);
-        if twice.is_some() || !piece.hashes.length().is_multiple_of(16) {
-            return contradictory(format!(
-                "the fingerprint of the dataset {} stands in it twice, or in part",
-                piece.dataset
-            ));
-        }
-    }
     let mut datasets = HashSet::new();
     for dataset in &copy.datasets {
         if !datasets.insert(dataset.id) {
@@ -349,37 +307,18 @@ fn check_fingerprints(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), Le
         if header.tenant.as_ref().is_some_and(|tenant| *tenant != dataset.tenant) {
             return contradictory(format!("the dataset {} is of another tenant", dataset.id));
         }
-        let mut found = pieces.remove(&dataset.id).unwrap_or_default();
-        let is_whole = dataset.fingerprint.as_ref().map_or(found.is_empty(), |fingerprint| {
-            let sampled = found.remove(&-1);
-            sampled == fingerprint.sampled.checked_mul(16)
-                && found.keys().copied().eq(0..i64::from(fingerprint.pieces))
-                && Some(found.values().sum()) == fingerprint.rows.checked_mul(16)
-        });
-        if !is_whole {
-            return contradictory(format!(
-                "pieces of the fingerprint of the dataset {} are missing, or too many",
-                dataset.id
-            ));
-        }
     }
-    match pieces.first_key_value() {
-        Some((dataset, _)) => contradictory(format!("a fingerprint stands in it without its dataset {dataset}")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::io::Seek;
-    use std::os::unix::fs::FileExt;
 
     use serde_json::json;
 
     use super::*;
-    use crate::people::KeyedHash;
-    use crate::ports::fingerprints::RecordIdentity;
-    use crate::ports::fingerprints::SubjectFingerprint;
     use crate::publication::ReleaseStatus;
 
     fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {
@@ -437,27 +376,9 @@ mod tests {
                 bytes: 6,
                 format: "text/csv".into(),
                 content_hash: [4; 32],
-                overlaps: vec![],
-                fingerprint: Some(SubjectFingerprint {
-                    by: RecordIdentity::Keys,
-                    folded: true,
-                    key: vec![KeyedHash(1)],
-                    rows: 3,
-                    pieces: 2,
-                    set: KeyedHash(2),
-                    table: KeyedHash(3),
-                    columns: vec![(KeyedHash(4), KeyedHash(5))],
-                    sampled: 1,
-                    below: None,
-                }),
+                overlaps: IgnoredAny,
+                fingerprint: IgnoredAny,
             }],
-            pieces: [(-1, 1), (0, 2), (1, 1)]
-                .map(|(piece, hashes)| PortablePiece {
-                    dataset: Uuid::from_u128(10),
-                    piece,
-                    hashes: vec![250; 16 * hashes].into(),
-                })
-                .into(),
             statements: vec![PortableStatement {
                 id: Uuid::from_u128(11),
                 tenant: "north".into(),
@@ -506,24 +427,6 @@ mod tests {
     }
 
     #[test]
-    fn people_are_left_in_the_file_and_not_believed_once_it_changed() {
-        let text = example();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        file.rewind().unwrap();
-        let (_, copy) = super::read(file.try_clone().unwrap()).unwrap();
-        assert!(copy.pieces.iter().all(|piece| piece.hashes.are_in_file()));
-        assert_eq!(copy.pieces[1].hashes.read().unwrap(), vec![250; 32]);
-        // one digit, of the second piece
-        let at = text.match_indices("+vr6").nth(6).unwrap().0 as u64;
-        file.write_at(b"A", at).unwrap();
-        let read: Vec<bool> = copy.pieces.iter().map(|piece| piece.hashes.read().is_ok()).collect();
-        assert_eq!(read, [true, false, true]);
-        file.set_len(at).unwrap();
-        assert!(copy.pieces[2].hashes.read().is_err());
-    }
-
-    #[test]
     fn a_file_that_contradicts_itself_is_refused() {
         let text = example();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -534,20 +437,14 @@ mod tests {
             more.push(lines[twice].clone());
             assert!(with_lines(&more).is_err(), "line {twice} twice");
         }
-        // without the release, the dataset, or a piece of its data subjects
-        for without in [1, 4, 5, 6, 7] {
-            let mut stray = lines.clone();
-            stray.remove(without);
-            assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))), "without line {without}");
-        }
+        let mut stray = lines.clone();
+        stray.remove(1);
+        assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))), "without the release");
         for (from, to) in [
             ("published", "lost"),
             ("\"tenant\":null", "\"tenant\":\"south\""),
             ("abab", "ab"),
             ("t1", "t1\",\"x\":\""),
-            ("+vr6", "+v"),
-            ("\"sampled\":1", "\"sampled\":2"),
-            ("\"pieces\":2", "\"pieces\":4294967295"),
             ("\"aliases\"", "\"alias\""),
         ] {
             let other: Vec<String> = lines.iter().map(|line| line.replace(from, to)).collect();
@@ -564,6 +461,6 @@ mod tests {
             text.lines().filter(is_old).map(|line| line.replace("\"format\":2", "\"format\":1")).collect();
         let (_, copy) = with_lines(&lines).unwrap();
         assert_eq!((copy.releases.len(), copy.disclosures.len(), copy.rules.len()), (1, 1, 1));
-        assert!(copy.datasets.is_empty() && copy.pieces.is_empty() && copy.statements.is_empty());
+        assert!(copy.datasets.is_empty() && copy.statements.is_empty());
     }
 }

@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::copy::{DestinationLedger, LedgerCopy};
 use super::records::{
-    LedgerContent, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule,
-    PortableStatement, PortableVersion, SeriesName,
+    LedgerContent, PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion, SeriesName,
 };
 use crate::ledger::{AttributeIdentities, IdentityError};
 
@@ -24,8 +24,6 @@ pub struct ImportPlan<'a> {
     pub versions: Vec<PortableVersion>,
     /// Uploads to record, as purged ones.
     pub datasets: Vec<&'a PortableDataset>,
-    /// Fingerprint pieces of these uploads.
-    pub pieces: Vec<&'a PortablePiece>,
     /// Statements to record.
     pub statements: Vec<&'a PortableStatement>,
     /// Series that change.
@@ -59,12 +57,6 @@ pub struct ImportSummary {
 }
 
 impl ImportPlan<'_> {
-    /// The tenants that get uploads.
-    #[must_use]
-    pub fn uploaders(&self) -> BTreeSet<&str> {
-        self.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect()
-    }
-
     /// The numbers of records.
     #[must_use]
     pub fn counts(&self) -> ImportSummary {
@@ -218,19 +210,16 @@ impl<'a> ImportPlanner<'a> {
     fn add_datasets(&mut self) -> Result<(), ImportConflict> {
         let known: HashMap<Uuid, &PortableDataset> =
             self.here.copy.datasets.iter().map(|dataset| (dataset.id, dataset)).collect();
-        let mut recorded = BTreeSet::new();
         for dataset in &self.copy.datasets {
             match known.get(&dataset.id) {
                 Some(known) if *known == dataset => {}
                 Some(_) => return Err(ImportConflict::differs("dataset", dataset.id)),
                 None => {
-                    recorded.insert(dataset.id);
                     self.plan.datasets.push(dataset);
                     self.plan.series.insert(SeriesName::new(&dataset.tenant, &dataset.series));
                 }
             }
         }
-        self.plan.pieces.extend(self.copy.pieces.iter().filter(|piece| recorded.contains(&piece.dataset)));
         Ok(())
     }
 

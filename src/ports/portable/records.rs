@@ -1,139 +1,16 @@
-//! Hashes that stand in a file, and stay there until they are asked for.
+//! The records of a ledger that is carried to another store.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use std::{fmt, io};
 
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::ports::disclosures::StatementRecord;
-use crate::ports::fingerprints::{FingerprintPiece, SubjectFingerprint, SubjectOverlap};
 use crate::ports::statements::Statement;
 use crate::publication::ReleaseStatus;
-
-/// The hashes of a piece of a fingerprint: at hand, or where they stand in the file that they are carried in. A file has more of them than memory
-/// should hold.
-#[derive(Clone)]
-pub struct FingerprintHashes(HashLocation);
-
-#[derive(Clone)]
-enum HashLocation {
-    Here(Vec<u8>),
-    InFile(FilePosition),
-}
-
-/// What is read again of the line of a piece.
-#[derive(Deserialize)]
-struct HashLine {
-    #[serde(rename = "people")]
-    piece: LineHashes,
-}
-
-#[derive(Deserialize)]
-struct LineHashes {
-    #[serde(with = "base64")]
-    hashes: FingerprintHashes,
-}
-
-/// The line of a piece.
-#[derive(Clone)]
-struct FilePosition {
-    file: Arc<File>,
-    begin: u64,
-    bytes: usize,
-    sha256: [u8; 32],
-    /// The bytes of its hashes.
-    length: usize,
-}
-
-impl FingerprintHashes {
-    /// Bytes of hashes, and the offset of their line.
-    pub(in crate::ports) fn in_file(file: &Arc<File>, begin: u64, line: &[u8], length: usize) -> Self {
-        let sha256 = Sha256::digest(line).into();
-        Self(HashLocation::InFile(FilePosition { file: Arc::clone(file), begin, bytes: line.len(), sha256, length }))
-    }
-
-    /// Whether they are left in a file.
-    #[cfg(test)]
-    pub(in crate::ports) const fn are_in_file(&self) -> bool {
-        matches!(self.0, HashLocation::InFile(_))
-    }
-
-    /// How many bytes they are.
-    pub(in crate::ports) const fn length(&self) -> usize {
-        match &self.0 {
-            HashLocation::Here(hashes) => hashes.len(),
-            HashLocation::InFile(place) => place.length,
-        }
-    }
-
-    /// Sixteen bytes each.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or the line is not what it was.
-    pub fn read(&self) -> io::Result<Cow<'_, [u8]>> {
-        let place = match &self.0 {
-            HashLocation::Here(hashes) => return Ok(Cow::Borrowed(hashes)),
-            HashLocation::InFile(place) => place,
-        };
-        let mut line = vec![0; place.bytes];
-        place.file.read_exact_at(&mut line, place.begin)?;
-        let changed = || io::Error::new(io::ErrorKind::InvalidData, "the file was changed while it was read");
-        if Sha256::digest(&line)[..] != place.sha256[..] {
-            return Err(changed());
-        }
-        match serde_json::from_slice(&line)? {
-            HashLine { piece: LineHashes { hashes: Self(HashLocation::Here(hashes)) } } => Ok(Cow::Owned(hashes)),
-            HashLine { .. } => Err(changed()),
-        }
-    }
-}
-
-impl From<Vec<u8>> for FingerprintHashes {
-    fn from(hashes: Vec<u8>) -> Self {
-        Self(HashLocation::Here(hashes))
-    }
-}
-
-/// By what they are, wherever they stand.
-impl PartialEq for FingerprintHashes {
-    fn eq(&self, other: &Self) -> bool {
-        matches!((self.read(), other.read()), (Ok(own), Ok(other)) if own == other)
-    }
-}
-
-impl fmt::Debug for FingerprintHashes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of hashes", self.length())
-    }
-}
-
-/// As text.
-pub(crate) mod base64 {
-    use base64::Engine;
-    use base64::prelude::BASE64_STANDARD;
-    use serde::{Deserialize, Deserializer, Serializer, de, ser};
-
-    use super::FingerprintHashes;
-
-    pub(crate) fn serialize<S: Serializer>(hashes: &FingerprintHashes, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = hashes.read().map_err(ser::Error::custom)?;
-        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FingerprintHashes, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = BASE64_STANDARD.decode(text).map_err(|_undecodable| de::Error::custom("not base64"))?;
-        Ok(bytes.into())
-    }
-}
 
 /// A release, without what it published.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -236,7 +113,7 @@ pub struct PortableDataset {
     pub tenant: String,
     /// What the uploader called it.
     pub name: Option<String>,
-    /// The data subjects it speaks of.
+    /// The ledger's name for its people.
     pub series: String,
     /// Declaration whether an overlap with another series is of the same data subjects.
     pub same_people: Option<bool>,
@@ -265,34 +142,12 @@ pub struct PortableDataset {
     /// Keyed hash of the content.
     #[serde(with = "super::hex")]
     pub content_hash: [u8; 32],
-    /// The data subjects that other series spoke of when it was uploaded.
-    pub overlaps: Vec<SubjectOverlap>,
-    /// Whom it speaks of; none of an upload from before fingerprints were stored.
-    #[serde(rename = "people")]
-    pub fingerprint: Option<SubjectFingerprint>,
-}
-
-/// Keyed hashes of the data subjects of an upload.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PortablePiece {
-    /// The upload.
-    pub dataset: Uuid,
-    /// -1 is the sample, and the set is counted from 0.
-    pub piece: i64,
-    /// Sixteen bytes each.
-    #[serde(with = "base64")]
-    pub hashes: FingerprintHashes,
-}
-
-impl PortableDataset {
-    /// What is kept of its data subjects, piece by piece.
-    pub fn pieces(&self) -> impl Iterator<Item = FingerprintPiece> {
-        let sets = |fingerprint: &SubjectFingerprint| (0..fingerprint.pieces).map(FingerprintPiece::Set);
-        self.fingerprint
-            .iter()
-            .flat_map(move |fingerprint| std::iter::once(FingerprintPiece::Sample).chain(sets(fingerprint)))
-    }
+    /// What earlier formats had.
+    #[serde(default, skip_serializing)]
+    pub overlaps: IgnoredAny,
+    /// What earlier formats had.
+    #[serde(default, rename = "people", skip_serializing)]
+    pub fingerprint: IgnoredAny,
 }
 
 /// A statement about a series.

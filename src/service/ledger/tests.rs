@@ -56,9 +56,9 @@ async fn call(service: &Service, method: &str, path: &str, kind: &str, body: Str
     (status, serde_json::from_slice(&bytes).unwrap())
 }
 
-/// The hospital's dataset in its series.
+/// The hospital's dataset.
 async fn upload(service: &Service) -> Value {
-    let (status, dataset) = call(service, "POST", "/v1/datasets?series=h", "text/csv", HOSPITAL.into()).await;
+    let (status, dataset) = call(service, "POST", "/v1/datasets?name=h", "text/csv", HOSPITAL.into()).await;
     assert_eq!(status, 201, "{dataset}");
     dataset["id"].clone()
 }
@@ -185,9 +185,11 @@ async fn jobs_that_race_on_a_series_of_a_database() {
     let (a, b) = (Service::start(&config).await.unwrap(), Service::start(&config).await.unwrap());
     let job = json!({"unlisted": "drop", "method": {"type": "versatile", "rules": ["age -> dx"],
         "default_guarantee": {"type": "l_diversity", "l": 2}}});
-    let uploaded = async |service: &Service, series: u32, csv: String| {
-        let path = format!("/v1/datasets?series=s{series}&record_key=id");
-        let (status, dataset) = call(service, "POST", &path, "text/csv", csv).await;
+    let population = json!({"description": "of a test", "person": [{"key_system": "id", "columns": ["id"]}]});
+    let (status, defined) = call(&a, "PUT", "/v1/populations/people", "application/json", population.to_string()).await;
+    assert_eq!(status, 201, "{defined}");
+    let uploaded = async |service: &Service, csv: String| {
+        let (status, dataset) = call(service, "POST", "/v1/datasets?population=people", "text/csv", csv).await;
         assert_eq!(status, 201, "{dataset}");
         dataset["id"].clone()
     };
@@ -197,13 +199,13 @@ async fn jobs_that_race_on_a_series_of_a_database() {
     };
     for round in 0..6 {
         let (first, distance) = (round * 1000, if round % 2 == 0 { 1 } else { 200 });
-        let one = uploaded(&a, round, people(first..first + 200)).await;
-        let other = uploaded(&b, round, people(first + distance..first + distance + 200)).await;
+        let one = uploaded(&a, people(first..first + 200)).await;
+        let other = uploaded(&b, people(first + distance..first + distance + 200)).await;
         let (one, other) = tokio::join!(submit(&a, &one, job.clone()), submit(&b, &other, job.clone()));
         let mut ends = [end(one), end(other)];
         ends.sort_unstable();
         if distance == 1 {
-            assert!(ends[1] == "succeeded" && ["refused", "overlapping-row-sets"].contains(&&*ends[0]), "{ends:?}");
+            assert!(ends[1] == "succeeded" && ["refused", "overlapping-people"].contains(&&*ends[0]), "{ends:?}");
         } else {
             assert_eq!(ends, ["succeeded", "succeeded"]);
         }

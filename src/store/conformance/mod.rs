@@ -2,7 +2,6 @@
 
 pub(crate) mod audit_entries;
 pub(crate) mod datasets;
-pub(crate) mod fingerprints;
 pub(crate) mod keys;
 pub(crate) mod life;
 pub(crate) mod named_documents;
@@ -13,6 +12,7 @@ pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
+pub(crate) mod series;
 pub(crate) mod tenants;
 pub(crate) mod turns;
 
@@ -85,7 +85,6 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         profiles: Some(ciphertext(b"profiles")),
         wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
-        overlaps: Vec::new(),
     }
 }
 
@@ -270,11 +269,7 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
-            fingerprints:
-                people_are_read_as_they_were_written
-                pieces_stand_where_they_were_asked_for
-                an_upload_that_was_given_up_leaves_no_people
-                of_two_uploads_the_second_sees_the_first
+            series:
                 series_change_is_seen_by_commits;
             people:
                 a_population_is_read_as_it_was_defined
@@ -298,7 +293,7 @@ macro_rules! conformance {
                 a_rotation_that_fails_changes_nothing;
             portable:
                 a_ledger_is_carried_whole_and_once
-                people_and_statements_are_carried
+                datasets_and_statements_are_carried
                 import_outdates_releases_in_progress
                 a_contradiction_imports_nothing
                 a_carried_release_goes_on_in_its_life;

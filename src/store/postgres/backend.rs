@@ -14,7 +14,9 @@ pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::StoreError;
 pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
-pub(in crate::store) use crate::store::shared::people::postgres::{end_announced, void_unpublished};
+pub(in crate::store) use crate::store::shared::people::postgres::{
+    define, end_announced, next_ticket, standing, void_unpublished,
+};
 pub(in crate::store) use crate::store::shared::queue::postgres::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::postgres::settings_of;
 

@@ -1,12 +1,9 @@
 //! The locks of transactions, and the statements that lock the rows they read.
 
-use std::collections::BTreeSet;
-
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::ports::{LedgerContent, LedgerCopy, ReleaseRecord, SeriesName};
-use crate::store::sql::fingerprints;
 
 /// The shared text, holding the row: versions of a policy are numbered one after the other.
 pub(in crate::store) const POLICY_ID: &str = "\
@@ -154,18 +151,14 @@ pub(in crate::store) async fn lock_series(
     run_sql!(query_scalar.fetch_one, connection, LOCK_SERIES, tenant, series)
 }
 
-/// Locks the ledgers of all contents of a copy, then the uploads of its tenants, then its series, each in their order. Until the
-/// end nothing is published, uploaded or declared in them.
+/// Locks the ledgers of all contents of a copy, then its series, each in their order. Until the end nothing is published or
+/// declared in them.
 pub(in crate::store) async fn lock_for_import(
     connection: &mut PgConnection,
     copy: &LedgerCopy,
 ) -> Result<(), sqlx::Error> {
     for LedgerContent { tenant, series, hash } in copy.contents() {
         lock_content(connection, &tenant, &series, &hash).await?;
-    }
-    let tenants: BTreeSet<&str> = copy.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect();
-    for tenant in tenants {
-        lock_series(connection, tenant, fingerprints::UPLOADS).await?;
     }
     for SeriesName { tenant, series } in copy.series() {
         lock_series(connection, &tenant, &series).await?;

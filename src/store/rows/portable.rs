@@ -1,14 +1,14 @@
 //! Rows of the ledger as it is exported.
 
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{DatasetRow, hash, number, release_status};
+use super::{hash, number, release_status};
 use crate::ports::{
     DatasetRecord, PortableDataset, PortableRelease, PortableRule, PortableStatement, PortableVersion, StoreError,
-    SubjectFingerprint,
 };
 
 #[derive(FromRow)]
@@ -76,20 +76,9 @@ impl TryFrom<PortableVersionRow> for PortableVersion {
     }
 }
 
-#[derive(FromRow)]
-pub(in crate::store) struct PortableDatasetRow {
-    #[sqlx(flatten)]
-    dataset: DatasetRow,
-    #[sqlx(json(nullable))]
-    fingerprint: Option<SubjectFingerprint>,
-}
-
-impl TryFrom<PortableDatasetRow> for PortableDataset {
-    type Error = StoreError;
-
-    fn try_from(row: PortableDatasetRow) -> Result<Self, StoreError> {
-        let dataset = DatasetRecord::try_from(row.dataset)?;
-        Ok(Self {
+impl From<DatasetRecord> for PortableDataset {
+    fn from(dataset: DatasetRecord) -> Self {
+        Self {
             id: dataset.id,
             tenant: dataset.tenant,
             name: dataset.name,
@@ -106,9 +95,9 @@ impl TryFrom<PortableDatasetRow> for PortableDataset {
             bytes: dataset.bytes,
             format: dataset.format,
             content_hash: dataset.content_hash,
-            overlaps: dataset.overlaps,
-            fingerprint: row.fingerprint,
-        })
+            overlaps: IgnoredAny,
+            fingerprint: IgnoredAny,
+        }
     }
 }
 

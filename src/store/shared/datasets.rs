@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
+use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, records, stored};
-use crate::store::sql::{datasets as sql, fingerprints};
+use crate::store::sql::datasets as sql;
 use crate::vault::{Ciphertext, CiphertextContext};
 
 both_stores! {
@@ -44,13 +44,8 @@ both_stores! {
             Ok(payload.map(Ciphertext::from_stored))
         }
 
-        async fn admit_dataset(
-            &self,
-            dataset: &DatasetRecord,
-            fingerprint: Option<&NewFingerprint>,
-            audit_entry: &AuditEntry,
-        ) -> Result<bool, StoreError> {
-            run_transaction("admit_dataset", || self.try_admit_dataset(dataset, fingerprint, audit_entry)).await
+        async fn insert_dataset(&self, dataset: &DatasetRecord, audit_entry: &AuditEntry) -> Result<(), StoreError> {
+            run_transaction("insert_dataset", || self.try_insert_dataset(dataset, audit_entry)).await
         }
 
         async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -121,12 +116,11 @@ both_stores! {
             Ok(tx.commit().await?)
         }
 
-        async fn try_admit_dataset(
+        async fn try_insert_dataset(
             &self,
             dataset: &DatasetRecord,
-            fingerprint: Option<&NewFingerprint>,
             audit_entry: &AuditEntry,
-        ) -> Result<bool, TransactionError> {
+        ) -> Result<(), TransactionError> {
             let mut tx = self.begin().await?;
             lock_dataset(&mut tx, dataset.id).await?;
             let chunks: i64 = run_sql!(query_scalar.fetch_one, &mut *tx, sql::COUNT_CHUNKS, dataset.id)?;
@@ -145,21 +139,8 @@ both_stores! {
             if inserted.rows_affected() == 0 {
                 return Err(StoreError::Conflict.into());
             }
-            // from here on no other upload of the tenant becomes visible before this one
-            let before = lock_series(&mut tx, &dataset.tenant, fingerprints::UPLOADS).await?;
-            if let Some(NewFingerprint { fingerprint, uploads }) = fingerprint {
-                if *uploads != before {
-                    return Ok(false);
-                }
-                run_sql!(
-                    query.execute, &mut *tx, fingerprints::INSERT_FINGERPRINT, dataset.id, Json(fingerprint),
-                    Json(&dataset.overlaps)
-                )?;
-            }
-            run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &dataset.tenant, fingerprints::UPLOADS)?;
             log(&mut tx, audit_entry).await?;
-            tx.commit().await?;
-            Ok(true)
+            Ok(tx.commit().await?)
         }
 
         async fn try_encrypt_dataset(

@@ -7,7 +7,7 @@ use crate::ports::{
     StatementRecord, StoreError,
 };
 use crate::store::rows::{self, ActiveRuleRow, DisclosureRow, StatementRow};
-use crate::store::sql::{disclosures as sql, fingerprints};
+use crate::store::sql::{disclosures as sql, series as series_sql};
 
 both_stores! {
     #[async_trait]
@@ -38,7 +38,7 @@ both_stores! {
         async fn series_statements(&self, tenant: &str, series: &str) -> Result<SeriesStatements, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
             let version: Option<i64> = run_sql!(
-                query_scalar.fetch_optional, &mut *tx, fingerprints::SERIES_VERSION, tenant, series
+                query_scalar.fetch_optional, &mut *tx, series_sql::SERIES_VERSION, tenant, series
             ).map_err(failed)?;
             let statements: Vec<StatementRow> =
                 run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
@@ -55,7 +55,7 @@ both_stores! {
             let rules = run_sql!(query_as.fetch_all, &mut *tx, sql::SERIES_RULES, tenant, series).map_err(failed)?;
             let statements = run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
             let version = run_sql!(
-                query_scalar.fetch_optional, &mut *tx, fingerprints::SERIES_VERSION, tenant, series
+                query_scalar.fetch_optional, &mut *tx, series_sql::SERIES_VERSION, tenant, series
             ).map_err(failed)?;
             rows::series(version, datasets, entries, rules, statements)
         }
@@ -73,7 +73,7 @@ both_stores! {
                     query.execute, &mut *tx, sql::INSERT_STATEMENT, statement.id, tenant, series,
                     Json(&statement.body), statement.recorded_at
                 )?;
-                run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, tenant, series)?;
+                run_sql!(query.execute, &mut *tx, series_sql::BUMP_SERIES, tenant, series)?;
                 log(&mut tx, audit_entry).await?;
                 Ok(tx.commit().await?)
             };

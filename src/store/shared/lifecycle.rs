@@ -10,7 +10,7 @@ use crate::ports::{
 };
 use crate::store::rows::{ReleaseEventRow, records, release_status};
 use crate::store::shared::Notification;
-use crate::store::sql::{disclosures, fingerprints, life as sql, queue, releases};
+use crate::store::sql::{disclosures, life as sql, queue, releases, series as series_sql};
 
 both_stores! {
     #[async_trait]
@@ -109,7 +109,7 @@ both_stores! {
                 query.execute, &mut *tx, disclosures::BUMP_LEDGER, &record.tenant, &record.series,
                 record.content_hash.as_slice()
             )?;
-            run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &record.tenant, &record.series)?;
+            run_sql!(query.execute, &mut *tx, series_sql::BUMP_SERIES, &record.tenant, &record.series)?;
             if *act == ReleaseAction::Reject && !was_read {
                 void_unpublished(&mut tx, &record.tenant, record.dataset).await?;
             }

@@ -26,7 +26,7 @@ macro_rules! both_stores {
 pub(super) mod api_keys;
 mod datasets;
 mod disclosures;
-mod fingerprints;
+mod former_series;
 mod idempotency;
 mod lifecycle;
 mod named_documents;

@@ -17,10 +17,10 @@ use crate::store::rows::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
     joined, number, parted, registry, samples,
 };
-use crate::store::sql::{disclosures, fingerprints, people as sql};
+use crate::store::sql::{disclosures, people as sql, series as series_sql};
 
 /// What the definition of a population changes.
-enum Definition {
+pub(in crate::store) enum Definition {
     New,
     Changed,
     Equal,
@@ -345,7 +345,7 @@ both_stores! {
             if let Some(SeriesStatement { series, statement }) = &entry.attributes {
                 let (id, body, at) = (statement.id, Json(&statement.body), statement.recorded_at);
                 run_sql!(query.execute, &mut *tx, disclosures::INSERT_STATEMENT, id, &entry.tenant, series, body, at)?;
-                run_sql!(query.execute, &mut *tx, fingerprints::BUMP_SERIES, &entry.tenant, series)?;
+                run_sql!(query.execute, &mut *tx, series_sql::BUMP_SERIES, &entry.tenant, series)?;
             }
             if is_changed || !separations.is_empty() {
                 log(&mut tx, &entry.audit_entry).await?;
@@ -356,7 +356,7 @@ both_stores! {
     }
 
     /// Defines a population within a transaction that has drawn a ticket.
-    async fn define(
+    pub(in crate::store) async fn define(
         connection: &mut Connection,
         tenant: &str,
         named: &NamedPopulation,
@@ -462,7 +462,7 @@ both_stores! {
     }
 
     /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.
-    async fn next_ticket(connection: &mut Connection, tenant: &str) -> Result<i64, sqlx::Error> {
+    pub(in crate::store) async fn next_ticket(connection: &mut Connection, tenant: &str) -> Result<i64, sqlx::Error> {
         run_sql!(query_scalar.fetch_one, connection, sql::NEXT_TICKET, tenant)
     }
 
@@ -472,7 +472,7 @@ both_stores! {
         Ok(registry(systems, populations))
     }
 
-    async fn standing(
+    pub(in crate::store) async fn standing(
         connection: &mut Connection,
         tenant: &str,
         ticket: i64,

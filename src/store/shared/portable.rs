@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use crate::ports::{
-    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, PortableDataset,
-    PortableDisclosure, PortableRelease, PortableStatement, PortableVersion, ReleaseEntry, StoreError,
+    DatasetRecord, DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore,
+    PortableDataset, PortableDisclosure, PortableRelease, PortableStatement, PortableVersion, ReleaseEntry, SeriesName,
+    StoreError,
 };
 use crate::store::rows::{
-    DisclosureRow, PortableDatasetRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow,
-    records, stored,
+    DatasetRow, DisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow, records,
+    stored,
 };
-use crate::store::sql::{datasets, disclosures, fingerprints, people, portable as sql};
+use crate::store::sql::{datasets, disclosures, people, portable as sql, series as series_sql};
 
 /// The dataset of a release, from a file that has no datasets: nothing is known of it but its content. It is not carried
 /// on.
@@ -36,8 +38,8 @@ fn dataset_of(release: &PortableRelease) -> PortableDataset {
         bytes: 0,
         format: "unknown".to_owned(),
         content_hash: release.content_hash,
-        overlaps: Vec::new(),
-        fingerprint: None,
+        overlaps: IgnoredAny,
+        fingerprint: IgnoredAny,
     }
 }
 
@@ -95,7 +97,7 @@ both_stores! {
             run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_RULES, tenant).map_err(failed)?;
         let versions: Vec<PortableVersionRow> =
             run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_VERSIONS, tenant).map_err(failed)?;
-        let datasets: Vec<PortableDatasetRow> =
+        let datasets: Vec<DatasetRow> =
             run_sql!(query_as.fetch_all, &mut *connection, datasets::ALL_DATASETS, tenant).map_err(failed)?;
         let statements: Vec<PortableStatementRow> =
             run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_STATEMENTS, tenant).map_err(failed)?;
@@ -104,8 +106,7 @@ both_stores! {
             disclosures: disclosures.into_iter().map(PortableDisclosure::from).collect(),
             rules: records(rules)?,
             versions: records(versions)?,
-            datasets: records(datasets)?,
-            pieces: Vec::new(),
+            datasets: records::<_, DatasetRecord>(datasets)?.into_iter().map(PortableDataset::from).collect(),
             statements: statements.into_iter().map(PortableStatement::from).collect(),
         };
         Ok(DestinationLedger { copy, imported })
@@ -131,10 +132,6 @@ both_stores! {
             }
             run_sql!(query.execute, &mut *connection, people::UNCOVER_CONTENT, tenant, series, content)?;
         }
-        for piece in &plan.pieces {
-            let hashes = piece.hashes.read().map_err(StoreError::Unread)?;
-            run_sql!(query.execute, &mut *connection, sql::IMPORT_PIECE, piece.dataset, piece.piece, &*hashes)?;
-        }
         for statement in &plan.statements {
             let PortableStatement { id, tenant, series, body, recorded_at } = statement;
             run_sql!(
@@ -142,11 +139,9 @@ both_stores! {
                 recorded_at
             )?;
         }
-        // releases in progress are checked again, and uploads compared again
-        let uploads = plan.uploaders().into_iter().map(|tenant| (tenant, fingerprints::UPLOADS));
-        let series = plan.series.iter().map(|of| (of.tenant.as_str(), of.series.as_str()));
-        for (tenant, series) in uploads.chain(series) {
-            run_sql!(query.execute, &mut *connection, fingerprints::BUMP_SERIES, tenant, series)?;
+        // releases in progress are checked again
+        for SeriesName { tenant, series } in &plan.series {
+            run_sql!(query.execute, &mut *connection, series_sql::BUMP_SERIES, tenant, series)?;
         }
         Ok(())
     }
@@ -204,12 +199,6 @@ both_stores! {
             stored(dataset.rows)?, stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), at,
             &dataset.population, Json(&dataset.person)
         )?;
-        if let Some(known) = &dataset.fingerprint {
-            run_sql!(
-                query.execute, connection, fingerprints::INSERT_FINGERPRINT, dataset.id, Json(known),
-                Json(&dataset.overlaps)
-            )?;
-        }
         Ok(())
     }
 }

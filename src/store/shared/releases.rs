@@ -14,7 +14,7 @@ use crate::ports::{
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored};
 use crate::store::shared::Notification;
 use crate::store::shared::queue::RunEnd;
-use crate::store::sql::{datasets, disclosures, fingerprints, queue, releases as sql};
+use crate::store::sql::{datasets, disclosures, queue, releases as sql, series as series_sql};
 use crate::vault::Ciphertext;
 
 both_stores! {
@@ -244,7 +244,7 @@ both_stores! {
             query.execute, &mut *connection, disclosures::BUMP_LEDGER, &release.tenant, &release.series,
             release.content_hash.as_slice()
         )?;
-        run_sql!(query.execute, connection, fingerprints::BUMP_SERIES, &release.tenant, &release.series)?;
+        run_sql!(query.execute, connection, series_sql::BUMP_SERIES, &release.tenant, &release.series)?;
         Ok(())
     }
 

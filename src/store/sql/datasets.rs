@@ -11,8 +11,7 @@ macro_rules! dataset_and_key {
     () => {
         concat!(
             dataset_columns!(),
-            ", (SELECT k.wrapped_key FROM dataset_keys AS k WHERE k.dataset_id = datasets.id) AS wrapped_key",
-            ", (SELECT p.overlaps FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS overlaps"
+            ", (SELECT k.wrapped_key FROM dataset_keys AS k WHERE k.dataset_id = datasets.id) AS wrapped_key"
         )
     };
 }
@@ -55,13 +54,11 @@ pub(crate) const IMPORT_DATASET: &str = concat!(
     ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, NULL, $15, $16, $17)"
 );
 
-/// With whom they speak of, purged ones too.
-/// Without those that stand for releases of a file that had no datasets.
+/// Purged ones too, without those that stand for releases of a file that had no datasets.
 pub(crate) const ALL_DATASETS: &str = concat!(
     "-- all_datasets\nSELECT ",
     dataset_and_key!(),
-    ", (SELECT p.people FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS fingerprint\n",
-    "FROM datasets WHERE ($1 IS NULL OR tenant = $1) AND format <> 'unknown' ORDER BY id"
+    "\nFROM datasets WHERE ($1 IS NULL OR tenant = $1) AND format <> 'unknown' ORDER BY id"
 );
 
 pub(crate) const DATASET: &str =

@@ -3,7 +3,7 @@
 
 pub(super) mod datasets;
 pub(super) mod disclosures;
-pub(super) mod fingerprints;
+pub(super) mod former_series;
 pub(super) mod keys;
 pub(super) mod life;
 pub(super) mod people;
@@ -14,5 +14,6 @@ pub(super) mod pulse;
 pub(super) mod queue;
 pub(super) mod releases;
 pub(super) mod repeats;
+pub(super) mod series;
 pub(super) mod taxonomies;
 pub(super) mod tenants;

@@ -34,10 +34,6 @@ pub(crate) const ALL_STATEMENTS: &str = "\
 SELECT id, tenant, series, body, recorded_at FROM series_statements WHERE $1 IS NULL OR tenant = $1
 ORDER BY id";
 
-pub(crate) const IMPORT_PIECE: &str = "\
--- import_piece
-INSERT INTO people_pieces (dataset_id, piece_no, hashes) VALUES ($1, $2, $3)";
-
 pub(crate) const IMPORT_RELEASE: &str = "\
 -- import_release
 INSERT INTO imported_releases (id, tenant, series, content_hash, reuse_key, method, created_at, status, was_read, imported_at)

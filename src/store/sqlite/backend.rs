@@ -17,13 +17,15 @@ pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::{LedgerCopy, ReleaseRecord};
 use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
-pub(in crate::store) use crate::store::shared::people::sqlite::{end_announced, void_unpublished};
+pub(in crate::store) use crate::store::shared::people::sqlite::{
+    define, end_announced, next_ticket, standing, void_unpublished,
+};
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;
 pub(in crate::store) use crate::store::sql::life::RELEASE_STATE;
 pub(in crate::store) use crate::store::sql::policies::POLICY_ID;
 pub(in crate::store) use crate::store::sql::queue::{EXPIRED, OVERDUE, STATUS, WAITING_ALIKE};
-use crate::store::sql::{disclosures, fingerprints};
+use crate::store::sql::{disclosures, series as series_sql};
 
 impl Backend {
     pub(in crate::store) const fn reader(&self) -> &SqlitePool {
@@ -94,6 +96,6 @@ pub(in crate::store) async fn lock_series(
     series: &str,
 ) -> Result<i64, sqlx::Error> {
     let version: Option<i64> =
-        run_sql!(query_scalar.fetch_optional, connection, fingerprints::SERIES_VERSION, tenant, series)?;
+        run_sql!(query_scalar.fetch_optional, connection, series_sql::SERIES_VERSION, tenant, series)?;
     Ok(version.unwrap_or(0))
 }

@@ -1,34 +1,15 @@
-//! Purging of datasets, and the fingerprint pieces of several datasets.
+//! Purging of datasets.
 
 use chrono::{DateTime, Utc};
-use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::backend::log;
-use super::error::failed;
 use super::pool::run_transaction;
 use super::{CHUNKS_PER_DELETE, SqliteStore};
-use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, FingerprintPiece, StoreError};
-use crate::store::sql::{datasets as sql, fingerprints, people, releases};
-
-/// Takes a JSON list of hexadecimal dataset ids and piece numbers.
-const FINGERPRINT_PIECES: &str = "\
--- people_pieces
-SELECT w.key, p.hashes FROM json_each($2) AS w
-CROSS JOIN people_pieces AS p ON p.dataset_id = unhex(w.value ->> 0) AND p.piece_no = w.value ->> 1
-JOIN datasets AS d ON d.id = p.dataset_id
-WHERE d.tenant = $1";
+use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, StoreError};
+use crate::store::sql::{datasets as sql, people, releases};
 
 impl SqliteStore {
-    pub(in crate::store) async fn find_pieces(
-        &self,
-        tenant: &str,
-        wanted: &[(Uuid, FingerprintPiece)],
-    ) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
-        let list: Vec<_> = wanted.iter().map(|(dataset, piece)| (dataset.simple(), piece.number())).collect();
-        run_sql!(query_as.fetch_all, &self.reader, FINGERPRINT_PIECES, tenant, Json(list)).map_err(failed)
-    }
-
     pub(in crate::store) async fn purge(
         &self,
         tenant: &str,
@@ -59,7 +40,6 @@ impl SqliteStore {
             let mut tx = self.begin().await?;
             run_sql!(query.execute, &mut *tx, sql::DELETE_DATASET_KEY, dataset)?;
             run_sql!(query.execute, &mut *tx, releases::DELETE_INTERNAL_REPORTS_OF_DATASET, dataset)?;
-            run_sql!(query.execute, &mut *tx, fingerprints::DELETE_PIECES, dataset)?;
             run_sql!(query.execute, &mut *tx, people::DELETE_EVIDENCE, dataset)?;
             run_sql!(query.execute, &mut *tx, people::DELETE_PERSON_PIECES, dataset)?;
             Ok(tx.commit().await?)

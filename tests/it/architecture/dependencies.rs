@@ -96,7 +96,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         "app",
         &[
             "inputs",
-            "fingerprints",
             "ports",
             "identity",
             "engine",
@@ -117,7 +116,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "inputs",
         &[
-            "fingerprints",
             "ports",
             "engine",
             "ledger",
@@ -131,7 +129,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "vault",
         ],
     ),
-    ("fingerprints", &["ports", "people", "problem", "microdata", "vault"]),
     // implements the traits that ports declares
     ("store", &["ports", "identity", "people", "meter", "problem", "publication", "control", "vault"]),
     ("ports", &["identity", "ledger", "people", "spec", "problem", "publication", "control", "vault"]),

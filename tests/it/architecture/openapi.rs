@@ -306,7 +306,7 @@ async fn examples_equal_the_answers_of_the_service() {
     let server = Server::start_as(|_| {}, std::sync::Arc::new(|| Ok(Secret::new([7; 32])))).await;
     let policy: Value = serde_json::from_str(include_str!("../../../openapi/examples/policy_document.json")).unwrap();
     let policy = server.send(server.request(Method::PUT, "/v1/policies/hospital").json(&policy)).await.ok(201);
-    let dataset = server.upload("name=hospital&series=hospital-2026", HOSPITAL).await.ok(201);
+    let dataset = server.upload("name=hospital", HOSPITAL).await.ok(201);
     let id = text(&dataset["id"]);
     note("dataset.json", &dataset);
     note("profile.json", &server.get(&format!("/v1/datasets/{id}/profile")).await.ok(200));

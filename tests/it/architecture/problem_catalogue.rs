@@ -16,8 +16,8 @@ const NIGHTS: &str = "tests/it/ledger/nights.rs";
 const ELSEWHERE: [(Kind, &str, &str); 33] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
-    (Kind::SeriesUndeclared, "tests/it/ledger/data_subjects.rs", "overlap_is_found_under_other_column_names"),
-    (Kind::OverlappingRowSets, "tests/it/ledger/data_subjects.rs", "table_with_one_added_patient_is_refused"),
+    (Kind::SeriesUndeclared, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),
+    (Kind::OverlappingRowSets, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),
     (Kind::PopulationUndeclared, NIGHTS, "other_people_are_declared_and_named_in_the_manifest"),
     (Kind::PeopleUnknown, NIGHTS, "people_need_keys_to_be_left_out"),
     (Kind::OverlappingPeople, NIGHTS, "second_night_is_refused_and_its_remedy_works"),

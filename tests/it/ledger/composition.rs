@@ -150,24 +150,23 @@ async fn renaming_does_not_make_an_attribute_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_content_in_one_series_is_the_same_dataset() {
+async fn an_equal_table_is_the_same_dataset() {
     let server = Server::start().await;
-    let upload =
-        async |series: &str, csv: &str| text(&server.upload(&format!("series={series}"), csv).await.ok(201)["id"]);
-    let first = upload("h", HOSPITAL).await;
+    let upload = async |csv: &str| server.dataset(csv).await;
+    let first = upload(HOSPITAL).await;
     let release = server.publish(&first, hospital()).await;
     let mut lines: Vec<&str> = HOSPITAL.lines().collect();
     lines[1..].reverse();
     let reordered = lines.join("\r\n");
     for csv in [HOSPITAL, reordered.as_str()] {
-        let again = upload("h", csv).await;
+        let again = upload(csv).await;
         let problem = server.refused(&again, plain(&["age", "race"])).await;
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
         let job = server.job(&again, hospital()).await.ok(200);
         assert_eq!((&job["reused"], &job["release"]), (&json!(true), &release["id"]));
     }
     // nor are they other people when a column is read otherwise, or stands elsewhere
-    let text = text(&server.upload("series=h&types=age:text,zipcode:decimal", HOSPITAL).await.ok(201)["id"]);
+    let text = text(&server.upload("types=age:text,zipcode:decimal", HOSPITAL).await.ok(201)["id"]);
     let swapped: String = HOSPITAL
         .lines()
         .map(|line| {
@@ -175,22 +174,14 @@ async fn the_same_content_in_one_series_is_the_same_dataset() {
             format!("{rest};{first}\n").replace(',', ";")
         })
         .collect();
-    for again in [text, upload("h", &swapped).await] {
+    for again in [text, upload(&swapped).await] {
         let problem = server.refused(&again, plain(&["age", "race"])).await;
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
     }
     // purging the first upload takes nothing out of the ledger
     server.delete(&format!("/v1/datasets/{first}")).await.ok(200);
-    let again = upload("h", HOSPITAL).await;
+    let again = upload(HOSPITAL).await;
     assert_eq!(kind(&server.refused(&again, plain(&["age", "race"])).await), "composition-violated");
-
-    // in another series so few rows say nothing of whom they speak: the plan warns
-    let elsewhere = upload("other", HOSPITAL).await;
-    let mut job = plain(&["age", "race"]);
-    job["dataset"] = elsewhere.as_str().into();
-    let warned = server.post("/v1/plans", &job).await.ok(200);
-    assert!(warned["warnings"].to_string().contains("people-unknown"), "{warned:#}");
-    server.publish(&elsewhere, plain(&["age", "race"])).await;
     server.stop().await;
 }
 
@@ -211,7 +202,7 @@ async fn series_lists_disclosures_and_blocked_pairs() {
     let server = Server::start().await;
     let missing = server.get("/v1/series/people").await;
     assert_eq!((missing.status, kind(&missing.json())), (404, "not-found"));
-    let dataset = text(&server.upload("name=t&series=people", HOSPITAL).await.ok(201)["id"]);
+    let dataset = server.dataset_of("people", HOSPITAL).await;
     let empty = server.get("/v1/series/people").await.ok(200);
     assert_eq!((&empty["datasets"], &empty["disclosures"]), (&json!([dataset]), &json!([])));
 

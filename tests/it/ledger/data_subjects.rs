@@ -1,11 +1,11 @@
-//! The ledger remembers people: who stands in a dataset decides what may be published of it, whatever files, series and columns
-//! are called.
+//! The ledger remembers people: who stands in a dataset decides what may be published of it, whatever files and columns are
+//! called.
 
 use guardian::identity::Preset;
 use serde_json::{Value, json};
 
 use crate::security::identity::Guarded;
-use crate::support::harness::{Client, OTHERS, Server, kind, text, versatile};
+use crate::support::harness::{Client, Server, kind, text, versatile};
 
 /// Patients by number: id, age, ward, sex and diagnosis. Each diagnosis goes with its ward's half of the drugs.
 pub(crate) fn patients(numbers: impl IntoIterator<Item = u32>, header: &str) -> String {
@@ -58,90 +58,21 @@ fn id(dataset: &Value) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_key_is_there_and_unique() {
     let server = Server::start().await;
-    let upload = async |csv: &str| server.upload("record_key=id,ward&series=s", csv).await;
+    let upload = async |csv: &str| server.upload("record_key=id,ward", csv).await;
     let twice = upload("id,ward,x\n1,a,7\n1,b,7\n2,a,7\n1,b,8\n2,a,9\n").await.problem(422, "upload-malformed");
     assert_eq!((&twice["row"], &twice["rows"]), (&json!(4), &json!([2, 4])));
     let missing = upload("id,ward,x\n1,a,7\n2,,8\n").await.problem(422, "upload-malformed");
     assert_eq!((&missing["row"], &missing["column"]), (&json!(2), &json!("ward")));
     server.assert_nothing_stored().await;
-    assert_eq!(server.stored("people_pieces").await, 0);
     upload("id,ward,x\n1,a,7\n1,b,7\n2,a,7\n").await.ok(201);
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn overlap_is_found_under_other_column_names() {
-    let server = Server::start().await;
-    let first = uploaded(&server, "series=clinic", patients(0..3000, HEADER)).await;
-    assert_eq!(first["overlaps"], json!([]));
-    // two in a hundred, under other names, and one column at another place
-    let renamed = patients(2950..5000, "number,years,unit,gender,code");
-    let moved: String = renamed
-        .lines()
-        .map(|line| line.split_once(',').map(|(first, rest)| format!("{rest},{first}\n")).unwrap())
-        .collect();
-    let second = uploaded(&server, "series=registry", moved).await;
-    let overlap = &second["overlaps"][0];
-    assert_eq!((&overlap["series"], &overlap["datasets"]), (&json!("clinic"), &json!([first["id"]])));
-    let (count, of) = (overlap["rows"]["count"].as_u64().unwrap(), overlap["rows"]["of"].as_u64().unwrap());
-    assert!((15..=40).contains(&count) && (1300..=1600).contains(&of), "{overlap}");
-    let job = json!({"unlisted": "drop", "method": versatile(&["years -> code"])});
-    let problem = refused_at_once(&server, &second, job.clone(), "series-undeclared").await;
-    assert_eq!(problem["series"], json!(["clinic"]));
-    let planned = plan(&server, &second, job.clone()).await;
-    assert_eq!((&planned["feasible"], kind(&planned["problems"][0])), (&json!(false), "series-undeclared"));
-    // the first one was there first, and a statement of who knows lets the second one through
-    server.publish(&id(&first), protected()).await;
-    let declared =
-        uploaded(&server, &format!("series=registry&{OTHERS}"), patients(2950..5000, "number,years,unit,gender,code"))
-            .await;
-    assert_eq!(declared["overlaps"][0]["series"], "clinic");
-    server.publish(&id(&declared), job).await;
-    // less than one in a hundred
-    let few = uploaded(&server, "series=few", patients(4990..7000, HEADER)).await;
-    assert!((1..=10).contains(&few["overlaps"][0]["rows"]["count"].as_u64().unwrap()), "{few}");
-    server.publish(&id(&few), protected()).await;
-    // equal content, purged too
-    let whole = patients(10_000..12_000, HEADER);
-    let before = uploaded(&server, "series=whole", whole.clone()).await;
-    server.delete(&format!("/v1/datasets/{}", id(&before))).await.ok(200);
-    let again = uploaded(&server, "series=again", whole).await;
-    assert_eq!(again["overlaps"][0]["rows"], json!({"count": 2000, "of": 2000}));
-    refused_at_once(&server, &again, protected(), "series-undeclared").await;
-    // too few rows identify no data subjects, even if equal: only a warning
-    let tiny = "a,b\n1,x\n2,y\n3,x\n4,y\n";
-    let before = uploaded(&server, "series=tiny", tiny).await;
-    server.delete(&format!("/v1/datasets/{}", id(&before))).await.ok(200);
-    let again = uploaded(&server, "series=other", tiny).await;
-    assert_eq!(again["overlaps"][0]["rows"], json!({"count": 4, "of": 4}));
-    let warned = plan(&server, &again, plain(&["b"])).await;
-    assert!(warned["warnings"].to_string().contains("people-unknown"), "{warned:#}");
-    server.publish(&id(&again), plain(&["b"])).await;
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_uploads_at_once_one_knows_of_the_other() {
-    let server = Server::start_with(|config| config.workers = 4).await;
-    let csv = patients(0..1500, HEADER);
-    let (a, b) = tokio::join!(
-        server.upload("series=one&record_key=id", csv.clone()),
-        server.upload("series=two&record_key=id", csv)
-    );
-    let (a, b) = (a.ok(201), b.ok(201));
-    let knows = |dataset: &Value| !dataset["overlaps"].as_array().unwrap().is_empty();
-    assert!(knows(&a) != knows(&b), "{a} {b}");
-    let (first, second) = if knows(&a) { (b, a) } else { (a, b) };
-    assert_eq!(second["overlaps"][0]["record_keys"], json!({"count": 1500, "of": 1500}));
-    refused_at_once(&server, &second, protected(), "series-undeclared").await;
-    server.publish(&id(&first), protected()).await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn table_with_one_added_patient_is_refused() {
     let server = Server::start().await;
-    let night = "series=nightly&record_key=id";
+    server.population("clinic", &["id"]).await;
+    let night = "population=clinic";
     let first = uploaded(&server, night, patients(0..400, HEADER)).await;
     server.publish(&id(&first), protected()).await;
     let second = uploaded(&server, night, patients(1..401, HEADER)).await;
@@ -151,61 +82,40 @@ async fn table_with_one_added_patient_is_refused() {
         (&planned["composition"]["verdict"], &planned["composition"]["counts"]),
         (&json!("overlapping"), &counts)
     );
-    assert_eq!((&planned["feasible"], kind(&planned["problems"][0])), (&json!(false), "overlapping-row-sets"));
-    let problem = refused_at_once(&server, &second, protected(), "overlapping-row-sets").await;
+    assert_eq!((&planned["feasible"], kind(&planned["problems"][0])), (&json!(false), "overlapping-people"));
+    let problem = refused_at_once(&server, &second, protected(), "overlapping-people").await;
     for count in ["common", "added", "removed"] {
         assert_eq!(problem[count], counts[count]);
     }
-    assert!(problem["remedies"].as_array().unwrap().len() == 2, "{problem}");
     // the ledger keeps every disclosure
     server.delete(&format!("/v1/datasets/{}", id(&first))).await.ok(200);
-    refused_at_once(&server, &second, protected(), "overlapping-row-sets").await;
+    refused_at_once(&server, &second, protected(), "overlapping-people").await;
 
-    // the first remedy: the added rows by themselves, judged alone
     let added = uploaded(&server, night, patients(400..500, HEADER)).await;
     server.publish(&id(&added), protected()).await;
     // a value that was corrected is the same patient
     let corrected = patients(400..500, HEADER).replacen(",f,", ",m,", 1);
+    let mut job = protected();
+    job["method"] = versatile(&["sex -> dx"]);
     let corrected = uploaded(&server, night, corrected).await;
-    let problem = refused_at_once(&server, &corrected, protected(), "overlapping-row-sets").await;
+    let problem = refused_at_once(&server, &corrected, job, "overlapping-people").await;
     assert_eq!((&problem["common"], &problem["added"]), (&json!(100), &json!(0)));
-    // the second remedy: other people, on somebody's word
-    let others = uploaded(&server, &format!("series=next&record_key=id&{OTHERS}"), patients(1..401, HEADER)).await;
-    server.publish(&id(&others), protected()).await;
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn rows_are_compared_without_record_keys() {
-    let server = Server::start().await;
-    let first = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
-    server.publish(&id(&first), protected()).await;
-    let second = uploaded(&server, "series=s", patients(10..305, HEADER)).await;
-    let problem = refused_at_once(&server, &second, protected(), "overlapping-row-sets").await;
-    assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [290, 5, 10]);
-    let others = uploaded(&server, "series=s", patients(1000..1300, HEADER)).await;
-    refused_at_once(&server, &others, protected(), "composition-undecidable").await;
-    let keyed = uploaded(&server, "series=s&record_key=id", patients(1000..1300, HEADER)).await;
-    refused_at_once(&server, &keyed, protected(), "composition-undecidable").await;
-    let fewer: String =
-        patients(0..300, HEADER).lines().map(|line| format!("{}\n", line.rsplit_once(',').unwrap().0)).collect();
-    let fewer = uploaded(&server, "series=s", fewer).await;
-    refused_at_once(&server, &fewer, plain(&["age"]), "composition-undecidable").await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_people_with_more_columns_are_the_same_content() {
     let server = Server::start().await;
+    server.population("s", &["id"]).await;
     let csv = patients(0..300, HEADER);
     let wider: String = csv
         .lines()
         .zip(0..)
         .map(|(line, n)| format!("{line},{}\n", if n == 0 { "town".into() } else { format!("t{}", n % 3) }))
         .collect();
-    let first = uploaded(&server, "series=s&record_key=id", csv).await;
+    let first = uploaded(&server, "population=s", csv).await;
     let release = server.publish(&id(&first), protected()).await;
-    let second = uploaded(&server, "series=s&record_key=id", wider.clone()).await;
+    let second = uploaded(&server, "population=s", wider.clone()).await;
     let planned = plan(&server, &second, plain(&["age", "dx"])).await;
     assert_eq!(
         (&planned["composition"]["verdict"], &planned["composition"]["against"]),
@@ -215,7 +125,7 @@ async fn the_same_people_with_more_columns_are_the_same_content() {
     server.publish(&id(&second), plain(&["town", "sex"])).await;
     // a column that says the same of everyone is that column
     let renamed = wider.replacen("age", "years", 1);
-    let third = uploaded(&server, "series=s&record_key=id", renamed).await;
+    let third = uploaded(&server, "population=s", renamed).await;
     assert_eq!(kind(&server.refused(&id(&third), plain(&["years", "dx"])).await), "composition-violated");
     server.stop().await;
 }
@@ -223,6 +133,7 @@ async fn the_same_people_with_more_columns_are_the_same_content() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     let server = Server::start().await;
+    server.population("s", &["id"]).await;
     let state = async |document: Value| server.post("/v1/series/s/disclosures", &document).await;
     let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "protection": "plain"});
     let recorded = state(json!({"reason": "published by the ministry", "tables": [survey]})).await.ok(201);
@@ -231,7 +142,7 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     assert_eq!(entry["unproven"], json!({"reason": "published by the ministry"}));
 
     // the survey names years, which the dataset has not; age may be it
-    let dataset = uploaded(&server, "series=s&record_key=id", patients(0..300, HEADER)).await;
+    let dataset = uploaded(&server, "population=s", patients(0..300, HEADER)).await;
     let planned = plan(&server, &dataset, protected()).await;
     assert_eq!(planned["composition"]["verdict"], "undecidable");
     let problem = refused_at_once(&server, &dataset, protected(), "composition-undecidable").await;
@@ -276,9 +187,10 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exclusive_external_table_tolerates_no_other() {
     let server = Server::start().await;
+    server.population("s", &[]).await;
     let table = json!({"name": "old", "attributes": ["ward"], "protection": "exclusive"});
     server.post("/v1/series/s/disclosures", &json!({"reason": "r", "tables": [table]})).await.ok(201);
-    let dataset = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
+    let dataset = uploaded(&server, "population=s", patients(0..300, HEADER)).await;
     assert_eq!(kind(&server.refused(&id(&dataset), plain(&["ward", "sex"])).await), "composition-violated");
     server.publish(&id(&dataset), plain(&["age", "sex"])).await;
     server.stop().await;
@@ -289,7 +201,7 @@ async fn a_determinant_that_comes_later_is_found() {
     let server = Server::start().await;
     // a determines b
     let rows: String = (0..480).map(|n: u32| format!("q{},a{},b{}\n", n / 12 % 4, n % 12, n % 12 / 2)).collect();
-    let dataset = uploaded(&server, "series=s", format!("q,a,b\n{rows}")).await;
+    let dataset = uploaded(&server, "name=t", format!("q,a,b\n{rows}")).await;
     let first = json!({"unlisted": "drop", "method": versatile(&["q -> b"])});
     let release = server.publish(&id(&dataset), first).await;
     // b is no column of the job, but the adversary knows that a determines it
@@ -299,26 +211,25 @@ async fn a_determinant_that_comes_later_is_found() {
     assert_eq!(planned["composition"]["verdict"], "violated");
 
     // without a bound for its determinants, no attribute may reveal b
-    for (number, guarantee) in [
+    for guarantee in [
         json!({"type": "t_closeness", "t": "0.3"}),
         json!({"type": "thresholds", "explicit": {"b0": "0.3"}, "otherwise": "0.6"}),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let query = format!("series=t{number}&{OTHERS}");
-        let dataset = uploaded(&server, &query, format!("q,a,b\n{rows}")).await;
+    ] {
+        let server = Server::start().await;
+        let dataset = uploaded(&server, "name=t", format!("q,a,b\n{rows}")).await;
         let mut first = json!({"unlisted": "drop", "method": versatile(&["q -> b"])});
         first["method"]["default_guarantee"] = guarantee.clone();
         let release = server.publish(&id(&dataset), first.clone()).await;
         let problem = server.refused(&id(&dataset), plain(&["q", "a"])).await;
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]), "{guarantee}");
+        server.stop().await;
         // in reverse order: the determinant of b is published first
-        let query = format!("series=u{number}&{OTHERS}");
-        let dataset = uploaded(&server, &query, format!("q,a,b\n{rows}")).await;
+        let server = Server::start().await;
+        let dataset = uploaded(&server, "name=t", format!("q,a,b\n{rows}")).await;
         server.publish(&id(&dataset), plain(&["q", "a"])).await;
         let problem = server.refused(&id(&dataset), first).await;
         assert_eq!(kind(&problem), "composition-violated", "{guarantee}: {problem:#}");
+        server.stop().await;
     }
     server.stop().await;
 }
@@ -331,7 +242,7 @@ async fn correlated_attributes_are_refused_in_two_releases() {
         format!("q{},s{},t{}\n", n / 8 % 5, n % 8, if (n / 40).is_multiple_of(4) { (n + 3) % 8 } else { n % 8 })
     };
     let rows: String = (0..960).map(row).collect();
-    let dataset = uploaded(&server, "series=s", format!("q,s,t\n{rows}")).await;
+    let dataset = uploaded(&server, "name=t", format!("q,s,t\n{rows}")).await;
     let job = |rule: &str, correlated: &str| {
         let mut job = json!({"unlisted": "drop", "method": versatile(&[rule])});
         job["method"]["correlated"] = correlated.into();
@@ -348,7 +259,8 @@ async fn correlated_attributes_are_refused_in_two_releases() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unproven_release_needs_scope_and_is_marked() {
     let server = Server::start().await;
-    let dataset = uploaded(&server, "series=s", patients(0..300, HEADER)).await;
+    server.population("s", &[]).await;
+    let dataset = uploaded(&server, "population=s", patients(0..300, HEADER)).await;
     server.publish(&id(&dataset), protected()).await;
     let mut job = plain(&["age", "dx"]);
     job["composition"] = json!({"mode": "report", "reason": "the court wants it"});
@@ -379,7 +291,8 @@ async fn unproven_release_needs_scope_and_is_marked() {
 async fn unproven_release_without_scope_is_forbidden() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
-    let dataset = uploaded(&pipeline, "series=s", patients(0..300, HEADER)).await;
+    officer.population("s", &[]).await;
+    let dataset = uploaded(&pipeline, "population=s", patients(0..300, HEADER)).await;
     let mut specification = plain(&["age", "dx"]);
     specification["composition"] = json!({"mode": "report", "reason": "the court wants it"});
     officer.put("/v1/policies/court", &json!({"specification": specification})).await.ok(201);
@@ -411,124 +324,38 @@ async fn unproven_release_without_scope_is_forbidden() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_are_written_differently_are_the_same_people() {
     let server = Server::start().await;
+    server.population("s", &["id"]).await;
     let table = |keys: &[&str]| {
         let rows = keys.iter().enumerate().map(|(at, key)| format!("{key},{},{}\n", 20 + at % 7, ["f", "m"][at % 2]));
         "id,age,sex\n".to_owned() + &rows.collect::<String>()
     };
-    let plain = json!({"unlisted": "drop", "attributes": {"sex": {"publish": true}}, "no_rules_reason": "for a test",
-        "method": {"type": "versatile", "rules": []}});
-    let first = uploaded(&server, "series=s&record_key=id", table(&["7", "17", "jos\u{e9}", "b4", "b5", "b6"])).await;
-    server.publish(&id(&first), plain.clone()).await;
+    let show = plain(&["sex"]);
+    let first = uploaded(&server, "population=s", table(&["7", "17", "jos\u{e9}", "b4", "b5", "b6"])).await;
+    server.publish(&id(&first), show.clone()).await;
     for other in ["007", " 17", "17.0", "jose\u{301}", "B4"] {
-        let dataset = uploaded(&server, "series=s&record_key=id", table(&[other, "c1", "c2", "c3"])).await;
-        let problem = refused_at_once(&server, &dataset, plain.clone(), "overlapping-row-sets").await;
+        let dataset = uploaded(&server, "population=s", table(&[other, "c1", "c2", "c3"])).await;
+        let problem = refused_at_once(&server, &dataset, show.clone(), "overlapping-people").await;
         assert_eq!(
             (&problem["common"], &problem["added"], &problem["removed"]),
             (&json!(1), &json!(3), &json!(5)),
             "{other}"
         );
     }
-    // all of them written otherwise are the same people too, of whom nothing is known to be the same
-    let respelled = table(&["07", "017", "JOS\u{c9}", "B4", "B5", "B6"]);
-    let dataset = uploaded(&server, "series=s&record_key=id", respelled).await;
-    refused_at_once(&server, &dataset, plain.clone(), "overlapping-row-sets").await;
     // others are judged alone
-    let dataset = uploaded(&server, "series=s&record_key=id", table(&["8", "18", "maria"])).await;
-    server.publish(&id(&dataset), plain.clone()).await;
-
-    // two records of one dataset stay two, and what stands in a column of whom is kept apart
-    let two = |one: &str, other: &str| format!("id,age,sex\n7,{one},f\n007,{other},f\n9,30,m\n");
-    let dataset = uploaded(&server, "series=t&same_people=false&reason=test&record_key=id", two("20", "21")).await;
-    server.publish(&id(&dataset), plain.clone()).await;
-    let swapped = uploaded(&server, "series=t&same_people=false&reason=test&record_key=id", two("21", "20")).await;
-    refused_at_once(&server, &swapped, plain.clone(), "overlapping-row-sets").await;
-    // other series are found by the same spelling
-    for (number, other) in ["007", " 17", "17.0", "jose\u{301}", "B4"].into_iter().enumerate() {
-        let csv = table(&[other, &format!("d{number}")]);
-        let elsewhere = uploaded(&server, &format!("series=other{number}&record_key=id"), csv).await;
-        let mut overlaps = elsewhere["overlaps"].as_array().unwrap().iter();
-        let found = overlaps.find(|overlap| overlap["series"] == "s").unwrap();
-        assert_eq!(found["record_keys"], json!({"count": 1, "of": 2}), "{other}");
-    }
+    let dataset = uploaded(&server, "population=s", table(&["8", "18", "maria"])).await;
+    server.publish(&id(&dataset), show.clone()).await;
     let twice = "id,age,sex\n7,20,f\n7,21,f\n";
-    server.upload("series=t&record_key=id", twice).await.problem(422, "upload-malformed");
-    server.stop().await;
-}
-
-/// Record keys cannot be held against rows without.
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_of_earlier_versions_prove_no_difference() {
-    use sqlx::{ConnectOptions, Connection};
-
-    let server = Server::start().await;
-    let first = uploaded(&server, "series=s&record_key=id", patients(0..300, HEADER)).await;
-    server.publish(&id(&first), protected()).await;
-    let older = "UPDATE dataset_people SET people = json_set(people, '$.folded', json('false'))";
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
-    let mut connection = options.connect().await.unwrap();
-    assert_eq!(sqlx::query(older).execute(&mut connection).await.unwrap().rows_affected(), 1);
-    connection.close().await.unwrap();
-    let others = uploaded(&server, "series=s&record_key=id", patients(1000..1300, HEADER)).await;
-    let problem = refused_at_once(&server, &others, protected(), "composition-undecidable").await;
-    assert!(problem.to_string().contains("in one spelling"), "{problem:#}");
-    // a key that is found is found: some of the same people
-    let some = uploaded(&server, "series=s&record_key=id", patients(200..500, HEADER)).await;
-    refused_at_once(&server, &some, protected(), "overlapping-row-sets").await;
+    server.upload("population=s", twice).await.problem(422, "upload-malformed");
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn undecidable_overlap_is_a_warning_of_the_upload() {
-    let server = Server::start().await;
-    let types = |upload_answer: &Value| -> Vec<String> {
-        let warnings = upload_answer["warnings"].as_array().into_iter().flatten();
-        warnings.map(|warning| text(&warning["type"])).filter(|kind| kind != "identity-content-only").collect()
-    };
-    let keyed = uploaded(&server, "series=one&record_key=id", patients(0..900, HEADER)).await;
-    assert!(types(&keyed).is_empty(), "{keyed:#}");
-    let without = uploaded(&server, "series=two", patients(1000..1900, HEADER)).await;
-    assert_eq!(types(&without), ["people-unknown", "people-uncompared"]);
-    assert!(text(&without["warnings"][1]["detail"]).contains("the series one have one"), "{without:#}");
-    let planned = plan(&server, &without, protected()).await;
-    assert!(types(&planned).contains(&"people-uncompared".to_owned()), "{planned:#}");
-    // within a series only the job is refused; a declaration of other people suppresses the warning
-    let declared = uploaded(&server, &format!("series=three&{OTHERS}"), patients(2000..2900, HEADER)).await;
-    assert_eq!(types(&declared), ["people-unknown"]);
-    // rows are held against rows where there are enough
-    server.delete(&format!("/v1/datasets/{}", id(&without))).await.ok(200);
-    let many = uploaded(&server, "series=four&record_key=id", patients(3000..8000, HEADER)).await;
-    assert_eq!(types(&many), ["people-uncompared"]);
-    let other = uploaded(&server, "series=five", patients(9000..14000, HEADER)).await;
-    assert!(!text(&other["warnings"][0]["detail"]).contains("four"), "{other:#}");
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_plan_warns_where_people_are_not_known() {
-    let server = Server::start().await;
-    let warned = async |dataset: &Value| {
-        let planned = plan(&server, dataset, protected()).await;
-        let warnings = planned["warnings"].as_array().unwrap().clone();
-        warnings.iter().any(|warning| warning["type"] == "people-unknown")
-    };
-    let first = uploaded(&server, "series=one", patients(0..900, HEADER)).await;
-    assert!(!warned(&first).await, "there is no other series");
-    let few = uploaded(&server, "series=two", patients(1000..1900, HEADER)).await;
-    assert!(warned(&few).await && warned(&first).await);
-    let keyed = uploaded(&server, "series=three&record_key=id", patients(2000..2900, HEADER)).await;
-    assert!(!warned(&keyed).await);
-    let many = uploaded(&server, "series=four", patients(3000..8000, HEADER)).await;
-    assert!(!warned(&many).await);
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn jobs_of_two_contents_of_a_series_go_side_by_side() {
+async fn jobs_of_other_people_go_side_by_side() {
     let server = Server::start_with(|config| config.workers = 4).await;
+    server.population("s", &["id"]).await;
     let mut datasets = Vec::new();
     for night in 0..4 {
-        datasets
-            .push(uploaded(&server, "series=s&record_key=id", patients(night * 200..night * 200 + 200, HEADER)).await);
+        datasets.push(uploaded(&server, "population=s", patients(night * 200..night * 200 + 200, HEADER)).await);
     }
     let job = |at: usize| server.job(datasets[at]["id"].as_str().unwrap(), protected());
     let (a, b, c, d) = tokio::join!(job(0), job(1), job(2), job(3));
@@ -536,8 +363,8 @@ async fn jobs_of_two_contents_of_a_series_go_side_by_side() {
         assert_eq!(answer.ok(200)["status"], "succeeded");
     }
     // two that overlap: one must see the other
-    let x = uploaded(&server, "series=t&record_key=id", patients(5000..5200, HEADER)).await;
-    let y = uploaded(&server, "series=t&record_key=id", patients(5001..5201, HEADER)).await;
+    let x = uploaded(&server, "population=s", patients(5000..5200, HEADER)).await;
+    let y = uploaded(&server, "population=s", patients(5001..5201, HEADER)).await;
     let (x, y) = (id(&x), id(&y));
     let (x, y) = tokio::join!(server.job(&x, protected()), server.job(&y, protected()));
     let end = |answer: &crate::support::harness::Answer| match answer.status {
@@ -546,6 +373,6 @@ async fn jobs_of_two_contents_of_a_series_go_side_by_side() {
     };
     let mut ends = [end(&x), end(&y)];
     ends.sort_unstable();
-    assert!(ends == ["refused", "succeeded"] || ends == ["overlapping-row-sets", "succeeded"], "{ends:?}");
+    assert!(ends == ["refused", "succeeded"] || ends == ["overlapping-people", "succeeded"], "{ends:?}");
     server.stop().await;
 }

@@ -67,12 +67,9 @@ fn attacks() -> Vec<Attack> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_lead_from_one_release_to_another() {
-    let server = Server::start().await;
-    for (at, attack) in attacks().into_iter().enumerate() {
-        // other people in each case
-        let header = people().lines().next().unwrap().to_owned() + "\n";
-        let rows: String = people().lines().skip(1).map(|row| format!("{row}{at}\n")).collect();
-        let dataset = server.dataset(header + &rows).await;
+    for attack in attacks() {
+        let server = Server::start().await;
+        let dataset = server.dataset(people()).await;
         let first = server.publish(&dataset, attack.first).await;
         let problem = server.refused(&dataset, attack.refused).await;
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &first["id"]), "{problem:#}");
@@ -84,8 +81,8 @@ async fn links_lead_from_one_release_to_another() {
         for allowed in attack.allowed {
             server.publish(&dataset, allowed).await;
         }
+        server.stop().await;
     }
-    server.stop().await;
 }
 
 const RECODING: [(&str, &str); 2] = [("unit", "unit_name"), ("unit_name", "unit")];
@@ -158,7 +155,7 @@ async fn dependency_known_later_weakens_a_rule() {
 #[tokio::test(flavor = "multi_thread")]
 async fn later_statement_weakens_a_rule() {
     let server = Server::start().await;
-    let dataset = text(&server.upload("series=clinic", people()).await.ok(201)["id"]);
+    let dataset = server.dataset_of("clinic", people()).await;
     let first = server.publish(&dataset, withdrawn(open_rule())).await;
     assert_eq!(series_of(&server, &dataset).await["weakened"], json!([]));
     let statement = json!({"reason": "the names are printed", "functions": {"unit_name": ["unit"]}});
@@ -232,13 +229,6 @@ fn protecting_methods() -> Vec<Value> {
     ]
 }
 
-/// The same people again, as others: each with a first release of its own.
-async fn other_people(server: &Server, at: usize) -> String {
-    let header = people().lines().next().unwrap().to_owned() + "\n";
-    let rows: String = people().lines().skip(1).map(|row| format!("{row}{at}\n")).collect();
-    server.dataset(header + &rows).await
-}
-
 fn of_method(method: &Value) -> Value {
     let publish = json!({"age_band": {"publish": true}, "unit_name": {"publish": true}, "dx": {"publish": true}});
     json!({"unlisted": "drop", "attributes": publish, "method": method})
@@ -246,9 +236,9 @@ fn of_method(method: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chain_over_a_missing_attribute_makes_strata() {
-    let server = Server::start().await;
-    for (at, method) in protecting_methods().into_iter().enumerate() {
-        let dataset = other_people(&server, at).await;
+    for method in protecting_methods() {
+        let server = Server::start().await;
+        let dataset = server.dataset(people()).await;
         server.publish(&dataset, naming_a_chain("age_band")).await;
         let release = server.publish(&dataset, of_method(&method)).await;
         let recorded = release["dependencies"]["recorded"].as_array().unwrap();
@@ -261,13 +251,12 @@ async fn chain_over_a_missing_attribute_makes_strata() {
             assert_eq!(release["rules"][0]["strata"], json!(["age_band"]), "{method}: {release:#}");
             assert!(has("dx"), "{method}: {release:#}");
         }
+        server.stop().await;
     }
-    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chain_over_a_missing_attribute_is_refused_by_name() {
-    let server = Server::start().await;
     let guarantee = json!({"type": "l_diversity", "l": 8});
     // fifteen people of an age have no eight diagnoses of equal share; mixtures are not proved beside dependencies
     let refused = [
@@ -277,8 +266,9 @@ async fn chain_over_a_missing_attribute_is_refused_by_name() {
         json!({"type": "slicing", "sensitive": "dx", "columns": {"explicit": [["age"], ["dx"]]}, "diversity": "mixture",
             "guarantee": {"type": "l_diversity", "l": 2}}),
     ];
-    for (at, method) in refused.into_iter().enumerate() {
-        let dataset = other_people(&server, at).await;
+    for method in refused {
+        let server = Server::start().await;
+        let dataset = server.dataset(people()).await;
         let first = server.publish(&dataset, naming_a_chain("age")).await;
         let attributes = json!({"age": {"publish": true}, "dx": {"publish": true}});
         let document = json!({"unlisted": "drop", "attributes": attributes, "method": method});
@@ -288,6 +278,6 @@ async fn chain_over_a_missing_attribute_is_refused_by_name() {
         assert_eq!(fault["dependency"]["dependent"], json!(["unit"]), "{method}: {problem:#}");
         assert_eq!(fault["release"], first["id"], "{method}: {problem:#}");
         assert!(text(&fault["detail"]).contains(&text(&first["id"])), "{method}: {problem:#}");
+        server.stop().await;
     }
-    server.stop().await;
 }

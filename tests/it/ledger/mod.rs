@@ -9,4 +9,5 @@ pub(crate) mod many_releases;
 pub(crate) mod nights;
 pub(crate) mod populations;
 pub(crate) mod transfer;
+pub(crate) mod undeclared;
 pub(crate) mod uploads_of_people;

@@ -113,7 +113,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
         json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
-    let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
+    let dataset = process.dataset(csv.as_str()).await;
     let tied = process.publish(&dataset, document(&["age -> illness", "age -> drug"], "gd")).await;
     assert_eq!(tied["tables"][0]["guards"].as_array().unwrap().len(), 2, "{tied:#}");
     let joint = process.publish(&dataset, document(&["ward -> (p & r)"], "uad")).await;
@@ -128,7 +128,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     assert!(said(&on(&other, &["ledger", "import", file.to_str().unwrap()])).starts_with("imported 2 releases"));
 
     let mut process = Process::serve(&other, "info");
-    let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
+    let dataset = process.dataset(csv.as_str()).await;
     let refused = [
         (document(&["ward -> drug"], "uad"), &tied),
         (show(&["age", "drug"]), &tied),

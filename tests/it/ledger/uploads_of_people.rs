@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::data_subjects::{HEADER, patients};
 use crate::service::input_formats::{ARROW, NDJSON, PARQUET, arrow_of, parquet_of};
-use crate::support::harness::{Client, OTHERS, Server, stored, text};
+use crate::support::harness::{Client, Server, stored, text};
 
 /// A service on a store that outlives it.
 struct Clinic {
@@ -385,8 +385,8 @@ async fn evidence_goes_with_the_rows_and_never_comes_without() {
 async fn datasets_of_earlier_versions_get_evidence_at_the_start() {
     let clinic = Clinic::open().await;
     let declared = uploaded(&clinic.server, "population=clinic", patients(0..300, HEADER)).await;
-    let keyed = uploaded(&clinic.server, &format!("record_key=id&{OTHERS}"), patients(0..300, HEADER)).await;
-    let purged = uploaded(&clinic.server, OTHERS, patients(0..30, HEADER)).await;
+    let keyed = uploaded(&clinic.server, "record_key=id", patients(0..300, HEADER)).await;
+    let purged = uploaded(&clinic.server, "name=t", patients(0..30, HEADER)).await;
     clinic.server.delete(&format!("/v1/datasets/{}", id(&purged))).await.ok(200);
     let datasets = [&declared, &keyed];
     let mut before = Vec::new();
@@ -427,7 +427,7 @@ async fn answers_say_what_was_published_before() {
     let first = uploaded(&clinic.server, "population=clinic", patients(0..1500, HEADER)).await;
     let none = json!({"persons": {"count": 0, "of": 1500}, "same_table": false, "unknown_beside": []});
     assert_eq!(first["published_before"], none);
-    let table = uploaded(&clinic.server, OTHERS, patients(7000..7100, HEADER)).await;
+    let table = uploaded(&clinic.server, "name=t", patients(7000..7100, HEADER)).await;
     assert_eq!(table["published_before"], json!({"persons": null, "same_table": false, "unknown_beside": []}));
     // an upload that was not published says nothing
     let next = patients(1495..2600, HEADER);

@@ -211,7 +211,9 @@ async fn a_threshold_counts_to_the_last_row() {
     let release = server.publish(&server.dataset(csv.clone()).await, method("1/3", 3)).await;
     assert_eq!(release["method_details"]["setting"], json!([{"size": 3, "buckets": 20}]));
     assert_eq!(release["method_details"]["loss"], 80);
-    let refused = server.refused(&server.dataset(csv.clone()).await, method("0.333333333", 60)).await;
+    let server = Server::start().await;
+    let dataset = server.dataset(csv.clone()).await;
+    let refused = server.refused(&dataset, method("0.333333333", 60)).await;
     assert_eq!(kind(&refused["errors"][0]), "rule-ineligible");
     assert_eq!(refused["errors"][0]["too_frequent"], 3);
     // a third of the table, and no buckets but of all rows
@@ -221,7 +223,6 @@ async fn a_threshold_counts_to_the_last_row() {
         document["method"]["sizes"] = sizes;
         document
     };
-    let dataset = server.dataset(csv.clone()).await;
     let refused = server.refused(&dataset, listed(json!([{"size": 4, "buckets": 15}]))).await;
     assert_eq!(
         (kind(&refused["errors"][0]), &refused["errors"][0]["pointer"]),
@@ -236,9 +237,9 @@ async fn a_threshold_counts_to_the_last_row() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counterfeits_lower_the_posterior_under_corruption() {
-    let server = Server::start().await;
     let plain: String = (0..60).map(|i| format!("{},{},d{}\n", i % 7, i / 6 % 2, i % 6)).collect();
     for (counterfeits, worst) in [(json!(null), 1), (json!({"per_bucket": 2}), 3)] {
+        let server = Server::start().await;
         let dataset = server.dataset(format!("age,sex,disease\n{plain}")).await;
         let method = json!({"thresholds": {"uniform": {"l": 3}}, "counterfeits": counterfeits, "sizes": "one"});
         let release = server.publish(&dataset, bucketize(method)).await;

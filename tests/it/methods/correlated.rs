@@ -146,12 +146,13 @@ async fn separate_tables_need_a_declaration() {
         let hiding = guarding(manifest);
         hiding.iter().enumerate().any(|(i, a)| hiding[i + 1..].iter().any(|b| a.iter().any(|name| b.contains(name))))
     };
-    // the same kind of table with other rows, so that the ledger has nothing of it
     let auto = server.dataset(visits(1)).await;
     assert!(!shared(&server.publish(&auto, document("auto", "together")).await));
+    let server = server.anew().await;
     let separate = server.dataset(visits(2)).await;
     assert!(shared(&server.publish(&separate, document("gd", "separate")).await));
 
+    let server = server.anew().await;
     let dataset = server.dataset(visits(3)).await;
     let impossible = |problem: &Value| -> Vec<(String, Value)> {
         let faults = problem["errors"].as_array().unwrap().iter();

@@ -243,11 +243,9 @@ fn batch(body: Vec<u8>) -> RecordBatch {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cells_are_served_in_every_format() {
-    let server = Server::start().await;
     for kind in ["interval", "set"] {
-        let dataset = text(
-            &server.upload("name=t&types=price:decimal&same_people=false&reason=a+test", PEOPLE).await.ok(201)["id"],
-        );
+        let server = Server::start().await;
+        let dataset = text(&server.upload("name=t&types=price:decimal", PEOPLE).await.ok(201)["id"]);
         let release = server.publish(&dataset, people(kind)).await;
         let part = &release["tables"][0]["parts"][0];
         assert_eq!(part["cells"], json!({"age": kind, "price": kind, "job": kind}));
@@ -289,8 +287,8 @@ async fn cells_are_served_in_every_format() {
         assert_eq!(server.get(&format!("/v1/releases/{}/archive", text(&release["id"]))).await.status, 200);
         let report = server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await.ok(200);
         assert!(report["count_queries"].is_object(), "{report:#}");
+        server.stop().await;
     }
-    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,6 +335,7 @@ async fn counts_are_answered_by_shares_of_boxes() {
         "cells": "set", "guarantees": [{"type": "l_diversity", "l": 2}]}});
     assert_eq!(kind(&server.refused(&dataset, again).await), "composition-violated");
     // an exclusive one stands alone
+    let server = server.anew().await;
     let people = server.dataset(HOSPITAL).await;
     let k = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age", "gender"],
         "guarantees": [{"type": "k_anonymity", "k": 2}]}});

@@ -159,11 +159,6 @@ fn a_real_table_is_published_in_nodes() {
 const WORKERS: &str =
     "job,age,s\nDriver,20,a\nDriver,20,b\nEngineer,21,a\nEngineer,21,b\n,30,a\n,30,b\nBanker,31,a\nClerk,31,b\n";
 
-/// A table of people who are in no other one.
-async fn others(server: &Server, csv: impl Into<Vec<u8>>) -> String {
-    text(&server.upload("name=t&same_people=false&reason=a+test", csv).await.ok(201)["id"])
-}
-
 fn tree() -> Value {
     json!({"Any": {"Field": ["Driver", "Engineer", null], "Office": ["Banker", "Clerk"]}})
 }
@@ -183,7 +178,7 @@ fn job(known: &[&str], cells: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_are_served_and_counted() {
     let server = Server::start().await;
-    let dataset = others(&server, WORKERS).await;
+    let dataset = server.dataset(WORKERS).await;
     let release = server.publish(&dataset, job(&["job"], "node")).await;
     let part = &release["tables"][0]["parts"][0];
     assert_eq!((&part["cells"], &part["types"]), (&json!({"job": "node"}), &json!({"job": "text", "s": "text"})));
@@ -226,10 +221,12 @@ async fn nodes_are_served_and_counted() {
     assert_eq!(server.publish(&dataset, later).await["verification"]["verified"], true);
     assert_eq!(kind(&server.refused(&dataset, job(&["job"], "set")).await), "composition-violated");
     // numbers along a taxonomy
-    let other = others(&server, WORKERS).await;
+    let server = server.anew().await;
+    let other = server.dataset(WORKERS).await;
     let release = server.publish(&other, job(&["age"], "node")).await;
     assert_eq!(release["tables"][0]["parts"][0]["types"]["age"], "integer");
-    let other = others(&server, "age,s\n20,a\n21,b\n30,a\n31,b\n").await;
+    let server = server.anew().await;
+    let other = server.dataset("age,s\n20,a\n21,b\n30,a\n31,b\n").await;
     let release = server.publish(&other, job(&["age"], "node")).await;
     assert_eq!(server.part(&release, "t1", "rows").await, "age,s\nold,a\nold,b\nyoung,a\nyoung,b\n");
     let path = part_path(&release, "t1", "rows");
@@ -245,7 +242,7 @@ async fn nodes_are_served_and_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_are_cut_along_leaves_unless_intervals_are_published() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let tree = json!({"Any": [{"x": ["a", "c"]}, {"y": ["b", "d"]}]});
     for (cells, csv) in [
         (
@@ -256,7 +253,8 @@ async fn rows_are_cut_along_leaves_unless_intervals_are_published() {
         ("interval", "q,s\na..b,0\na..b,0\nc..d,1\nc..d,1\n"),
     ] {
         let rows = if cells == "interval" { "a,0\nb,0\nc,1\nd,1\n" } else { "a,0\nc,1\nb,0\nd,1\n" };
-        let dataset = others(&server, format!("q,s\n{rows}")).await;
+        server = server.anew().await;
+        let dataset = server.dataset(format!("q,s\n{rows}")).await;
         let k = json!([{"type": "k_anonymity", "k": 2}]);
         let document = json!({"attributes": {"q": {"taxonomy": tree}}, "method": {"type": "generalize",
             "quasi_identifiers": ["q"], "sensitive": ["s"], "cells": cells, "guarantees": k}});
@@ -269,7 +267,7 @@ async fn rows_are_cut_along_leaves_unless_intervals_are_published() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_without_a_taxonomy_are_refused() {
     let server = Server::start().await;
-    let dataset = others(&server, WORKERS).await;
+    let dataset = server.dataset(WORKERS).await;
     let mut none = job(&["job"], "node");
     none["attributes"] = json!({});
     server.job(&dataset, none).await.fault("/method/cells", "bad-columns");
@@ -289,7 +287,8 @@ async fn nodes_without_a_taxonomy_are_refused() {
     let release = server.publish(&dataset, numbers).await;
     assert_eq!(release["tables"][0]["parts"][0]["cells"], json!({"age": "interval", "job": "node"}));
     // values that are no leaves, also missing ones
-    let dataset = others(&server, WORKERS.replace("Clerk", "Porter")).await;
+    let server = server.anew().await;
+    let dataset = server.dataset(WORKERS.replace("Clerk", "Porter")).await;
     let job_of = |tree: Value| {
         let mut job = job(&["job"], "node");
         job["attributes"] = json!({"job": {"taxonomy": tree}});
@@ -319,7 +318,7 @@ async fn nodes_without_a_taxonomy_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn anybody_may_hold_nodes_against_a_tree_and_an_original() {
     let server = Server::start().await;
-    let dataset = others(&server, WORKERS).await;
+    let dataset = server.dataset(WORKERS).await;
     let release = server.publish(&dataset, job(&["job"], "node")).await;
     let csv = server.part(&release, "t1", "rows").await;
     let asked =

@@ -246,14 +246,15 @@ fn awkward() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_figure_follows_from_the_parts() {
     let server = Server::start().await;
-    let hospital = server.dataset(HOSPITAL).await;
+    let hospital = server.dataset_of("hospital", HOSPITAL).await;
+    server.population("census", &[]).await;
     let adult = server.upload_with(
-        "",
+        "population=census",
         &include_bytes!("../../../examples/data/adult.csv.gz")[..],
         &[("content-encoding", "gzip")],
     );
     let adult = text(&adult.await.ok(201)["id"]);
-    let awkward = server.dataset(awkward()).await;
+    let awkward = server.dataset_of("awkward", awkward()).await;
     let anatomy = json!({"unlisted": "drop", "attributes": {"note": {"publish": true, "rename": "remark"}},
         "method": {"type": "anatomy", "quasi_identifiers": ["age", "weight"], "sensitive": "ward",
             "guarantee": {"type": "l_diversity", "l": 2}}});

@@ -25,8 +25,7 @@ fn visits() -> String {
 
 /// Uploads the visits, of which no patient has more than three.
 async fn uploaded(server: &Server) -> String {
-    let answer =
-        server.upload("subject=patient&max_rows_per_subject=3&same_people=false&reason=test", visits()).await.ok(201);
+    let answer = server.upload("subject=patient&max_rows_per_subject=3", visits()).await.ok(201);
     assert_eq!((&answer["subject"], &answer["max_rows_per_subject"]), (&json!("patient"), &json!(3)));
     text(&answer["id"])
 }
@@ -107,7 +106,7 @@ async fn decompositions_hold_of_persons() {
     for (visit, patient) in (0..90_u32).flat_map(|p| (0..=p % 3).map(move |_| p)).enumerate() {
         rows += &format!("p{patient},{},d{},{}\n", 20 + patient % 37, visit % 9, 100 * (visit * 7 % 12));
     }
-    let query = "subject=patient&max_rows_per_subject=3&same_people=false&reason=test";
+    let query = "subject=patient&max_rows_per_subject=3";
     let dataset = text(&server.upload(query, rows).await.ok(201)["id"]);
     let document = |l: Value| {
         json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}},
@@ -209,8 +208,7 @@ async fn guarantee_without_person_definition_is_refused() {
     // of whom there is one row each, rows are persons
     let one = "patient,age,disease\n".to_owned()
         + &(0..40).map(|i| format!("p{i},{},d{}\n", 20 + i % 9, i % 4)).collect::<String>();
-    let answer =
-        server.upload("subject=patient&max_rows_per_subject=1&same_people=false&reason=test", one).await.ok(201);
+    let answer = server.upload("subject=patient&max_rows_per_subject=1", one).await.ok(201);
     let document = json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}},
         "method": {"type": "anatomy", "sensitive": "disease", "guarantee": {"type": "distinct_l_diversity", "l": 3}}});
     let release = server.publish(&text(&answer["id"]), document).await;

@@ -162,7 +162,7 @@ async fn no_file_holds_a_value(place: &Place) {
     let mut lines = HOSPITAL.lines();
     let mut csv = format!("{},note\n", lines.next().unwrap());
     lines.for_each(|line| csv.push_str(&format!("{line},{secret}\n")));
-    let dataset = text(&server.upload(&format!("series={series}"), csv).await.ok(201)["id"]);
+    let dataset = server.dataset_of(&series, csv).await;
     let document = json!({"method": hospital_method(), "attributes": {"note": {"drop": true}}});
     let manifest = server.publish(&dataset, document.clone()).await;
 
@@ -223,10 +223,10 @@ fn said(output: &Output) -> String {
 async fn a_rotated_store(place: &Place) {
     let (old, new) = (place.file("old.key"), place.file("new.key"));
     let process = place.serve(&["--master-key", &old]);
-    let dataset = text(&process.upload("series=ward", HOSPITAL).await.ok(201)["id"]);
+    let dataset = process.dataset_of("ward", HOSPITAL).await;
     let document = json!({"method": hospital_method()});
     let manifest = process.publish(&dataset, document.clone()).await;
-    let large = process.dataset(large_table()).await;
+    let large = process.dataset_of("large", large_table()).await;
 
     let refused = place.run("rotate-key", &["--master-key", &old, "--new-master-key", &new]);
     assert_eq!(refused.status.code(), Some(4), "{}", said(&refused));
@@ -258,7 +258,7 @@ async fn a_rotated_store(place: &Place) {
     let job = process.get(&format!("{}?wait=60", text(&waiting["links"]["self"]))).await.ok(200);
     assert_eq!(job["status"], "succeeded", "{job:#}");
     // equal contents hash alike still: the ledger knows them, also when they are sent again
-    let repeated = text(&process.upload("series=ward", HOSPITAL).await.ok(201)["id"]);
+    let repeated = process.dataset_of("ward", HOSPITAL).await;
     for dataset in [dataset, repeated] {
         let job = process.job(&dataset, document.clone()).await.ok(200);
         assert_eq!((&job["reused"], &job["release"]), (&json!(true), &manifest["id"]), "{job:#}");

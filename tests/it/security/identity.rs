@@ -326,9 +326,9 @@ async fn tenants_see_nothing_of_each_other() {
             }
         }
     }
-    // the same table, series and document of another tenant: neither reused nor judged beside the first
-    let own = there.upload(&format!("series={dataset}"), HOSPITAL).await.ok(201);
-    let job = there.job(&text(&own["id"]), document).await.ok(200);
+    // the same table and document of another tenant: neither reused nor judged beside the first
+    let own = there.dataset(HOSPITAL).await;
+    let job = there.job(&own, document).await.ok(200);
     assert_eq!((&job["status"], &job["reused"]), (&json!("succeeded"), &json!(false)));
     assert_ne!(job["release"], release["id"]);
     assert_eq!(there.items("/v1/releases").await.len(), 1);

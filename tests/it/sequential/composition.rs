@@ -58,8 +58,9 @@ async fn releases_that_a_dependency_joins_are_refused() {
     server.publish(&dataset, document(&["zip", "region", "age"], &earlier, "age")).await;
 
     // against none: what is linked shares an attribute, whatever its name
-    let other = server.upload("series=t&same_people=false&reason=test", regions()).await.ok(201)["id"].clone();
-    let other = text(&other);
+    server.stop().await;
+    let server = Server::start().await;
+    let other = server.dataset(regions()).await;
     server.publish(&other, plain(&["region", "disease"])).await;
     let mut alone = document(&["zip", "age"], &earlier, "age");
     alone["method"]["against"] = json!([]);
@@ -73,9 +74,9 @@ async fn releases_that_a_dependency_joins_are_refused() {
 async fn releases_that_a_link_ties_are_not_joined() {
     let server = Server::start().await;
     // the first release declares what the data do not show; the new one has no attribute of the dependency
-    for (tied, name) in [("region", "s"), ("disease", "t")] {
-        let query = format!("series={name}&same_people=false&reason=test");
-        let dataset = text(&server.upload(&query, regions()).await.ok(201)["id"]);
+    for tied in ["region", "disease"] {
+        let server = Server::start().await;
+        let dataset = server.dataset(regions()).await;
         let mut first = plain(&["zip", "age"]);
         first["method"]["functional_dependencies"] = json!([{"determinant": ["zip"], "dependent": [tied]}]);
         let first = server.publish(&dataset, first).await;
@@ -161,7 +162,7 @@ async fn exclusions_of_an_earlier_release_are_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn table_without_rows_is_not_joined() {
     let server = Server::start().await;
-    let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);
+    let dataset = server.dataset_of("s", PEOPLE).await;
     let table = json!({"name": "survey", "attributes": ["job", "disease"], "protection": "plain"});
     let external =
         server.post("/v1/series/s/disclosures", &json!({"reason": "printed", "tables": [table]})).await.ok(201);
@@ -190,8 +191,8 @@ async fn concurrent_job_is_checked_with_the_first() {
     let server = Server::start().await;
     let mut first_came = [0, 0];
     for round in 0..8 {
-        let query = format!("series=s{round}&same_people=false&reason=test");
-        let dataset = text(&server.upload(&query, TOWNS).await.ok(201)["id"]);
+        let server = Server::start().await;
+        let dataset = server.dataset(TOWNS).await;
         let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
         let asked = json!([anonymity(&[new("job"), of(&earlier, "disease")], &[new("#key")], 2)]);
         let sequel = sequential(&["name", "job"], &[&earlier], None, asked);

@@ -21,10 +21,11 @@ const PEOPLE: &str = "id,name,job,class,disease\n1,Alice,Banker,c1,Cancer\n2,Ali
 const PRINTED: &str =
     "id,work,disease\n05,Field,HIV\n1,Office,Cancer\n2,Office,Cancer\n3,Office,HIV\n 4,Field,Cancer\n";
 
-/// Uploads into a series, with the record key `id` where `keyed`.
+/// Uploads into a population, with the record key `id` where `keyed`.
 async fn uploaded(client: &Client, series: &str, keyed: bool, csv: &str) -> String {
     let key = if keyed { "&record_key=id" } else { "" };
-    let query = format!("series={series}{key}&same_people=false&reason=test");
+    client.population_if_missing(series).await;
+    let query = format!("population={series}{key}");
     text(&client.upload(&query, csv).await.ok(201)["id"])
 }
 
@@ -296,7 +297,8 @@ async fn unplaceable_external_rows_are_refused() {
     refused("f", &fields, both(), &untold, "neither intervals nor sets").await;
 
     // persons with several rows, of whom the survey may have more
-    let query = "series=u&subject=class&max_rows_per_subject=2&same_people=false&reason=test";
+    let query = "population=u&subject=class&max_rows_per_subject=2";
+    server.population("u", &[]).await;
     let dataset = text(&server.upload(query, PEOPLE).await.ok(201)["id"]);
     let holds = uploaded(&server, "u", true, &rows(true_jobs)).await;
     let survey = external_table(&server, "u", &table(&["job", "disease"], "plain", &holds), json!({})).await;

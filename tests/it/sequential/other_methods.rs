@@ -289,10 +289,9 @@ async fn renamed_attributes_are_joined() {
 #[tokio::test(flavor = "multi_thread")]
 async fn aliases_are_joined_as_their_attribute() {
     let server = Server::start().await;
-    let uploaded = |csv: String| server.upload("series=s&same_people=false&reason=test", csv);
-    let first = text(&uploaded(TOWNS.to_owned()).await.ok(201)["id"]);
+    let first = server.dataset_of("s", TOWNS).await;
     let earlier = server.publish(&first, plain(&["job", "disease"])).await;
-    let later = text(&uploaded(TOWNS.replacen("job", "work", 1)).await.ok(201)["id"]);
+    let later = server.dataset_of("s", TOWNS.replacen("job", "work", 1)).await;
     let declared = json!({"reason": "as the codebook says", "aliases": {"work": "job"}});
     server.post("/v1/series/s/disclosures", &declared).await.ok(201);
     let asked = json!([anonymity(&[new("work"), of(&earlier, "disease")], &[new("#key")], 2)]);
@@ -315,7 +314,7 @@ async fn aliases_are_joined_as_their_attribute() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_proof_nothing_is_promised_to_later_releases() {
     let server = Server::start().await;
-    let dataset = text(&server.upload("series=s&same_people=false&reason=test", TOWNS).await.ok(201)["id"]);
+    let dataset = server.dataset_of("s", TOWNS).await;
     let first = server.publish(&dataset, plain(&["job", "disease"])).await;
     let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
     let alone = sequential(&["name", "job"], &[], None, asked.clone());

@@ -19,7 +19,7 @@ async fn put(server: &Server, name: &str, specification: &Value) {
 }
 
 async fn uploaded(server: &Server, series: &str) -> String {
-    text(&server.upload(&format!("series={series}&same_people=false&reason=test"), TOWNS).await.ok(201)["id"])
+    server.dataset_of(series, TOWNS).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

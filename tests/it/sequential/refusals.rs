@@ -181,8 +181,8 @@ async fn every_fault_is_pointed_at() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attribute_that_counts_as_another_of_the_join_is_refused() {
     let server = Server::start().await;
-    let dataset = server.upload("series=s&same_people=false&reason=test", TOWNS).await.ok(201)["id"].clone();
-    let dataset = dataset.as_str().unwrap();
+    let dataset = server.dataset_of("s", TOWNS).await;
+    let dataset = dataset.as_str();
     let earlier = server.publish(dataset, plain(&["job", "disease"])).await;
     let mut document = sequential(&["town"], &[&earlier], None, json!([anonymity(&[new("town")], &[new("#key")], 2)]));
     document["attributes"] = json!({"town": {"taxonomy": {"ANY": ["A", "B"]}}});

@@ -4,7 +4,7 @@ use guardian::vault::Secret;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::harness::{HOSPITAL, OTHERS, Server, hospital_method, part_path, text, versatile};
+use crate::support::harness::{HOSPITAL, Server, hospital_method, part_path, text, versatile};
 
 /// `actual` has every member of `expected`; `"…"` stands for any text.
 #[track_caller]
@@ -30,15 +30,15 @@ fn assert_like(actual: &Value, expected: &Value, at: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dataset_is_described_as_the_contract_has_it() {
     let server = Server::start().await;
-    let created = server.upload("name=hospital&series=hospital-2026", HOSPITAL).await;
+    let created = server.upload("name=hospital", HOSPITAL).await;
     let dataset = created.ok(201);
     let column = |name, kind, distinct, top| {
         json!({"name": name, "type": kind, "distinct": distinct, "missing": 0,
             "top_share": {"count": top, "of": 6}, "identifier": false})
     };
-    let expected = json!({"id": "…", "name": "hospital", "series": "hospital-2026", "same_people": null,
+    let expected = json!({"id": "…", "name": "hospital", "series": dataset["id"], "same_people": null,
         "record_key": null, "subject": null, "max_rows_per_subject": null, "created_at": "…", "rows": 6,
-        "bytes": HOSPITAL.len(), "format": "text/csv", "purged_at": null, "overlaps": [],
+        "bytes": HOSPITAL.len(), "format": "text/csv", "purged_at": null,
         "population": null, "person": {}, "identity": "content_only",
         "published_before": {"persons": null, "same_table": false, "unknown_beside": []},
         "warnings": [{"type": "identity-content-only"}],
@@ -94,7 +94,7 @@ async fn plan_equals_the_outcome_of_the_job() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_ends_in_the_release_of_the_contract() {
     let server = Server::start().await;
-    let dataset = text(&server.upload("series=hospital-2026", HOSPITAL).await.ok(201)["id"]);
+    let dataset = server.dataset(HOSPITAL).await;
     let document = json!({"dataset": dataset, "method": hospital_method()});
     let accepted = server.post("/v1/jobs", &document).await;
     let job = accepted.ok(202);
@@ -237,8 +237,8 @@ async fn anatomy_alone_and_published_names() {
 async fn lists_are_paged_and_filtered() {
     let server = Server::start().await;
     let mut datasets = Vec::new();
-    for series in ["s1", "s2", "s3"] {
-        datasets.push(text(&server.upload(&format!("series={series}&{OTHERS}"), HOSPITAL).await.ok(201)["id"]));
+    for (population, town) in [("s1", "71000"), ("s2", "81000"), ("s3", "91000")] {
+        datasets.push(server.dataset_of(population, HOSPITAL.replace("71000", town)).await);
     }
     let release = server.publish(&datasets[0], json!({"method": hospital_method()})).await;
     let anatomy = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],

@@ -209,7 +209,7 @@ async fn equal_content_is_known_across_formats() {
     for (kind, body) in
         [("text/csv", csv.into()), (PARQUET, parquet), (ARROW, arrow_of(&[batch])), (NDJSON, ndjson.into())]
     {
-        let dataset = server.upload_with("series=s", body, &[("content-type", kind)]).await.ok(201);
+        let dataset = server.upload_with("name=s", body, &[("content-type", kind)]).await.ok(201);
         let job = server.job(&text(&dataset["id"]), no_rules_reason(&dataset)).await.ok(200);
         assert_eq!(job["reused"], !releases.is_empty(), "{kind}");
         releases.push(job["release"].clone());

@@ -102,7 +102,8 @@ fn bad_uploads() -> Vec<Bad> {
         refused("types=age:float", 400, "malformed-request"),
         refused("types=nobody:text", 400, "malformed-request"),
         refused("same_people=false", 400, "malformed-request"),
-        refused("same_people=perhaps&reason=x", 400, "malformed-request"),
+        refused("same_people=false&reason=x", 400, "malformed-request"),
+        refused("series=nowhere", 422, "unknown-population"),
         refused("max_rows_per_subject=-1", 400, "malformed-request"),
         refused("subject=hospital&max_rows_per_subject=1", 422, "upload-malformed"),
     ]

@@ -24,9 +24,6 @@ use super::openapi_judge::Asked;
 /// Stands in data; no problem and no log may hold it.
 pub(crate) const MARKER: &str = "SECRETVALUE";
 
-/// Says that an upload speaks of other people than those before it.
-pub(crate) const OTHERS: &str = "same_people=false&reason=another%20table%20of%20a%20test";
-
 pub(crate) const HOSPITAL: &str = include_str!("../../../examples/data/hospital.csv");
 
 /// The rules of the hospital example.
@@ -180,12 +177,9 @@ impl Client {
         self.send(self.request(Method::PUT, path).json(document)).await
     }
 
-    /// Uploads; `query` without the question mark. Where it says nothing of whom the table speaks of, they are others than before:
-    /// tests upload the same few tables many times.
+    /// Uploads; `query` without the question mark.
     pub(crate) async fn upload(&self, query: &str, csv: impl Into<Vec<u8>>) -> Answer {
-        let said = ["series=", "same_people="].iter().any(|word| query.contains(word));
-        let query = if said { query.to_owned() } else { format!("{query}&{OTHERS}") };
-        self.upload_with(&query, csv, &[]).await
+        self.upload_with(query, csv, &[]).await
     }
 
     pub(crate) async fn upload_with(&self, query: &str, body: impl Into<Vec<u8>>, headers: &[(&str, &str)]) -> Answer {
@@ -199,9 +193,32 @@ impl Client {
         self.send(request).await
     }
 
+    /// Declares a population that has no person in common with what there is; `keys` are columns that identify its
+    /// persons, each by a key system of its own.
+    pub(crate) async fn population(&self, name: &str, keys: &[&str]) {
+        let system = |key: &&str| json!({"key_system": format!("{name}/{key}"), "columns": [key]});
+        let person: Vec<Value> = keys.iter().map(system).collect();
+        let population = json!({"description": "of a test", "person": person, "disjoint_from": "all",
+            "reason": "other people"});
+        self.put(&format!("/v1/populations/{name}"), &population).await.ok(201);
+    }
+
     /// The id of a table that is uploaded.
     pub(crate) async fn dataset(&self, csv: impl Into<Vec<u8>>) -> String {
         text(&self.upload("name=t", csv).await.ok(201)["id"])
+    }
+
+    /// The id of a table of a population without keys, which is declared if it is not there.
+    pub(crate) async fn dataset_of(&self, population: &str, csv: impl Into<Vec<u8>>) -> String {
+        self.population_if_missing(population).await;
+        text(&self.upload(&format!("population={population}"), csv).await.ok(201)["id"])
+    }
+
+    /// Declares a population without keys if it is not there.
+    pub(crate) async fn population_if_missing(&self, name: &str) {
+        if self.get(&format!("/v1/populations/{name}")).await.status == 404 {
+            self.population(name, &[]).await;
+        }
     }
 
     /// A job document over a dataset; waits for its end.
@@ -300,6 +317,12 @@ impl Server {
         change(&mut config);
         let service = Service::start_with_keys(&config, keys).await.unwrap();
         Self { client: Client::new(format!("http://{}", service.address())), service, home }
+    }
+
+    /// Another service, of which nothing is published yet, in place of this one.
+    pub(crate) async fn anew(self) -> Self {
+        self.stop().await;
+        Self::start().await
     }
 
     /// How many rows a table of the store has.

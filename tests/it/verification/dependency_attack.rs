@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::external_tables::verify;
-use crate::support::harness::{OTHERS, Server, text};
+use crate::support::harness::{Server, text};
 
 /// 240 people: twelve diagnoses in three chapters, each with twenty ages.
 fn people() -> Vec<[String; 3]> {
@@ -34,7 +34,7 @@ async fn dependency_attack_finds_nothing_in_releases() {
         let attributes: Value =
             ["age", "chapter", "dx"].map(|name| (name, json!({"publish": true}))).into_iter().collect();
         // each of people of its own
-        let dataset = text(&server.upload(OTHERS, csv(&people())).await.ok(201)["id"]);
+        let dataset = server.dataset(csv(&people())).await;
         let release = server.publish(&dataset, json!({"attributes": attributes, "method": method})).await;
         let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
         let found = server.post(&path, &json!({"attack": "dependency"})).await.ok(200);

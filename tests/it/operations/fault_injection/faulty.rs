@@ -10,15 +10,15 @@ use guardian::control::Progress;
 use guardian::identity::ApiKey;
 use guardian::people::{CoverageId, Evidence, KeyedHash, PopulationRegistry, SignatureSample};
 use guardian::ports::{
-    AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor,
-    ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, Cursor, DatasetRecord, DatasetStore, DisclosureStore,
-    DocumentKind, DocumentVersion, FingerprintPiece, FingerprintRecord, FingerprintStore, Heartbeat, IdempotencyRecord,
-    IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy,
-    LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage,
-    NewDocument, NewFingerprint, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome,
-    PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord,
-    ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesRecord, SeriesStatements, SharedStore,
-    StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
+    ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, Cursor, DatasetRecord, DatasetStore,
+    DisclosureStore, DocumentKind, DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore,
+    ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot,
+    LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage, NewDocument,
+    NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore,
+    ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation,
+    RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore, StatementRecord,
+    StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -135,7 +135,7 @@ faulty! {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
         fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
-        fn admit_dataset(dataset: &DatasetRecord, fingerprint: Option<&NewFingerprint>, audit_entry: &AuditEntry) -> bool;
+        fn insert_dataset(dataset: &DatasetRecord, audit_entry: &AuditEntry) -> ();
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
         fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
@@ -178,10 +178,9 @@ faulty! {
         fn series(tenant: &str, series: &str) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
-    impl FingerprintStore {
-        fn put_fingerprint_piece(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
-        fn fingerprint_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
-        fn fingerprints(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
+    impl FormerSeriesStore {
+        fn datasets_of_series() -> Vec<SeriesDataset>;
+        fn adopt_series(series: &AdoptedSeries) -> ();
     }
     impl PeopleStore {
         fn people_registry(tenant: &str) -> PopulationRegistry;

@@ -1,0 +1,67 @@
+//! Named series of earlier versions become populations.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::people::CoverageId;
+use crate::ports::{AdoptedSeries, CoverageRecord, FormerSeriesStore, SeriesDataset, StoreError};
+use crate::store::rows::{SeriesDatasetRow, records};
+use crate::store::sql::former_series as sql;
+
+both_stores! {
+    #[async_trait]
+    impl FormerSeriesStore for Backend {
+        async fn datasets_of_series(&self) -> Result<Vec<SeriesDataset>, StoreError> {
+            let rows: Vec<SeriesDatasetRow> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::UNDECLARED_DATASETS).map_err(failed)?;
+            let found: Vec<SeriesDataset> = records(rows)?;
+            // the ledger knows an undeclared dataset by its id
+            Ok(found.into_iter().filter(|of| of.series != of.dataset.to_string()).collect())
+        }
+
+        async fn adopt_series(&self, series: &AdoptedSeries) -> Result<(), StoreError> {
+            run_transaction("adopt_series", || self.try_adopt_series(series)).await
+        }
+    }
+
+    impl Backend {
+        async fn try_adopt_series(&self, series: &AdoptedSeries) -> Result<(), TransactionError> {
+            let AdoptedSeries { tenant, population, datasets, audit_entry } = series;
+            let mut tx = self.begin().await?;
+            let ticket = next_ticket(&mut tx, tenant).await?;
+            let standing = standing(&mut tx, tenant, ticket).await?;
+            if define(&mut tx, tenant, population, &standing).await?.is_err() {
+                return Err(StoreError::Conflict.into());
+            }
+            for (dataset, person) in datasets {
+                run_sql!(query.execute, &mut *tx, sql::SET_POPULATION, tenant, dataset, &population.name, Json(person))?;
+                run_sql!(query.execute, &mut *tx, sql::FORGET_EVIDENCE, dataset)?;
+                run_sql!(query.execute, &mut *tx, sql::FORGET_PERSONS, dataset)?;
+            }
+            let is_adopted = |record: &&CoverageRecord| {
+                record.coverage.datasets.iter().any(|dataset| datasets.contains_key(dataset))
+            };
+            for record in standing.iter().filter(is_adopted) {
+                begin_coverage_anew(&mut tx, tenant, record).await?;
+            }
+            log(&mut tx, audit_entry).await?;
+            Ok(tx.commit().await?)
+        }
+    }
+
+    /// Makes a live coverage void, and has the coverages of its datasets made anew.
+    async fn begin_coverage_anew(
+        connection: &mut Connection,
+        tenant: &str,
+        record: &CoverageRecord,
+    ) -> Result<(), TransactionError> {
+        let CoverageId(id) = record.id;
+        if run_sql!(query.execute, &mut *connection, sql::VOID_LIVE, tenant, id)?.rows_affected() > 0 {
+            let datasets: Vec<Uuid> = record.coverage.datasets.iter().copied().collect();
+            for dataset in datasets {
+                run_sql!(query.execute, &mut *connection, sql::UNCOVER_DATASET, tenant, dataset)?;
+            }
+        }
+        Ok(())
+    }
+}

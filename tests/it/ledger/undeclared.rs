@@ -1,0 +1,169 @@
+//! Tables without a population: of whom they are about nothing is known, so that each stands alone until an officer says
+//! more. The attacker changes files until the ledger takes them for others.
+
+use serde_json::{Value, json};
+
+use super::data_subjects::{HEADER, patients};
+use crate::support::harness::{Server, kind, text, versatile};
+
+fn protected() -> Value {
+    json!({"unlisted": "drop", "method": versatile(&["age -> dx"])})
+}
+
+/// The rows with a column more.
+fn with_column(csv: &str, name: &str, cell: &dyn Fn(usize) -> String) -> String {
+    let mut lines = csv.lines();
+    let header = format!("{},{name}\n", lines.next().unwrap());
+    std::iter::once(header).chain(lines.enumerate().map(|(row, line)| format!("{line},{}\n", cell(row)))).collect()
+}
+
+/// The rows without their first column.
+fn without_ids(csv: &str) -> String {
+    csv.lines().map(|line| format!("{}\n", line.split_once(',').unwrap().1)).collect()
+}
+
+/// Files of the next night, with most of the people of the first.
+fn disguised() -> Vec<(&'static str, String)> {
+    let night = patients(0..900, HEADER);
+    vec![
+        ("three newcomers", patients(0..903, HEADER)),
+        ("a few left", patients(5..900, HEADER)),
+        ("an extract", patients(0..60, HEADER)),
+        ("a column that changes every night", with_column(&night, "load_date", &|_| "2026-11-22".to_owned())),
+        ("a column of row numbers", with_column(&night, "row", &|row| row.to_string())),
+        ("a column dropped", without_ids(&night)),
+        ("keys with a prefix", night.replace("\np", "\nPATIENT-")),
+        ("one corrected cell", night.replacen(",f,", ",m,", 1)),
+        ("other names of columns and three newcomers", patients(0..903, "number,years,unit,gender,code")),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn table_of_unknown_people_is_refused() {
+    let server = Server::start().await;
+    let first = server.dataset(patients(0..900, HEADER)).await;
+    let release = server.publish(&first, protected()).await;
+    assert_eq!(release["composition"], "same_dataset_only");
+    for (disguise, csv) in disguised() {
+        let renamed = csv.starts_with("number");
+        let dataset = server.dataset(csv).await;
+        let method = versatile(&[if renamed { "years -> code" } else { "age -> dx" }]);
+        let mut job = json!({"dataset": dataset, "unlisted": "drop", "method": method});
+        let problem = server.post("/v1/jobs", &job).await.problem(409, "population-undeclared");
+        assert_eq!(problem["coverages"], json!([{"populations": [], "datasets": [first]}]), "{disguise}");
+        assert!(text(&problem["detail"]).contains(&format!("dataset:{first}")), "{disguise}: {problem:#}");
+        let plan = server.post("/v1/plans", &job).await.ok(200);
+        assert_eq!(plan["composition"]["verdict"], "undecidable", "{disguise}");
+        assert_eq!(kind(&plan["problems"][0]), "population-undeclared", "{disguise}");
+        // leaving out who was published needs keys
+        job["people"] = "unpublished".into();
+        server.post("/v1/jobs", &job).await.problem(409, "people-unknown");
+    }
+    assert_eq!(server.items("/v1/releases").await.len(), 1);
+    // a release of the first table is judged with the first one alone
+    let whole = json!({"unlisted": "drop", "method": versatile(&["ward -> sex"])});
+    server.publish(&first, whole).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unpublished_tables_refuse_nothing() {
+    let server = Server::start().await;
+    for (_, csv) in disguised() {
+        let dataset = server.dataset(csv).await;
+        let impossible = json!({"unlisted": "drop", "method": versatile(&["age, ward, sex, id -> dx"])});
+        server.job(&dataset, impossible).await;
+    }
+    let dataset = server.dataset(patients(0..900, HEADER)).await;
+    let release = server.publish(&dataset, protected()).await;
+    assert_eq!(release["composition"], "same_dataset_only");
+    server.stop().await;
+}
+
+/// Each remedy of the refusal, as it is written, except for what only its reader knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn remedies_of_unknown_people_lead_to_a_release() {
+    let server = Server::start().await;
+    let first = server.dataset(patients(0..900, HEADER)).await;
+    server.publish(&first, protected()).await;
+    let towns = patients(5000..5900, HEADER);
+    let second = server.dataset(towns.clone()).await;
+    let mut job = protected();
+    job["dataset"] = second.into();
+    let problem = server.post("/v1/jobs", &job).await.problem(409, "population-undeclared");
+
+    let others = &problem["remedies"][0];
+    assert_eq!(others["call"], "PUT /v1/populations/NAME");
+    let body = others["body"].to_string().replace("REASON", "another hospital").replace("DESCRIPTION", "of the town");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    server.put("/v1/populations/town", &body).await.ok(201);
+    let dataset = text(&server.upload("population=town", towns.clone()).await.ok(201)["id"]);
+    let release = server.publish(&dataset, protected()).await;
+    assert_eq!(release["composition"], "same_dataset_only");
+    assert_eq!(release["identity"]["statements"][0]["reason"], "another hospital");
+    // the same rows without the population are those of the town, by their cells
+    let again = server.job(&server.dataset(towns).await, protected()).await;
+    again.problem(409, "population-undeclared");
+
+    // a table that was published without keys gets them
+    let earlier = &problem["remedies"][1];
+    assert_eq!(earlier["call"], "POST /v1/datasets?population=NAME&person=COLUMN");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statement_of_an_upload_is_refused() {
+    let server = Server::start().await;
+    for query in ["same_people=false&reason=others", "same_people=true&reason=x", "same_people=false", "reason=x"] {
+        let problem = server.upload(query, patients(0..10, HEADER)).await.problem(400, "malformed-request");
+        assert!(text(&problem["detail"]).contains("PUT /v1/populations"), "{problem:#}");
+    }
+    server.upload("series=clinic", patients(0..10, HEADER)).await.problem(422, "unknown-population");
+    server.assert_nothing_stored().await;
+    server.stop().await;
+}
+
+/// Keys 1 to n of two tables that have nothing to do with each other are of two key systems.
+#[tokio::test(flavor = "multi_thread")]
+async fn serial_numbers_of_two_populations_do_not_collide() {
+    let server = Server::start().await;
+    server.population("patients", &["id"]).await;
+    server.population("enterprises", &["id"]).await;
+    let patients = patients(1..600, HEADER).replace("\np", "\n");
+    let row = |n: u32| format!("{n},{},{}\n", n * 7 % 31, ["trade", "farming", "craft"][(n * 5 % 3) as usize]);
+    let enterprises = "id,size,branch\n".to_owned() + &(1..600).map(row).collect::<String>();
+    let first = text(&server.upload("population=patients", patients).await.ok(201)["id"]);
+    assert_eq!(server.publish(&first, protected()).await["composition"], "enforced");
+    let second = text(&server.upload("population=enterprises", enterprises).await.ok(201)["id"]);
+    let rule = json!({"unlisted": "drop", "method": versatile(&["size -> branch"])});
+    let release = server.publish(&second, rule).await;
+    assert_eq!(
+        (&release["composition"], release["identity"]["statements"].as_array().unwrap().len()),
+        (&json!("enforced"), 1)
+    );
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_earlier_versions_are_served() {
+    use sqlx::{ConnectOptions, Connection};
+
+    let server = Server::start().await;
+    let dataset = server.dataset(patients(0..60, HEADER)).await;
+    server.publish(&dataset, protected()).await;
+    let open = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "dx": {"publish": true}},
+        "no_rules_reason": "for a test", "method": {"type": "versatile", "rules": []}});
+    server.refused(&dataset, open).await;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
+    let mut connection = options.connect().await.unwrap();
+    for name in ["series-undeclared", "overlapping-row-sets"] {
+        let older = "UPDATE jobs SET problem = json_set(problem, '$.type', $1) WHERE status = 'refused'";
+        let uri = format!("https://guardian.invalid/problems/{name}");
+        assert_eq!(sqlx::query(older).bind(&uri).execute(&mut connection).await.unwrap().rows_affected(), 1);
+        let job = &server.items("/v1/jobs?status=refused").await[0];
+        let job = server.get(&format!("/v1/jobs/{}", text(&job["id"]))).await.ok(200);
+        assert_eq!(kind(&job["problem"]), name);
+    }
+    connection.close().await.unwrap();
+    server.stop().await;
+}
