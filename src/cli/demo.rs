@@ -27,6 +27,8 @@ pub struct Arguments {
 /// An example table with its specification.
 struct DemoTable {
     name: &'static str,
+    /// The document of its population.
+    population: &'static str,
     table: &'static [u8],
     encoding: &'static str,
     specification: &'static str,
@@ -35,12 +37,15 @@ struct DemoTable {
 const EXAMPLES: [DemoTable; 2] = [
     DemoTable {
         name: "hospital",
+        population: r#"{"description": "invented patients"}"#,
         table: include_bytes!("../../examples/data/hospital.csv"),
         encoding: "identity",
         specification: include_str!("../../examples/hospital.json"),
     },
     DemoTable {
         name: "adult",
+        population: r#"{"description": "a census extract of 1994", "disjoint_from": ["demo-hospital"],
+            "reason": "invented patients; census extract of 1994"}"#,
         table: include_bytes!("../../examples/data/adult.csv.gz"),
         encoding: "gzip",
         specification: include_str!("../../examples/adult.json"),
@@ -75,9 +80,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
 }
 
 async fn show(client: &Client, example: &DemoTable) -> Result<(), CommandOutcome> {
+    let define = Request::builder()
+        .method(Method::PUT)
+        .uri(format!("/v1/populations/demo-{}", example.name))
+        .header(header::CONTENT_TYPE, "application/json");
+    client.json(define, Body::from(example.population)).await?;
     let upload = Request::builder()
         .method(Method::POST)
-        .uri(format!("/v1/datasets?name={}", example.name))
+        .uri(format!("/v1/datasets?name={0}&population=demo-{0}", example.name))
         .header(header::CONTENT_TYPE, "text/csv")
         .header(header::CONTENT_ENCODING, example.encoding);
     let dataset = client.json(upload, Body::from(example.table)).await?;
@@ -103,6 +113,7 @@ async fn show(client: &Client, example: &DemoTable) -> Result<(), CommandOutcome
         say(&format!("  - {}", line.as_str().unwrap_or_default()))?;
     }
     say(&format!("  - {}", report["verification"].as_str().unwrap_or_default()))?;
+    say(&format!("  - composition: {}: its people have no keys", text(&manifest["composition"])))?;
     say(&format!("  manifest: {}{path}", client.base))?;
     for table in manifest["tables"].as_array().into_iter().flatten() {
         for part in table["parts"].as_array().into_iter().flatten() {

@@ -14,8 +14,8 @@ use crate::service::ledger::{self, LedgerError};
 /// An operation on the ledger.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Writes the ledger to standard output: releases with disclosures and active rules, subject
-    /// datasets, and statements; without parts and rows
+    /// Writes the ledger to standard output: releases with disclosures and active rules, datasets, statements,
+    /// populations and coverages (keyed hashes); without parts and rows
     Export(Export),
     /// Imports the ledger of a file completely or not at all; its disclosures count from then on
     Import(Import),
@@ -61,9 +61,16 @@ pub(super) fn run(command: Command) -> Result<CommandOutcome, CommandOutcome> {
             let opened = rereadable(&file).map_err(|error| CommandOutcome::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(
-                "imported {} releases with {} disclosures and {} rules, the subject fingerprints of {} datasets, and {} statements; {} known releases \
-                 have another status now\n",
-                done.releases, done.disclosures, done.rules, done.datasets, done.statements, done.advanced
+                "imported {} releases with {} disclosures and {} rules, {} datasets, {} statements, {} populations and {} \
+                 coverages; {} known releases have another status now\n",
+                done.releases,
+                done.disclosures,
+                done.rules,
+                done.datasets,
+                done.statements,
+                done.populations,
+                done.coverages,
+                done.advanced
             ))
         }
     }

@@ -325,7 +325,7 @@ impl PeopleCheck<'_> {
             admission,
         };
         let mut found = self.ledger(&same, people).await?;
-        for live in same {
+        for live in &same {
             for (name, column) in columns_of_names(&self.people.evidence, &live.coverage, found.earlier.names()) {
                 // a statement that says otherwise stays
                 let _ = found.earlier.identities.alias(&name, &column);
@@ -344,7 +344,29 @@ impl PeopleCheck<'_> {
                 Err(UnknownAttributesError(columns)) => found.clash = Some(undecidable(&columns, &published)),
             }
         }
+        found.clash = found.clash.or_else(|| self.unnamed(&found.earlier, &same));
         Ok(found)
+    }
+
+    /// The columns of the job that may be attributes of external tables under other names.
+    fn unnamed(&self, earlier: &EarlierDisclosures, same: &[&LiveCoverage]) -> Option<CompositionConflict> {
+        let identities = &earlier.identities;
+        let external = earlier.disclosures.iter().filter(|(id, _)| earlier.external.contains_key(id));
+        let external = external.flat_map(|(_, table)| &table.attributes);
+        let named: BTreeSet<&str> = external.map(|name| identities.canonical(name)).collect();
+        let here: BTreeSet<&str> = self.job.columns.iter().map(|name| identities.canonical(name)).collect();
+        let missing: BTreeSet<String> = named.difference(&here).map(|name| (*name).to_owned()).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        // both were columns of a table of these rows: they are two
+        let is_apart = |name: &String| {
+            same.iter().any(|of| [name].into_iter().chain(&missing).all(|name| of.coverage.contents.contains_key(name)))
+        };
+        let is_unknown =
+            |name: &&String| !named.contains(identities.canonical(name)) && !identities.knows(name) && !is_apart(name);
+        let unknown: BTreeSet<String> = self.job.specification.names.iter().filter(is_unknown).cloned().collect();
+        (!unknown.is_empty()).then(|| undecidable(&unknown, &missing))
     }
 
     /// The ledger of a job that is refused because of its people, as if it were published without proof: a plan can say
@@ -438,8 +460,8 @@ fn known_here(live: &LiveCoverage, earlier: &EarlierDisclosures, evidence: &Evid
 fn undecidable(columns: &BTreeSet<String>, published: &BTreeSet<String>) -> CompositionConflict {
     let listed = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
     let detail = format!(
-        "releases of the same people published {}, some of which the dataset has not, and nothing is known of {}: declare \
-         for each of the latter whether it is an alias of one of the former, or new",
+        "releases or statements about the same people name {}, which the dataset has not all, and nothing is known of {}: \
+         declare for each of the latter whether it is an alias of one of the former, or new",
         listed(published),
         listed(columns)
     );

@@ -43,12 +43,15 @@ pub use people::{
     SeriesStatement,
 };
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
+pub use portable::hashes::CarriedHashes;
 pub use portable::records::{
-    LedgerContent, PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement,
-    PortableVersion, SeriesName,
+    LedgerContent, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem,
+    PortablePopulation, PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
+    SeriesName,
 };
 pub use portable::{
-    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, ReleaseEntry,
+    CARRIED_HASHES, CarriedCoverage, DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy,
+    LedgerTransferStore, ReleaseEntry,
 };
 pub use queue::{
     CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord, JobStatus, LeaseToken,

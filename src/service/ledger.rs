@@ -13,7 +13,7 @@ use super::open::open_store;
 use super::vault;
 use crate::clock::Clock;
 use crate::config::{MasterKeyLocation, StoreOptions};
-use crate::ports::{ImportConflict, ImportSummary, Store, StoreError};
+use crate::ports::{CarriedHashes, ImportConflict, ImportSummary, PortableCoverage, PortableHashes, Store, StoreError};
 use crate::ports::{LedgerFileError, LedgerHeader, LedgerWriter};
 
 /// The reason why a ledger was not exported or imported.
@@ -82,7 +82,7 @@ pub async fn export(
     exported
 }
 
-/// Writes subject fingerprints in chunks, since those of a visible dataset never change.
+/// Writes persons and marks piece by piece, since those of a live coverage stay.
 async fn written(
     store: &dyn Store,
     header: &LedgerHeader,
@@ -90,9 +90,32 @@ async fn written(
     out: impl Write,
 ) -> Result<(), LedgerError> {
     let copy = store.copy_ledger(tenant).await?;
+    let coverages = copy.coverages.clone();
     let mut file = LedgerWriter::begin(out, header)?;
     file.copy(copy)?;
+    for coverage in &coverages {
+        write_hashes(store, coverage, &mut file).await?;
+    }
     Ok(file.end()?)
+}
+
+async fn write_hashes(
+    store: &dyn Store,
+    PortableCoverage { tenant, id, coverage, .. }: &PortableCoverage,
+    file: &mut LedgerWriter<impl Write>,
+) -> Result<(), LedgerError> {
+    for system in coverage.systems.keys() {
+        let mut after = None;
+        loop {
+            let persons = store.coverage_persons(tenant, *id, system, after).await?;
+            let Some(last) = persons.last() else { break };
+            after = Some(*last);
+            let hashes = CarriedHashes::of_persons(&persons);
+            file.hashes(PortableHashes { coverage: *id, system: Some(system.clone()), hashes })?;
+        }
+    }
+    let marks = store.coverage_marks(tenant, *id).await?;
+    Ok(file.hashes(PortableHashes { coverage: *id, system: None, hashes: CarriedHashes::of_marks(&marks) })?)
 }
 
 /// Imports the ledger of a file. An unused store adopts the hashing secret of the file.

@@ -26,7 +26,10 @@ pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
     joined, parted, registry, samples,
 };
-pub(super) use portable::{PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow};
+pub(super) use portable::{
+    PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow, PortableReleaseRow, PortableRuleRow,
+    PortableSeparationRow, PortableStatementRow, PortableVersionRow,
+};
 pub(super) use series::StatementRow;
 
 #[derive(FromRow)]

@@ -1,10 +1,11 @@
 //! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
 //! so that a file that was cut or changed by accident differs from a whole one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
@@ -16,11 +17,14 @@ use uuid::Uuid;
 use super::LedgerCopy;
 use super::hex::to_hex;
 use super::records::{
-    PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion,
+    PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem, PortablePopulation,
+    PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
 };
+use crate::people::CoverageId;
 
-/// The format that is written. One before is read too: it knew neither data subjects nor statements.
-const LEDGER_FORMAT_VERSION: u32 = 2;
+/// The format that is written. Those before are read too: they knew no populations and no coverages, and the first one no
+/// statements.
+const LEDGER_FORMAT_VERSION: u32 = 3;
 
 /// No line of a ledger has more bytes.
 const MAX_LEDGER_LINE_BYTES: u64 = 1 << 26;
@@ -85,6 +89,11 @@ enum LedgerLine {
     #[serde(skip_serializing)]
     People(IgnoredAny),
     Statement(PortableStatement),
+    KeySystem(PortableKeySystem),
+    Population(PortablePopulation),
+    Separation(PortableSeparation),
+    Coverage(Box<PortableCoverage>),
+    Hashes(PortableHashes),
     End(LedgerTrailer),
 }
 
@@ -147,7 +156,7 @@ impl<W: Write> LedgerWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the ledger of a moment.
+    /// Writes the ledger of a moment, with those hashes that are in it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -157,7 +166,20 @@ impl<W: Write> LedgerWriter<W> {
         copy.rules.into_iter().map(LedgerLine::Rule).try_for_each(|line| self.put(&line))?;
         copy.versions.into_iter().map(LedgerLine::Version).try_for_each(|line| self.put(&line))?;
         copy.datasets.into_iter().map(Box::new).map(LedgerLine::Dataset).try_for_each(|line| self.put(&line))?;
-        copy.statements.into_iter().map(LedgerLine::Statement).try_for_each(|line| self.put(&line))
+        copy.statements.into_iter().map(LedgerLine::Statement).try_for_each(|line| self.put(&line))?;
+        copy.systems.into_iter().map(LedgerLine::KeySystem).try_for_each(|line| self.put(&line))?;
+        copy.populations.into_iter().map(LedgerLine::Population).try_for_each(|line| self.put(&line))?;
+        copy.separations.into_iter().map(LedgerLine::Separation).try_for_each(|line| self.put(&line))?;
+        copy.coverages.into_iter().map(Box::new).map(LedgerLine::Coverage).try_for_each(|line| self.put(&line))?;
+        copy.hashes.into_iter().try_for_each(|hashes| self.hashes(hashes))
+    }
+
+    /// Writes persons or marks of a coverage.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn hashes(&mut self, hashes: PortableHashes) -> io::Result<()> {
+        self.put(&LedgerLine::Hashes(hashes))
     }
 
     /// Writes the trailer, which a truncated file lacks.
@@ -179,14 +201,22 @@ impl<W: Write> LedgerWriter<W> {
     }
 }
 
-/// Reads a ledger from the beginning of a file: all of it, or nothing.
+/// Reads a ledger from the beginning of a file: all of it, or nothing. Hashes are checked and left there.
 ///
 /// # Errors
 /// [`LedgerFileError`]
 pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
-    let mut reading =
-        LedgerReading { hash: Sha256::new(), lines: 0, header: None, copy: LedgerCopy::default(), fault: None };
-    let mut lines = BufReader::new(file);
+    let file = Arc::new(file);
+    let mut reading = LedgerReading {
+        file: Arc::clone(&file),
+        read: 0,
+        hash: Sha256::new(),
+        lines: 0,
+        header: None,
+        copy: LedgerCopy::default(),
+        fault: None,
+    };
+    let mut lines = BufReader::new(&*file);
     // which line is the last is known when there is no other
     let (mut line, mut next) = (Vec::new(), Vec::new());
     loop {
@@ -232,6 +262,9 @@ fn known_format(first: &[u8]) -> Result<(), LedgerFileError> {
 
 /// What was read of a ledger, but for its last line.
 struct LedgerReading {
+    file: Arc<File>,
+    /// The bytes of the lines.
+    read: u64,
     hash: Sha256,
     lines: usize,
     header: Option<LedgerHeader>,
@@ -242,6 +275,8 @@ struct LedgerReading {
 
 impl LedgerReading {
     fn take(&mut self, line: &[u8]) {
+        let begin = self.read;
+        self.read += line.len() as u64;
         self.hash.update(line);
         self.lines += 1;
         if self.fault.is_some() {
@@ -258,6 +293,14 @@ impl LedgerReading {
             Ok(LedgerLine::Dataset(dataset)) => copy.datasets.push(*dataset),
             Ok(LedgerLine::People(IgnoredAny)) => {}
             Ok(LedgerLine::Statement(statement)) => copy.statements.push(statement),
+            Ok(LedgerLine::KeySystem(system)) => copy.systems.push(system),
+            Ok(LedgerLine::Population(population)) => copy.populations.push(population),
+            Ok(LedgerLine::Separation(separation)) => copy.separations.push(separation),
+            Ok(LedgerLine::Coverage(coverage)) => copy.coverages.push(*coverage),
+            Ok(LedgerLine::Hashes(PortableHashes { coverage, system, hashes })) => {
+                let hashes = hashes.in_file(&self.file, begin, line);
+                copy.hashes.push(PortableHashes { coverage, system, hashes });
+            }
             Ok(LedgerLine::Ledger(_) | LedgerLine::End(_)) => unreadable("it stands in the middle".to_owned()),
             Err(error) => unreadable(error.to_string()),
         }
@@ -308,159 +351,82 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
             return contradictory(format!("the dataset {} is of another tenant", dataset.id));
         }
     }
+    check_people(header, copy)?;
+    check_coverages(copy)
+}
+
+/// Checks key systems, populations and statements about people.
+fn check_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
+    let mut named: HashSet<(&str, &str, &str)> = HashSet::new();
+    let systems = copy.systems.iter().map(|of| ("key system", of.tenant.as_str(), of.name.as_str()));
+    let populations = copy.populations.iter().map(|of| ("population", of.tenant.as_str(), of.name.as_str()));
+    for (what, tenant, name) in systems.chain(populations) {
+        if !named.insert((what, tenant, name)) {
+            return contradictory(format!("the {what} {name} stands in it twice"));
+        }
+        if header.tenant.as_ref().is_some_and(|expected| expected != tenant) {
+            return contradictory(format!("the {what} {name} is of another tenant"));
+        }
+    }
+    for PortablePopulation { tenant, name, population } in &copy.populations {
+        for key in &population.person {
+            if !named.contains(&("key system", tenant.as_str(), key.key_system.as_str())) {
+                return contradictory(format!("the population {name} stands in it without a key system"));
+            }
+        }
+    }
+    let mut separations = HashSet::new();
+    for PortableSeparation { tenant, statement, .. } in &copy.separations {
+        let is_foreign = header.tenant.as_ref().is_some_and(|expected| expected != tenant);
+        if is_foreign || !separations.insert(statement.id) {
+            return contradictory(format!(
+                "the statement {} stands in it twice, or is of another tenant",
+                statement.id
+            ));
+        }
+    }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::io::Seek;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::publication::ReleaseStatus;
-
-    fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {
-        let mut text = Vec::new();
-        let mut writer = LedgerWriter::begin(&mut text, header)?;
-        writer.copy(copy)?;
-        writer.end()?;
-        Ok(String::from_utf8(text).unwrap())
+/// Checks that the persons of every coverage are complete and in order: later jobs are judged by them.
+fn check_coverages(copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
+    let systems: HashSet<(&str, &str)> = copy.systems.iter().map(|of| (of.tenant.as_str(), of.name.as_str())).collect();
+    let mut missing: BTreeMap<(CoverageId, Option<&str>), u64> = BTreeMap::new();
+    for PortableCoverage { tenant, id, coverage, .. } in &copy.coverages {
+        if missing.insert((*id, None), 0).is_some() {
+            return contradictory(format!("the coverage {} stands in it twice", id.0));
+        }
+        for (name, system) in &coverage.systems {
+            if !systems.contains(&(tenant.as_str(), name.as_str())) {
+                return contradictory(format!("the coverage {} stands in it without a key system", id.0));
+            }
+            missing.insert((*id, Some(name.as_str())), system.persons);
+        }
     }
-
-    fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        file.rewind().unwrap();
-        super::read(file)
-    }
-
-    fn example() -> String {
-        let (id, at) = (Uuid::from_u128(7), DateTime::UNIX_EPOCH);
-        let copy = LedgerCopy {
-            releases: vec![PortableRelease {
-                id,
-                tenant: "north".into(),
-                series: "a \"series\"\n".into(),
-                content_hash: [1; 32],
-                reuse_key: [0xab; 32],
-                method: "versatile".into(),
-                created_at: at,
-                status: ReleaseStatus::Published,
-                was_read: false,
-            }],
-            disclosures: vec![PortableDisclosure {
-                id: Uuid::from_u128(8),
-                release: id,
-                table: "t1".into(),
-                body: json!({"attributes": ["a"]}),
-                recorded_at: at,
-            }],
-            rules: vec![PortableRule { release: id, number: 0, body: json!({"pointer": "/method"}) }],
-            versions: vec![],
-            datasets: vec![PortableDataset {
-                id: Uuid::from_u128(10),
-                tenant: "north".into(),
-                name: None,
-                series: "s".into(),
-                same_people: None,
-                same_people_reason: None,
-                population: None,
-                person: BTreeMap::new(),
-                record_key: Some(vec!["k".into()]),
-                subject: None,
-                max_rows_per_subject: None,
-                created_at: at,
-                rows: 3,
-                bytes: 6,
-                format: "text/csv".into(),
-                content_hash: [4; 32],
-                overlaps: IgnoredAny,
-                fingerprint: IgnoredAny,
-            }],
-            statements: vec![PortableStatement {
-                id: Uuid::from_u128(11),
-                tenant: "north".into(),
-                series: "s".into(),
-                body: json!({"reason": "r", "aliases": {"a": "b"}}),
-                recorded_at: at,
-            }],
+    let mut marked = HashSet::new();
+    for PortableHashes { coverage, system, hashes } in &copy.hashes {
+        if system.is_none() && !marked.insert(coverage) {
+            return contradictory(format!("the marks of the coverage {} stand in it twice", coverage.0));
+        }
+        let found = if system.is_some() { hashes.persons() } else { hashes.marks() };
+        let left = missing.get_mut(&(*coverage, system.as_deref()));
+        let Some((left, found)) = left.zip(found) else {
+            return contradictory(format!("hashes of the coverage {} stand in it in part, or without it", coverage.0));
         };
-        let header = LedgerHeader::new(Uuid::from_u128(9), &[2; 32], &[3, 250], at, None);
-        let text = write(&header, copy.clone()).unwrap();
-        assert_eq!(read(&text).unwrap(), (header, copy));
-        text
-    }
-
-    /// The file with other lines, and a last line that fits them.
-    fn with_lines(lines: &[String]) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
-        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let trailer = LedgerTrailer { lines: lines.len(), sha256: to_hex(&Sha256::digest(text.as_bytes())) };
-        text.push_str(&serde_json::to_string(&LedgerLine::End(trailer)).unwrap());
-        read(&(text + "\n"))
-    }
-
-    #[test]
-    fn a_file_that_was_cut_or_changed_is_refused_whole() {
-        let text = example();
-        for end in 0..text.len() {
-            assert!(read(&text[..end]).is_err(), "cut at {end}");
-        }
-        let lines: Vec<&str> = text.lines().collect();
-        for without in 0..lines.len() {
-            let mut rest = lines.clone();
-            rest.remove(without);
-            assert!(read(&(rest.join("\n") + "\n")).is_err(), "without line {without}");
-        }
-        assert_eq!(read(&text.replace("north", "south")), Err(LedgerFileError::Changed));
-        assert_eq!(read(&format!("{text}{text}")), Err(LedgerFileError::Changed));
-        assert_eq!(read(&text.replace("\"format\":2", "\"format\":3")), Err(LedgerFileError::Format(3)));
-        // of a whole file the line that cannot be read is named
-        let mut unknown: Vec<String> = lines[..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect();
-        unknown[3] = unknown[3].replace("number", "numbers");
-        assert!(matches!(with_lines(&unknown), Err(LedgerFileError::Line(4, _))));
-        unknown[2] = lines[0].to_owned();
-        assert!(matches!(with_lines(&unknown), Err(LedgerFileError::Line(3, _))));
-        assert_eq!(read(""), Err(LedgerFileError::NoLedger));
-        assert_eq!(read("{}\n"), Err(LedgerFileError::NoLedger));
-    }
-
-    #[test]
-    fn a_file_that_contradicts_itself_is_refused() {
-        let text = example();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines.pop();
-        assert!(with_lines(&lines).is_ok());
-        for twice in 0..lines.len() {
-            let mut more = lines.clone();
-            more.push(lines[twice].clone());
-            assert!(with_lines(&more).is_err(), "line {twice} twice");
-        }
-        let mut stray = lines.clone();
-        stray.remove(1);
-        assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))), "without the release");
-        for (from, to) in [
-            ("published", "lost"),
-            ("\"tenant\":null", "\"tenant\":\"south\""),
-            ("abab", "ab"),
-            ("t1", "t1\",\"x\":\""),
-            ("\"aliases\"", "\"alias\""),
-        ] {
-            let other: Vec<String> = lines.iter().map(|line| line.replace(from, to)).collect();
-            assert!(with_lines(&other).is_err(), "{from}");
+        if system.is_some() {
+            match left.checked_sub(found as u64) {
+                Some(rest) => *left = rest,
+                None => return contradictory(format!("the coverage {} has persons too many", coverage.0)),
+            }
         }
     }
-
-    #[test]
-    fn a_file_from_before_people_and_statements_is_read() {
-        let text = example();
-        let is_old =
-            |line: &&str| !["dataset", "people", "statement", "end"].iter().any(|kind| line[2..].starts_with(kind));
-        let lines: Vec<String> =
-            text.lines().filter(is_old).map(|line| line.replace("\"format\":2", "\"format\":1")).collect();
-        let (_, copy) = with_lines(&lines).unwrap();
-        assert_eq!((copy.releases.len(), copy.disclosures.len(), copy.rules.len()), (1, 1, 1));
-        assert!(copy.datasets.is_empty() && copy.statements.is_empty());
+    match missing.iter().find(|(_, left)| **left > 0) {
+        Some(((id, _), _)) => contradictory(format!("persons of the coverage {} are missing", id.0)),
+        None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

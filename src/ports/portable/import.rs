@@ -4,10 +4,12 @@ use uuid::Uuid;
 
 use super::copy::{DestinationLedger, LedgerCopy};
 use super::records::{
-    LedgerContent, PortableDataset, PortableDisclosure, PortableRelease, PortableRule, PortableStatement,
-    PortableVersion, SeriesName,
+    LedgerContent, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem,
+    PortablePopulation, PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
+    SeriesName,
 };
 use crate::ledger::{AttributeIdentities, IdentityError};
+use crate::people::CoverageId;
 
 /// The records that an import writes.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -26,8 +28,27 @@ pub struct ImportPlan<'a> {
     pub datasets: Vec<&'a PortableDataset>,
     /// Statements to record.
     pub statements: Vec<&'a PortableStatement>,
+    /// Key systems to record.
+    pub systems: Vec<&'a PortableKeySystem>,
+    /// Populations to record.
+    pub populations: Vec<&'a PortablePopulation>,
+    /// Statements about people to record.
+    pub separations: Vec<&'a PortableSeparation>,
+    /// Coverages to record.
+    pub coverages: Vec<CarriedCoverage<'a>>,
     /// Series that change.
     pub series: BTreeSet<SeriesName>,
+}
+
+/// A coverage to record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CarriedCoverage<'a> {
+    /// What was carried.
+    pub coverage: &'a PortableCoverage,
+    /// The live coverage of one of its datasets, which takes it up.
+    pub target: Option<CoverageId>,
+    /// Its persons and marks.
+    pub hashes: Vec<&'a PortableHashes>,
 }
 
 /// An entry of the ledger with its release.
@@ -54,6 +75,10 @@ pub struct ImportSummary {
     pub datasets: usize,
     /// Number of recorded statements.
     pub statements: usize,
+    /// Number of recorded populations.
+    pub populations: usize,
+    /// Coverages that were recorded, or that took up others.
+    pub coverages: usize,
 }
 
 impl ImportPlan<'_> {
@@ -66,7 +91,9 @@ impl ImportPlan<'_> {
             disclosures: self.disclosures.len(),
             rules: self.rules.len(),
             datasets: self.datasets.len(),
-            statements: self.statements.len(),
+            statements: self.statements.len() + self.separations.len(),
+            populations: self.populations.len(),
+            coverages: self.coverages.len(),
         }
     }
 }
@@ -113,6 +140,9 @@ impl LedgerCopy {
         planner.add_versions();
         planner.add_datasets()?;
         planner.add_statements()?;
+        planner.add_populations()?;
+        planner.add_separations()?;
+        planner.add_coverages();
         Ok(planner.plan)
     }
 }
@@ -247,6 +277,66 @@ impl<'a> ImportPlanner<'a> {
                 Err(ImportConflict::new(format!("the statement {id} is contradicted by one of the other store")))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Key systems never change, and identify persons alike in both stores.
+    fn add_populations(&mut self) -> Result<(), ImportConflict> {
+        for carried in &self.copy.systems {
+            let PortableKeySystem { tenant, name, system } = carried;
+            match self.here.copy.systems.iter().find(|of| (&of.tenant, &of.name) == (tenant, name)) {
+                None => self.plan.systems.push(carried),
+                Some(known) if known.system == *system => {}
+                Some(_) => return Err(ImportConflict::new(format!("the key system {name} is another one here"))),
+            }
+        }
+        for carried in &self.copy.populations {
+            let PortablePopulation { tenant, name, population } = carried;
+            match self.here.copy.populations.iter().find(|of| (&of.tenant, &of.name) == (tenant, name)) {
+                None => {
+                    self.plan.populations.push(carried);
+                    self.plan.series.insert(SeriesName::new(tenant, name));
+                }
+                Some(known) if known.population.person == population.person => {}
+                Some(_) => return Err(ImportConflict::new(format!("the population {name} has other keys here"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_separations(&mut self) -> Result<(), ImportConflict> {
+        let known: HashMap<Uuid, &PortableSeparation> =
+            self.here.copy.separations.iter().map(|of| (of.statement.id, of)).collect();
+        for carried in &self.copy.separations {
+            match known.get(&carried.statement.id) {
+                Some(known) if *known == carried => {}
+                Some(_) => return Err(ImportConflict::differs("statement", carried.statement.id)),
+                None => self.plan.separations.push(carried),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the coverages of which the store does not know everything.
+    fn add_coverages(&mut self) {
+        let mut hashes: HashMap<CoverageId, Vec<&PortableHashes>> = HashMap::new();
+        for piece in &self.copy.hashes {
+            hashes.entry(piece.coverage).or_default().push(piece);
+        }
+        for carried in &self.copy.coverages {
+            let has_dataset = |known: &&PortableCoverage| {
+                known.tenant == carried.tenant && !known.coverage.datasets.is_disjoint(&carried.coverage.datasets)
+            };
+            let target = self.here.copy.coverages.iter().find(has_dataset);
+            let is_known = target.is_some_and(|target| {
+                let mut joined = target.coverage.clone();
+                joined.absorb(carried.coverage.clone());
+                joined == target.coverage && carried.published.is_subset(&target.published)
+            });
+            if !is_known {
+                let hashes = hashes.get(&carried.id).cloned().unwrap_or_default();
+                self.plan.coverages.push(CarriedCoverage { coverage: carried, target: target.map(|of| of.id), hashes });
+            }
         }
     }
 

@@ -1,16 +1,16 @@
-//! The ledger as it is carried from one store to another: what was published, without the parts; whom uploads speak of, without the
-//! rows; and statements about series.
+//! The ledger as it is carried from one store to another: what was published, without the parts; of whom, as populations and
+//! coverages, without the rows; and statements.
 //!
 //! What is carried here stands in the way of new releases as what was published here does. It is never served: the parts are where they
 //! were made. Nothing that is here is changed or removed by what is carried here, except that a carried release goes on to the
-//! status that it has got meanwhile. An upload is carried as one that was purged: nothing can be published of it, and its data subjects are
-//! known.
+//! status that it has got meanwhile. An upload is carried as one that was purged: nothing can be published of it.
 
 mod copy;
 pub mod file;
+pub(super) mod hashes;
 mod hex;
 mod import;
 pub(super) mod records;
 
-pub use copy::{DestinationLedger, LedgerCopy, LedgerTransferStore};
-pub use import::{ImportConflict, ImportPlan, ImportSummary, ReleaseEntry};
+pub use copy::{CARRIED_HASHES, DestinationLedger, LedgerCopy, LedgerTransferStore};
+pub use import::{CarriedCoverage, ImportConflict, ImportPlan, ImportSummary, ReleaseEntry};

@@ -1,6 +1,6 @@
 //! The records of a ledger that is carried to another store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::hashes::CarriedHashes;
+use crate::people::{Coverage, CoverageId, KeySystem, Population, SeparationStatement};
 use crate::ports::disclosures::StatementRecord;
 use crate::ports::statements::Statement;
 use crate::publication::ReleaseStatus;
@@ -172,6 +174,70 @@ impl PortableStatement {
         let Self { id, body, recorded_at, .. } = self.clone();
         Statement::read(&StatementRecord { id, body, recorded_at }).ok()
     }
+}
+
+/// A key system of a tenant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableKeySystem {
+    /// Whose it is.
+    pub tenant: String,
+    /// Its name.
+    pub name: String,
+    /// How it identifies persons.
+    pub system: KeySystem,
+}
+
+/// A population of a tenant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortablePopulation {
+    /// Whose it is.
+    pub tenant: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub population: Population,
+}
+
+/// A statement about the people of two places.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableSeparation {
+    /// Whose it is.
+    pub tenant: String,
+    /// What it says.
+    pub statement: SeparationStatement,
+    /// Time when it was recorded.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// A live coverage, without its persons and marks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableCoverage {
+    /// Whose it is.
+    pub tenant: String,
+    /// Its number in the store that it was read from.
+    pub id: CoverageId,
+    /// What is known of its rows.
+    pub coverage: Coverage,
+    /// The attributes that its releases published.
+    pub published: BTreeSet<String>,
+    /// For each sample of signatures, whether it is cut.
+    pub cuts: Vec<bool>,
+}
+
+/// Some persons of a coverage, or some of its marks.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableHashes {
+    /// The coverage, by its number in the file.
+    pub coverage: CoverageId,
+    /// The key system of the persons; none of marks.
+    pub system: Option<String>,
+    /// The hashes.
+    pub hashes: CarriedHashes,
 }
 
 /// A series of a tenant.

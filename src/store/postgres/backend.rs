@@ -15,7 +15,7 @@ pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::StoreError;
 pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
 pub(in crate::store) use crate::store::shared::people::postgres::{
-    define, end_announced, next_ticket, standing, void_unpublished,
+    define, end_announced, locked, next_ticket, standing, system_number, void_unpublished,
 };
 pub(in crate::store) use crate::store::shared::queue::postgres::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::postgres::settings_of;

@@ -96,7 +96,7 @@ pub(in crate::store) struct AlikeRow {
 }
 
 impl AlikeRow {
-    fn mark(&self) -> Result<AlikeMark, StoreError> {
+    pub(in crate::store) fn mark(&self) -> Result<AlikeMark, StoreError> {
         let (hash, kind) = (hash_of(&self.hash)?, AlikeKind::from_number(self.kind)?);
         Ok(AlikeMark { hash, kind, weight: self.weight.try_into().map_err(StoreError::corrupt)? })
     }

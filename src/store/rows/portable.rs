@@ -1,5 +1,7 @@
 //! Rows of the ledger as it is exported.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -7,8 +9,10 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{hash, number, release_status};
+use crate::people::{Coverage, CoverageId, KeySystem, Population, SeparationStatement};
 use crate::ports::{
-    DatasetRecord, PortableDataset, PortableRelease, PortableRule, PortableStatement, PortableVersion, StoreError,
+    DatasetRecord, PortableCoverage, PortableDataset, PortableKeySystem, PortablePopulation, PortableRelease,
+    PortableRule, PortableSeparation, PortableStatement, PortableVersion, StoreError,
 };
 
 #[derive(FromRow)]
@@ -98,6 +102,67 @@ impl From<DatasetRecord> for PortableDataset {
             overlaps: IgnoredAny,
             fingerprint: IgnoredAny,
         }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableKeySystemRow {
+    tenant: String,
+    name: String,
+    #[sqlx(json)]
+    body: KeySystem,
+}
+
+impl From<PortableKeySystemRow> for PortableKeySystem {
+    fn from(row: PortableKeySystemRow) -> Self {
+        Self { tenant: row.tenant, name: row.name, system: row.body }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortablePopulationRow {
+    tenant: String,
+    name: String,
+    #[sqlx(json)]
+    body: Population,
+}
+
+impl From<PortablePopulationRow> for PortablePopulation {
+    fn from(row: PortablePopulationRow) -> Self {
+        Self { tenant: row.tenant, name: row.name, population: row.body }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableSeparationRow {
+    tenant: String,
+    #[sqlx(json)]
+    body: SeparationStatement,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<PortableSeparationRow> for PortableSeparation {
+    fn from(row: PortableSeparationRow) -> Self {
+        Self { tenant: row.tenant, statement: row.body, recorded_at: row.recorded_at }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableCoverageRow {
+    tenant: String,
+    id: i64,
+    #[sqlx(json)]
+    body: Coverage,
+    #[sqlx(json)]
+    published: BTreeSet<String>,
+    #[sqlx(json)]
+    cuts: Vec<bool>,
+}
+
+impl From<PortableCoverageRow> for PortableCoverage {
+    fn from(row: PortableCoverageRow) -> Self {
+        let PortableCoverageRow { tenant, id, body, published, cuts } = row;
+        Self { tenant, id: CoverageId(id), coverage: body, published, cuts }
     }
 }
 

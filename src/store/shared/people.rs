@@ -485,7 +485,7 @@ both_stores! {
     }
 
     /// A coverage, which no other transaction changes until this one ends.
-    async fn locked(
+    pub(in crate::store) async fn locked(
         connection: &mut Connection,
         tenant: &str,
         coverage: CoverageId,
@@ -508,7 +508,7 @@ both_stores! {
         }
     }
 
-    async fn system_number(
+    pub(in crate::store) async fn system_number(
         connection: &mut Connection,
         tenant: &str,
         system: &str,

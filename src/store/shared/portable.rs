@@ -7,14 +7,17 @@ use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
+use crate::people::{CoverageId, KeyedHash};
 use crate::ports::{
-    DatasetRecord, DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore,
-    PortableDataset, PortableDisclosure, PortableRelease, PortableStatement, PortableVersion, ReleaseEntry, SeriesName,
-    StoreError,
+    AlikeMark, CARRIED_HASHES, CarriedCoverage, DatasetRecord, DestinationLedger, HASHES_PER_CALL, ImportConflict,
+    ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, PortableCoverage, PortableDataset, PortableDisclosure,
+    PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableSeparation, PortableStatement,
+    PortableVersion, ReleaseEntry, SeriesName, StoreError,
 };
 use crate::store::rows::{
-    DatasetRow, DisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow, PortableVersionRow, records,
-    stored,
+    AlikeRow, DatasetRow, DisclosureRow, PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow,
+    PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow, PortableVersionRow, hash_of,
+    records, stored,
 };
 use crate::store::sql::{datasets, disclosures, people, portable as sql, series as series_sql};
 
@@ -50,6 +53,30 @@ both_stores! {
             // a transaction, so that all reads are of one moment
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
             Ok(read(&mut tx, tenant).await?.copy)
+        }
+
+        async fn coverage_persons(
+            &self,
+            tenant: &str,
+            coverage: CoverageId,
+            system: &str,
+            after: Option<KeyedHash>,
+        ) -> Result<Vec<KeyedHash>, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let system: Option<i64> =
+                run_sql!(query_scalar.fetch_optional, &mut *tx, people::SYSTEM_NUMBER, tenant, system).map_err(failed)?;
+            let system = system.ok_or(StoreError::NotFound)?;
+            let (after, most) = (after.map(|hash| hash.to_bytes().to_vec()), CARRIED_HASHES as i64);
+            let found: Vec<Vec<u8>> = run_sql!(
+                query_scalar.fetch_all, &mut *tx, sql::COVERAGE_PERSONS, tenant, coverage.0, system, after, most
+            ).map_err(failed)?;
+            found.iter().map(|bytes| hash_of(bytes)).collect()
+        }
+
+        async fn coverage_marks(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<AlikeMark>, StoreError> {
+            let rows: Vec<AlikeRow> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::COVERAGE_MARKS, tenant, coverage.0).map_err(failed)?;
+            rows.iter().map(AlikeRow::mark).collect()
         }
 
         async fn import_ledger(
@@ -108,8 +135,33 @@ both_stores! {
             versions: records(versions)?,
             datasets: records::<_, DatasetRecord>(datasets)?.into_iter().map(PortableDataset::from).collect(),
             statements: statements.into_iter().map(PortableStatement::from).collect(),
+            ..LedgerCopy::default()
         };
+        let copy = read_people(connection, tenant, copy).await?;
         Ok(DestinationLedger { copy, imported })
+    }
+
+    /// Adds key systems, populations, statements about people and coverages.
+    async fn read_people(
+        connection: &mut Connection,
+        tenant: Option<&str>,
+        copy: LedgerCopy,
+    ) -> Result<LedgerCopy, StoreError> {
+        let systems: Vec<PortableKeySystemRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_KEY_SYSTEMS, tenant).map_err(failed)?;
+        let populations: Vec<PortablePopulationRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_POPULATIONS, tenant).map_err(failed)?;
+        let separations: Vec<PortableSeparationRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_SEPARATIONS, tenant).map_err(failed)?;
+        let coverages: Vec<PortableCoverageRow> =
+            run_sql!(query_as.fetch_all, connection, sql::ALL_COVERAGES, tenant).map_err(failed)?;
+        Ok(LedgerCopy {
+            systems: systems.into_iter().map(PortableKeySystem::from).collect(),
+            populations: populations.into_iter().map(PortablePopulation::from).collect(),
+            separations: separations.into_iter().map(PortableSeparation::from).collect(),
+            coverages: coverages.into_iter().map(PortableCoverage::from).collect(),
+            ..copy
+        })
     }
 
     async fn record(
@@ -132,6 +184,7 @@ both_stores! {
             }
             run_sql!(query.execute, &mut *connection, people::UNCOVER_CONTENT, tenant, series, content)?;
         }
+        record_people(connection, plan).await?;
         for statement in &plan.statements {
             let PortableStatement { id, tenant, series, body, recorded_at } = statement;
             run_sql!(
@@ -142,6 +195,71 @@ both_stores! {
         // releases in progress are checked again
         for SeriesName { tenant, series } in &plan.series {
             run_sql!(query.execute, &mut *connection, series_sql::BUMP_SERIES, tenant, series)?;
+        }
+        Ok(())
+    }
+
+    async fn record_people(connection: &mut Connection, plan: &ImportPlan<'_>) -> Result<(), TransactionError> {
+        for PortableKeySystem { tenant, name, system } in &plan.systems {
+            run_sql!(query.execute, &mut *connection, people::INSERT_KEY_SYSTEM, tenant, name, Json(system))?;
+        }
+        for PortablePopulation { tenant, name, population } in &plan.populations {
+            run_sql!(query.execute, &mut *connection, people::PUT_POPULATION, tenant, name, Json(population))?;
+        }
+        for PortableSeparation { tenant, statement, recorded_at } in &plan.separations {
+            let (id, body) = (statement.id, Json(statement));
+            run_sql!(query.execute, &mut *connection, people::INSERT_SEPARATION, id, tenant, body, recorded_at)?;
+        }
+        for coverage in &plan.coverages {
+            record_coverage(connection, coverage).await?;
+        }
+        Ok(())
+    }
+
+    /// Records a coverage of another store, or adds it to that of the same dataset.
+    async fn record_coverage(
+        connection: &mut Connection,
+        carried: &CarriedCoverage<'_>,
+    ) -> Result<(), TransactionError> {
+        let PortableCoverage { tenant, coverage, published, cuts, .. } = carried.coverage;
+        let ticket = next_ticket(connection, tenant).await?;
+        let number = match carried.target {
+            Some(target) => {
+                let mut known = locked(connection, tenant, target).await?;
+                known.coverage.absorb(coverage.clone());
+                known.published.extend(published.iter().cloned());
+                let (body, published) = (Json(&known.coverage), Json(&known.published));
+                run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, target.0, body, published)?;
+                target.0
+            }
+            None => {
+                // of jobs that do not run here
+                let (job, body, published, cuts) = (Uuid::nil(), Json(coverage), Json(published), Json(cuts));
+                run_sql!(
+                    query_scalar.fetch_one, &mut *connection, sql::IMPORT_COVERAGE, tenant, job, ticket, body,
+                    published, cuts
+                )?
+            }
+        };
+        for PortableHashes { system, hashes, .. } in &carried.hashes {
+            match system {
+                Some(system) => {
+                    let system = system_number(connection, tenant, system).await?;
+                    for some in hashes.read_persons().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
+                        insert_persons(connection, system, number, some).await?;
+                    }
+                }
+                None if carried.target.is_none() => {
+                    for some in hashes.read_marks().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
+                        insert_marks(connection, number, some).await?;
+                    }
+                }
+                // marks of the same rows are there
+                None => {}
+            }
+        }
+        for dataset in &coverage.datasets {
+            run_sql!(query.execute, &mut *connection, people::COVERED_DATASET, tenant, dataset)?;
         }
         Ok(())
     }

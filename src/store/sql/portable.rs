@@ -34,6 +34,38 @@ pub(crate) const ALL_STATEMENTS: &str = "\
 SELECT id, tenant, series, body, recorded_at FROM series_statements WHERE $1 IS NULL OR tenant = $1
 ORDER BY id";
 
+pub(crate) const ALL_KEY_SYSTEMS: &str = "\
+-- all_key_systems
+SELECT tenant, name, body FROM key_systems WHERE $1 IS NULL OR tenant = $1 ORDER BY tenant, name";
+
+pub(crate) const ALL_POPULATIONS: &str = "\
+-- all_populations
+SELECT tenant, name, body FROM populations WHERE $1 IS NULL OR tenant = $1 ORDER BY tenant, name";
+
+pub(crate) const ALL_SEPARATIONS: &str = "\
+-- all_separations
+SELECT tenant, body, recorded_at FROM separations WHERE $1 IS NULL OR tenant = $1 ORDER BY id";
+
+pub(crate) const ALL_COVERAGES: &str = "\
+-- all_coverages
+SELECT tenant, id, body, published, cuts FROM coverages
+WHERE state = 'live' AND ($1 IS NULL OR tenant = $1) ORDER BY id";
+
+pub(crate) const COVERAGE_PERSONS: &str = "\
+-- coverage_persons
+SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
+WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
+
+pub(crate) const COVERAGE_MARKS: &str = "\
+-- coverage_marks
+SELECT a.hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2 ORDER BY a.kind, a.hash";
+
+pub(crate) const IMPORT_COVERAGE: &str = "\
+-- import_coverage
+INSERT INTO coverages (tenant, job, state, ticket, body, published, cuts) VALUES ($1, $2, 'live', $3, $4, $5, $6)
+RETURNING id";
+
 pub(crate) const IMPORT_RELEASE: &str = "\
 -- import_release
 INSERT INTO imported_releases (id, tenant, series, content_hash, reuse_key, method, created_at, status, was_read, imported_at)

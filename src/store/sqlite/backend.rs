@@ -18,7 +18,7 @@ use crate::ports::{LedgerCopy, ReleaseRecord};
 use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
 pub(in crate::store) use crate::store::shared::people::sqlite::{
-    define, end_announced, next_ticket, standing, void_unpublished,
+    define, end_announced, locked, next_ticket, standing, system_number, void_unpublished,
 };
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;

@@ -161,8 +161,10 @@ async fn every_kind_is_reached() {
         "no_rules_reason": "x", "method": {"type": "versatile", "rules": []}});
     note(&server.refused(&dataset, open).await);
     let county: String = (0..80).map(|row| format!("z{},c{}\n", row % 4, row % 4 / 2)).collect();
+    let server = server.anew().await;
     let dependent = server.dataset(format!("zip,county\n{county}")).await;
     note(&server.refused(&dependent, json!({"method": versatile(&["zip -> county"])})).await);
+    let server = server.anew().await;
     let same = server.dataset("a,b,c\n1,x,p\n2,x,p\n3,y,q\n4,y,q\n").await;
     let mut none_left = json!({"unlisted": "drop", "method": versatile(&["a -> b", "a -> c"])});
     none_left["attributes"] = json!({"a": {"publish": true, "identifier": false}});

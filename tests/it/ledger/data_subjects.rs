@@ -93,12 +93,10 @@ async fn table_with_one_added_patient_is_refused() {
 
     let added = uploaded(&server, night, patients(400..500, HEADER)).await;
     server.publish(&id(&added), protected()).await;
-    // a value that was corrected is the same patient
-    let corrected = patients(400..500, HEADER).replacen(",f,", ",m,", 1);
-    let mut job = protected();
-    job["method"] = versatile(&["sex -> dx"]);
+    // a published value that was corrected is of the same patient
+    let corrected = patients(400..500, HEADER).replacen(",d3\n", ",d4\n", 1);
     let corrected = uploaded(&server, night, corrected).await;
-    let problem = refused_at_once(&server, &corrected, job, "overlapping-people").await;
+    let problem = refused_at_once(&server, &corrected, protected(), "overlapping-people").await;
     assert_eq!((&problem["common"], &problem["added"]), (&json!(100), &json!(0)));
     server.stop().await;
 }

@@ -143,7 +143,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     assert!(process.terminate().success());
 }
 
-/// Data subjects of uploads and statements about series count in the importing ledger as in the exporting one.
+/// Populations, their persons and statements count in the importing ledger as in the exporting one.
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_statements_are_carried_by_a_file() {
     let home = tempfile::tempdir().unwrap();
@@ -155,14 +155,16 @@ async fn people_and_statements_are_carried_by_a_file() {
         json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
+    process.population("clinic", &["id"]).await;
+    process.population("staff", &[]).await;
     let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "protection": "plain"});
     let statement =
         json!({"reason": "published by the ministry", "tables": [survey], "aliases": {"age": "years", "dx": "dx"}});
     process.post("/v1/series/clinic/disclosures", &statement).await.ok(201);
-    let published = text(&process.upload("series=clinic&record_key=id", patients(0..400, HEADER)).await.ok(201)["id"]);
+    let published = text(&process.upload("population=clinic", patients(0..400, HEADER)).await.ok(201)["id"]);
     let release = process.publish(&published, protected.clone()).await;
-    // nothing is published of these, but they are somebody
-    process.upload("series=registry&record_key=id", patients(1000..1400, HEADER)).await.ok(201);
+    // nothing is published of these: they are nobody to the other store
+    process.upload("population=clinic", patients(1000..1400, HEADER)).await.ok(201);
     assert!(process.terminate().success());
     drop(process);
 
@@ -173,38 +175,33 @@ async fn people_and_statements_are_carried_by_a_file() {
     fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
     let import = || said(&on(&other, &["ledger", "import", file.to_str().unwrap()]));
     let imported = import();
-    assert!(imported.contains("the subject fingerprints of 2 datasets, and 1 statements"), "{imported}");
-    assert!(import().contains("the subject fingerprints of 0 datasets, and 0 statements"));
-    for table in ["people_pieces", "dataset_people", "series_statements"] {
+    assert!(imported.contains("2 datasets, 2 statements, 2 populations and 1 coverages"), "{imported}");
+    assert!(import().contains("0 datasets, 0 statements, 0 populations and 0 coverages"));
+    for table in ["covered", "alike", "separations", "series_statements", "populations", "key_systems"] {
         assert_eq!(stored(&one, table).await, stored(&other, table).await, "{table}");
     }
-    assert_eq!(stored(&other, "column_chunks").await, 0);
+    assert_eq!((stored(&other, "column_chunks").await, stored(&other, "uncovered_datasets").await), (0, 0));
 
     let mut process = Process::serve(&other, "info");
-    let upload = async |query: &str, csv: String| process.upload(query, csv).await.ok(201);
-    let submit = async |dataset: &serde_json::Value, mut job: serde_json::Value| {
-        job["dataset"] = dataset["id"].clone();
-        process.post("/v1/jobs", &job).await
-    };
+    let upload = async |csv: String| text(&process.upload("population=clinic", csv).await.ok(201)["id"]);
     process.get(&format!("/v1/datasets/{published}")).await.problem(410, "gone");
-    // the same people in another series, whatever their columns are called
-    let renamed = "number,years,unit,gender,code";
-    for (numbers, series) in [(0..400, "clinic"), (1000..1400, "registry")] {
-        let unknown_value = upload("series=new&record_key=number", patients(numbers, renamed)).await;
-        assert_eq!(unknown_value["overlaps"][0]["series"], series);
-        let job = json!({"unlisted": "drop", "method": versatile(&["years -> code"])});
-        assert_eq!(submit(&unknown_value, job).await.problem(409, "series-undeclared")["series"], json!([series]));
-    }
     // one night later
-    let clinic = "series=clinic&record_key=id&same_people=false&reason=those%20of%20the%20other%20series%20are%20not%20published";
-    let night = upload(clinic, patients(1..401, HEADER)).await;
-    let problem = submit(&night, protected.clone()).await.problem(409, "overlapping-row-sets");
+    let night = upload(patients(1..401, HEADER)).await;
+    let problem = process.job(&night, protected.clone()).await.problem(409, "overlapping-people");
     assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [399, 1, 1]);
-    let added = upload(clinic, patients(400..500, HEADER)).await;
-    process.publish(&text(&added["id"]), protected).await;
+    let mut newcomers = protected.clone();
+    newcomers["people"] = "unpublished".into();
+    assert_eq!(kind(&process.refused(&night, newcomers).await["errors"][0]), "rule-ineligible");
+    let added = upload(patients(400..500, HEADER)).await;
+    assert_eq!(process.publish(&added, protected.clone()).await["composition"], "enforced");
+    // the same cells under other keys, and without
+    let renumbered = upload(patients(0..400, HEADER).replace("\np", "\nnew-")).await;
+    process.job(&renumbered, protected.clone()).await.problem(409, "people-alike");
+    let unknown = process.dataset(patients(0..300, HEADER)).await;
+    process.job(&unknown, protected).await.problem(409, "population-undeclared");
     // the same people with a column more; the statement about years holds for age
     let wider: String = patients(0..400, HEADER).lines().map(|line| format!("{line},{}\n", line.len() % 3)).collect();
-    let wider = text(&upload(clinic, wider).await["id"]);
+    let wider = upload(wider).await;
     let problem = process.refused(&wider, show(&["age", "dx"])).await;
     assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
     let series = process.get("/v1/series/clinic").await.ok(200);

@@ -61,8 +61,9 @@ async fn table_of_unknown_people_is_refused() {
     }
     assert_eq!(server.items("/v1/releases").await.len(), 1);
     // a release of the first table is judged with the first one alone
-    let whole = json!({"unlisted": "drop", "method": versatile(&["ward -> sex"])});
-    server.publish(&first, whole).await;
+    let open = json!({"unlisted": "drop", "attributes": {"ward": {"publish": true}, "sex": {"publish": true}},
+        "no_rules_reason": "for a test", "method": {"type": "versatile", "rules": []}});
+    server.publish(&first, open).await;
     server.stop().await;
 }
 
@@ -157,7 +158,7 @@ async fn refusals_of_earlier_versions_are_served() {
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
     let mut connection = options.connect().await.unwrap();
     for name in ["series-undeclared", "overlapping-row-sets"] {
-        let older = "UPDATE jobs SET problem = json_set(problem, '$.type', $1) WHERE status = 'refused'";
+        let older = "UPDATE job_details SET problem = json_set(problem, '$.type', $1) WHERE problem IS NOT NULL";
         let uri = format!("https://guardian.invalid/problems/{name}");
         assert_eq!(sqlx::query(older).bind(&uri).execute(&mut connection).await.unwrap().rows_affected(), 1);
         let job = &server.items("/v1/jobs?status=refused").await[0];

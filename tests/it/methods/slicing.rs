@@ -338,6 +338,7 @@ async fn sliced_table_composes_with_other_tables() {
         .await;
     assert_eq!(kind(&twice), "composition-violated");
 
+    let server = server.anew().await;
     let other = server.dataset(csv.replace("64,F", "65,F")).await;
     let mixed = with(only(sliced("disease", columns(), json!(2))), "diversity", json!("mixture"));
     let exclusive = server.publish(&other, mixed.clone()).await;
@@ -355,6 +356,7 @@ async fn sliced_table_composes_with_other_tables() {
     // what shares nothing with it may come, before and after
     server.publish(&other, plain(&["floor"])).await;
 
+    let server = server.anew().await;
     let third = server.dataset(csv.replace("64,F", "66,F")).await;
     let floors = server.publish(&third, plain(&["age", "floor"])).await;
     let mut planned = mixed.clone();
@@ -364,6 +366,7 @@ async fn sliced_table_composes_with_other_tables() {
     let late = server.refused(&third, mixed.clone()).await;
     assert_eq!((kind(&late), &late["release"]), ("composition-violated", &floors["id"]));
     assert!(text(&late["detail"]).contains("would be exclusive"), "{late:#}");
+    let server = server.anew().await;
     let fourth = server.dataset(csv.replace("64,F", "67,F")).await;
     server.publish(&fourth, plain(&["floor"])).await;
     server.publish(&fourth, mixed).await;
@@ -443,7 +446,8 @@ async fn infeasible_slicing_is_refused() {
     let other = with(ask(columns()), "guarantee", json!({"type": "distinct_l_diversity", "l": 2}));
     refused(with(other.clone(), "diversity", json!("mixture")), "/method/guarantee/type", "guarantee-unsupported")
         .await;
-    let manifest = server.publish(&server.dataset(TABLE.replace("22,", "23,")).await, other).await;
+    let server = server.anew().await;
+    let manifest = server.publish(&server.dataset(TABLE).await, other).await;
     assert_eq!(manifest["rules"][0]["achieved"]["distinct_values"], 2);
     server.stop().await;
 }

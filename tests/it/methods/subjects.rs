@@ -47,7 +47,7 @@ fn buckets(csv: &str) -> BTreeMap<u64, BTreeMap<String, u64>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guarantees_hold_of_persons() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let unit = json!({"subject": "patient", "max_rows": 3});
     let declared = [
         (json!({"type": "l_diversity", "l": 2}), json!({"type": "l_diversity", "l": 6}), (1, 6), 6),
@@ -59,6 +59,7 @@ async fn guarantees_hold_of_persons() {
         ),
     ];
     for (asked, enforced, (a, b), least) in declared {
+        server = server.anew().await;
         let dataset = uploaded(&server).await;
         let release = server.publish(&dataset, anatomy(asked.clone())).await;
         assert_eq!(release["unit"], unit);
@@ -80,6 +81,7 @@ async fn guarantees_hold_of_persons() {
     let bucketize = json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}, "ward": {"publish": true}},
         "method": {"type": "bucketize", "sensitive": "disease", "thresholds": thresholds}});
     for document in [anatomy(guarantee), bucketize] {
+        server = server.anew().await;
         let dataset = uploaded(&server).await;
         let release = server.publish(&dataset, document).await;
         let rule = &release["rules"][0];

@@ -74,11 +74,11 @@ fn protecting<'m>(manifest: &'m Value, sensitive: &str) -> &'m Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_may_put_a_threshold_on_each_value() {
-    let server = Server::start().await;
-    let dataset = server.dataset(patients()).await;
+    let mut server = Server::start().await;
     for algorithm in ["uad", "gd", "auto"] {
         let mut document = both();
         document["method"]["algorithm"] = algorithm.into();
+        server = server.anew().await;
         let dataset = server.dataset(patients()).await;
         let mut plan = document.clone();
         plan["dataset"] = dataset.as_str().into();
@@ -97,6 +97,8 @@ async fn a_rule_may_put_a_threshold_on_each_value() {
         assert_eq!((&rule["pointer"], &rule["guarantee"]), (&json!("/method/rules/0"), guarantee));
         assert!(rule["achieved"]["worst_posterior"]["count"].is_u64());
     }
+    server = server.anew().await;
+    let dataset = server.dataset(patients()).await;
 
     // in the normal form the thresholds stand whole, and the same once more is the same release
     let release = server.publish(&dataset, both()).await;
@@ -163,6 +165,7 @@ async fn several_thresholds_and_other_guarantees_meet_in_one_table() {
     assert_eq!(release["thresholds"]["disease"].as_array().unwrap().len(), 2);
 
     // anatomy takes them too; uniform ones are a diversity
+    let server = server.anew().await;
     let dataset = server.dataset(patients()).await;
     let anatomy = |guarantee: Value| {
         json!({"unlisted": "drop", "attributes": {"age": {"publish": true}},
@@ -170,6 +173,7 @@ async fn several_thresholds_and_other_guarantees_meet_in_one_table() {
     };
     let release = server.publish(&dataset, anatomy(explicit())).await;
     judge(&server.part(&release, "t1", "sa").await, share);
+    let server = server.anew().await;
     let dataset = server.dataset(patients()).await;
     let release = server.publish(&dataset, anatomy(json!({"type": "thresholds", "uniform": {"l": 3}}))).await;
     assert_eq!(release["rules"][0]["guarantee"], json!({"type": "l_diversity", "l": 3}));

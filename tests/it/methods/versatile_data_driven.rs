@@ -52,7 +52,7 @@ fn tables(described: &Value) -> Vec<(Value, bool)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_algorithm_publishes_adult() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let original = Original::read(adult().as_slice());
     let mut single = 0;
     for (algorithm, options, by_data) in [
@@ -62,6 +62,7 @@ async fn every_algorithm_publishes_adult() {
         ("single_attribute", json!({}), false),
     ] {
         let what = format!("{algorithm} {options}");
+        server = server.anew().await;
         let dataset = server.dataset(adult()).await;
         let document = document(algorithm, &options);
         let mut asked = document.clone();

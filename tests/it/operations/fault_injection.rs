@@ -106,11 +106,13 @@ async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
     bench.stop().await;
     for method in [
         "put_column_chunks",
-        "put_fingerprint_piece",
-        "admit_dataset",
+        "put_evidence",
+        "insert_dataset",
         "claim_idempotency_key",
         "enqueue",
         "put_part_chunk",
+        "announce_coverage",
+        "draw_ticket",
         "commit",
         "transition",
     ] {

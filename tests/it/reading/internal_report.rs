@@ -75,13 +75,13 @@ async fn the_divergence_of_a_real_table_is_that_of_the_definition() {
 async fn internal_report_ends_with_original_or_release() {
     let server = Server::start().await;
     let documents = [
-        json!({"internal": internal(), "method": hospital_method()}),
-        json!({"hold": true, "internal": internal(), "method": hospital_method()}),
-        json!({"method": hospital_method()}),
+        json!({"unlisted": "drop", "internal": internal(), "method": hospital_method()}),
+        json!({"unlisted": "drop", "hold": true, "internal": internal(), "method": hospital_method()}),
+        json!({"unlisted": "drop", "method": hospital_method()}),
     ];
     let mut releases = Vec::new();
     for document in documents {
-        let dataset = server.dataset(HOSPITAL).await;
+        let dataset = server.newcomers(HOSPITAL).await;
         releases.push((server.publish(&dataset, document).await, dataset));
     }
     assert_eq!(server.stored("internal_reports").await, 3);

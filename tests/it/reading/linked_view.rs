@@ -54,10 +54,16 @@ async fn linked_rows_are_synthetic() {
     let sliced_csv = TABLE.replace("dyspepsia", "\"dys, \"\"pepsia\"\"\"");
     let columns = explicit(&[&["age"], &["sex"], &["zip", "disease"]]);
     let one = server
-        .publish(&server.dataset(sliced_csv).await, with(sliced("disease", columns, json!(2)), "min_bucket", json!(4)))
+        .publish(
+            &server.dataset_of("one", sliced_csv).await,
+            with(sliced("disease", columns, json!(2)), "min_bucket", json!(4)),
+        )
         .await;
     let two = server
-        .publish(&server.dataset(HOSPITAL).await, json!({"method": crate::support::harness::hospital_method()}))
+        .publish(
+            &server.dataset_of("two", HOSPITAL).await,
+            json!({"method": crate::support::harness::hospital_method()}),
+        )
         .await;
     for (manifest, part) in [(&one, "c2"), (&two, "qi")] {
         let table = &manifest["tables"][0];

@@ -349,12 +349,14 @@ async fn counts_are_of_distinct_rows() {
     assert_eq!(rows.len(), ndjson.lines().count());
     assert_eq!(rows.iter().map(|row| row[4].as_u64().unwrap()).sum::<u64>(), 6);
 
+    let server = server.anew().await;
     let named = server.upload("", "count,x\n1,a\n2,b\n").await.ok(201);
     let release = published(&server, &named).await;
     let refused = server.get(&format!("{}?view=counts", part_path(&release, "t1", "rows"))).await;
     assert_eq!(refused.problem(422, "reserved-name")["attribute"], "count");
 
     // a marker of missing values keeps its place
+    let server = server.anew().await;
     let one = server.upload("", "a\nx\n\n\nNA\n").await.ok(201);
     let release = published(&server, &one).await;
     let path = part_path(&release, "t1", "rows");

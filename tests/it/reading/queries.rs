@@ -147,7 +147,8 @@ async fn the_hospital_is_counted_as_in_the_paper() {
     let server = Server::start_as(|_| {}, keys).await;
     let mut seen = Vec::new();
     for _ in 0..12 {
-        let release = server.publish(&server.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
+        let document = json!({"unlisted": "drop", "method": hospital_method()});
+        let release = server.publish(&server.newcomers(HOSPITAL).await, document).await;
         let answers = ask(
             &server,
             &release,
@@ -182,7 +183,7 @@ async fn the_hospital_is_counted_as_in_the_paper() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_table_is_estimated_from_its_parts_alone() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let plain =
         versatile(&["country, income -> education", "education, age -> marital_status", "occupation, sex -> age"]);
     let mut saturated = versatile(&["sex, age -> marital_status", "income -> education"]);
@@ -192,6 +193,7 @@ async fn a_real_table_is_estimated_from_its_parts_alone() {
     let mut models: BTreeMap<String, usize> = BTreeMap::new();
     for (at, method) in [plain, saturated, anatomy].into_iter().enumerate() {
         let table = &include_bytes!("../../data/adult-7.csv.gz")[..];
+        server = server.anew().await;
         let dataset = server.upload_with("name=t", table, &[("content-encoding", "gzip")]).await.ok(201);
         let names = ["age", "country", "education", "marital_status", "occupation", "income", "sex"];
         let attributes: Value = match at {

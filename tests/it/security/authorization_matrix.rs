@@ -92,8 +92,8 @@ impl Stage {
     }
 
     async fn things(&self) -> Things {
-        let dataset = self.admin().dataset(HOSPITAL).await;
-        let job = self.admin().job(&dataset, json!({"method": hospital_method()})).await.ok(200);
+        let dataset = self.admin().newcomers(HOSPITAL).await;
+        let job = self.admin().job(&dataset, json!({"unlisted": "drop", "method": hospital_method()})).await.ok(200);
         self.admin().put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
         self.admin().put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
         self.admin().put(&format!("/v1/populations/{POLICY}"), &json!({})).await.ok(201);

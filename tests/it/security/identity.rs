@@ -175,12 +175,12 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
             let made = admin.put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await;
             assert!([200, 201].contains(&made.status));
         }
-        ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.dataset(HOSPITAL).await,
+        ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.newcomers(HOSPITAL).await,
         // use nothing up
         ("POST", Some("attacks" | "queries")) => {}
         ("POST", Some(act)) => {
-            let document = json!({"hold": act != "withdraw", "method": hospital_method()});
-            let release = admin.publish(&admin.dataset(HOSPITAL).await, document).await;
+            let document = json!({"hold": act != "withdraw", "unlisted": "drop", "method": hospital_method()});
+            let release = admin.publish(&admin.newcomers(HOSPITAL).await, document).await;
             things.release = text(&release["id"]);
         }
         _ => {}
@@ -207,15 +207,14 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
     let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi");
     let name = match &path {
         path if path.contains("/attributes/") => "race",
-        // a dataset whose series was not named is one of its own
-        path if path.contains("/series/") => &things.dataset,
+        path if path.contains("/series/") => "newcomers",
         _ => POLICY,
     };
     let path = match (method, path.as_str()) {
         ("PUT", "/v1/populations/{name}") => path.replace("{name}", &Uuid::now_v7().to_string()),
         _ => path.replace("{name}", name),
     };
-    let document = json!({"dataset": things.dataset, "method": hospital_method()});
+    let document = json!({"dataset": things.dataset, "unlisted": "drop", "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,
         ("POST", "/v1/verifications") => {
@@ -248,8 +247,8 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
 async fn every_route_asks_every_caller_for_its_scope() {
     let guarded = Guarded::start().await;
     let admin = guarded.preset(Preset::Admin);
-    let dataset = admin.dataset(HOSPITAL).await;
-    let job = admin.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
+    let dataset = admin.newcomers(HOSPITAL).await;
+    let job = admin.job(&dataset, json!({"unlisted": "drop", "method": hospital_method()})).await.ok(200);
     admin.put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
     admin.put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
     admin.put(&format!("/v1/populations/{POLICY}"), &json!({})).await.ok(201);
@@ -341,8 +340,10 @@ async fn tenants_see_nothing_of_each_other() {
 async fn held_releases_are_visible_to_approvers_only() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
-    let dataset = pipeline.dataset(HOSPITAL).await;
-    let job = pipeline.job(&dataset, json!({"hold": true, "method": hospital_method()})).await.ok(200);
+    let admin = guarded.preset(Preset::Admin);
+    let document = json!({"hold": true, "unlisted": "drop", "method": hospital_method()});
+    let dataset = admin.newcomers(HOSPITAL).await;
+    let job = pipeline.job(&dataset, document.clone()).await.ok(200);
     let path = format!("/v1/releases/{}", text(&job["release"]));
     let views = ["", "/report", "/archive", "/tables/t1/parts/qi"].map(|view| format!("{path}{view}"));
     for view in &views {
@@ -357,8 +358,8 @@ async fn held_releases_are_visible_to_approvers_only() {
     // the archive holds the rows: what was read stays disclosed
     officer.post(&format!("{path}/reject"), &json!({"reason": "why"})).await.ok(200);
     assert_eq!(stored(&guarded.home.path().join("data"), "disclosures").await, 2);
-    let other = pipeline.dataset(HOSPITAL).await;
-    let job = pipeline.job(&other, json!({"hold": true, "method": hospital_method()})).await.ok(200);
+    let other = admin.newcomers(HOSPITAL).await;
+    let job = pipeline.job(&other, document).await.ok(200);
     let path = format!("/v1/releases/{}", text(&job["release"]));
     officer.post(&format!("{path}/approve"), &json!({"reason": "why"})).await.ok(200);
     assert_eq!(guarded.preset(Preset::Analyst).get(&path).await.ok(200)["status"], "published");

@@ -84,9 +84,10 @@ async fn external_table_is_joined_like_a_release() {
 
     let here = uploaded(&server, "here", true, &original).await;
     let published = server.publish(&here, plain(&second)).await;
-    let there = uploaded(&server, "there", true, &original).await;
-    let holds = uploaded(&server, "there", true, &printed).await;
-    let survey = external_table(&server, "there", &table(&second, "plain", &holds), json!({})).await;
+    let elsewhere = Server::start().await;
+    let there = uploaded(&elsewhere, "there", true, &original).await;
+    let holds = uploaded(&elsewhere, "there", true, &printed).await;
+    let survey = external_table(&elsewhere, "there", &table(&second, "plain", &holds), json!({})).await;
 
     let first = ["education", "occupation", "marital-status", "sex", "income"];
     let document = |earlier: &Value| {
@@ -102,30 +103,30 @@ async fn external_table_is_joined_like_a_release() {
         document
     };
     let of_published = server.publish(&here, document(&published)).await;
-    let of_external = server.publish(&there, document(&survey)).await;
+    let of_external = elsewhere.publish(&there, document(&survey)).await;
     assert_eq!(said(&of_external, &survey), said(&of_published, &published));
     assert_eq!(of_external["method_details"]["entered"], json!([survey["id"]]));
     assert_eq!(of_external["method_details"]["projection_precondition"], true);
     assert!(of_external["method_details"]["cuts"]["education"].as_array().unwrap().len() > 1);
-    let part = server.part(&of_external, "t1", "rows").await;
+    let part = elsewhere.part(&of_external, "t1", "rows").await;
     assert_eq!(part, server.part(&of_published, "t1", "rows").await);
 
     // the attack reports the same for both
     let attack = json!({"attack": "join", "rule": null});
-    let attacked = async |release: &Value| {
+    let attacked = async |server: &Server, release: &Value| {
         server.post(&format!("/v1/releases/{}/attacks", text(&release["id"])), &attack).await.ok(200)
     };
-    let (of_survey, of_release) = (attacked(&of_external).await, attacked(&of_published).await);
+    let (of_survey, of_release) = (attacked(&elsewhere, &of_external).await, attacked(&server, &of_published).await);
     assert_eq!((&of_survey["uses"], &of_release["uses"]), (&json!("original"), &json!("parts")));
     assert_eq!((&of_survey["breach"], &of_survey["worst"]), (&json!(false), &of_release["worst"]));
     assert_eq!(of_survey["joins"].as_array().unwrap().len(), of_release["joins"].as_array().unwrap().len());
 
     // the same job gives the same release, and nothing that shares an attribute stands beside the two
-    let again = server.job(&there, document(&survey)).await.ok(200);
+    let again = elsewhere.job(&there, document(&survey)).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &of_external["id"]));
-    let problem = server.refused(&there, plain(&["race", "hours-per-week"])).await;
+    let problem = elsewhere.refused(&there, plain(&["race", "hours-per-week"])).await;
     assert_eq!(kind(&problem), "composition-violated");
-    let series = server.get("/v1/series/there").await.ok(200);
+    let series = elsewhere.get("/v1/series/there").await.ok(200);
     assert_eq!(series["graph"][0]["shared"], json!(["marital-status", "sex"]), "{series:#}");
 
     // by the command line, from the bytes alone

@@ -60,7 +60,8 @@ async fn infeasible_specification_is_refused_with_reason() {
     let mut unknown = sequential(&["job"], &[], None, json!([anonymity(&[new("job")], &[new("#key")], 2)]));
     unknown["method"]["against"] = missing;
     server.job(&dataset, unknown.clone()).await.fault("/method/against/0", "unknown-release");
-    let others = server.dataset(TOWNS).await;
+    server.population("towns", &[]).await;
+    let others = server.dataset_of("towns", TOWNS).await;
     let elsewhere = server.publish(&others, plain(&["town"])).await;
     unknown["method"]["against"] = json!([elsewhere["id"]]);
     server.job(&dataset, unknown.clone()).await.fault("/method/against/0", "unknown-release");

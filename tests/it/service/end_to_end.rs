@@ -121,7 +121,7 @@ async fn a_job_ends_in_the_release_of_the_contract() {
         json!({"pointer": format!("/method/rules/{at}"), "origin": "submitted", "quasi_identifiers": known,
             "sensitive": [sensitive], "combination": false, "because": null, "guarantee": guarantee, "enforced_by": enforced_by})
     };
-    let expected = json!({"id": job["release"], "series": "hospital-2026", "created_at": "…", "software": "guardian 0.1.0",
+    let expected = json!({"id": job["release"], "series": dataset, "created_at": "…", "software": "guardian 0.1.0",
         "contract": 2, "unit": "row", "method": {"type": "versatile", "algorithm": "uad"},
         "composition": "same_dataset_only", "status": "published",
         "rules": [

@@ -208,6 +208,19 @@ impl Client {
         text(&self.upload("name=t", csv).await.ok(201)["id"])
     }
 
+    /// The id of a table whose people are in no other one: a column `id` identifies them. Needs who may declare populations.
+    pub(crate) async fn newcomers(&self, csv: &str) -> String {
+        if self.get("/v1/populations/newcomers").await.status == 404 {
+            self.population("newcomers", &["id"]).await;
+        }
+        let key = uuid::Uuid::now_v7();
+        let mut lines = csv.lines();
+        let header = format!("id,{}\n", lines.next().unwrap());
+        let rows = lines.enumerate().map(|(row, line)| format!("{key}-{row},{line}\n"));
+        let keyed: String = std::iter::once(header).chain(rows).collect();
+        text(&self.upload("population=newcomers", keyed).await.ok(201)["id"])
+    }
+
     /// The id of a table of a population without keys, which is declared if it is not there.
     pub(crate) async fn dataset_of(&self, population: &str, csv: impl Into<Vec<u8>>) -> String {
         self.population_if_missing(population).await;

@@ -12,7 +12,7 @@ use super::Dice;
 use super::known::{Known, Sent};
 use super::processes::Fleet;
 
-pub(super) const DATASETS: &str = "/v1/datasets?name=t";
+pub(super) const DATASETS: &str = "/v1/datasets?population=people";
 pub(super) const JOBS: &str = "/v1/jobs";
 
 /// So long a client repeats a request before it goes on with something else.
@@ -135,6 +135,13 @@ impl Client {
         format!("c{}-{}", self.number, self.keys)
     }
 
+    /// Declares the population of all people, who have keys.
+    pub(super) async fn declare_people(&mut self) {
+        let people = json!({"description": "all", "person": [{"key_system": "id", "columns": ["id"]}]}).to_string();
+        let answer = self.persist(Method::PUT, "/v1/populations/people", None, Some(&people), PATIENCE).await;
+        assert!(answer.is_some_and(|answer| [200, 201].contains(&answer.status)));
+    }
+
     /// Works until it must stop, or has submitted `jobs` jobs.
     pub(super) async fn work(mut self, jobs: usize, stop: Arc<AtomicBool>) {
         let mut submitted = 0;
@@ -158,16 +165,17 @@ impl Client {
     async fn upload(&mut self) {
         // a large one now and then, whose jobs take long enough to be killed in the middle
         let rows = if self.dice.below(8) == 0 { 12_000 } else { 12 + self.dice.below(60) };
-        let mut body = String::from("age,ward,zip,disease\n");
-        for _ in 0..rows {
+        let key = self.key();
+        let mut body = String::from("id,age,ward,zip,disease\n");
+        for row in 0..rows {
             let (age, ward, zip, disease) =
                 (self.dice.below(40), self.dice.below(4), self.dice.below(9), self.dice.below(7));
-            body.push_str(&format!("{age},w{ward},{zip},d{disease}\n"));
+            body.push_str(&format!("{key}-{row},{age},w{ward},{zip},d{disease}\n"));
         }
         if self.dice.below(8) == 0 {
             body.push_str("a row with too few fields\n");
         }
-        let sent = Sent { key: self.key(), path: DATASETS, body, id: None, refused: false };
+        let sent = Sent { key, path: DATASETS, body, id: None, refused: false };
         if let Some(answer) = self.make(&sent, PATIENCE).await {
             self.known.count(&format!("uploads answered {}", answer.status));
         }

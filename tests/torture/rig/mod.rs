@@ -86,6 +86,7 @@ pub(crate) async fn run(plan: Plan) -> Vec<String> {
     let fleet = Arc::new(Fleet::start(plan.store).await);
     let known = Arc::new(Known::default());
     let stop = Arc::new(AtomicBool::new(false));
+    client::Client::new(Arc::clone(&fleet), Arc::clone(&known), Dice::new(plan.seed, 0), 0).declare_people().await;
     let killer = tokio::spawn(killer::kill(Arc::clone(&fleet), Dice::new(plan.seed, 0), Arc::clone(&stop)));
     let clients: Vec<_> = (1..=CLIENTS)
         .map(|number| {

@@ -247,6 +247,8 @@ faulty! {
     impl LedgerTransferStore {
         fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;
         fn import_ledger(copy: &LedgerCopy, at: DateTime<Utc>) -> Result<ImportSummary, ImportConflict>;
+        fn coverage_persons(tenant: &str, coverage: CoverageId, system: &str, after: Option<KeyedHash>) -> Vec<KeyedHash>;
+        fn coverage_marks(tenant: &str, coverage: CoverageId) -> Vec<AlikeMark>;
         fn is_imported(tenant: &str, release: Uuid) -> bool;
     }
     impl TenantStore {
