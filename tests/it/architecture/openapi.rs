@@ -373,8 +373,10 @@ async fn examples_equal_the_answers_of_the_service() {
     note("audit_log.json", &server.get("/v1/audit-log?action=policy.put").await.ok(200));
 
     let zips: String = (0..80).map(|row| format!("z{},c{}\n", row % 4, row % 4 / 2)).collect();
+    let server = server.anew().await;
     let dependent = server.dataset(format!("zip,county\n{zips}")).await;
     note("job_refused.json", &server.job(&dependent, json!({"method": versatile(&["zip -> county"])})).await.ok(200));
+    let server = server.anew().await;
     let other = server.dataset(HOSPITAL).await;
     let held = server.job(&other, json!({"hold": true, "method": hospital_method()})).await.ok(200);
     let reason = json!({"reason": "the rules were not those that were agreed on"});
@@ -384,7 +386,7 @@ async fn examples_equal_the_answers_of_the_service() {
     let path = format!("{}/withdraw", text(&published["links"]["release"]));
     note("withdrawn.json", &server.post(&path, &reason).await.ok(200));
     note("history.json", &server.get(&path.replace("withdraw", "history")).await.ok(200));
-    note("purged.json", &server.delete(&format!("/v1/datasets/{id}")).await.ok(200));
+    note("purged.json", &server.delete(&format!("/v1/datasets/{other}")).await.ok(200));
     server.stop().await;
 
     let idle = Server::start_with(|config| config.workers = 0).await;
