@@ -163,7 +163,7 @@ async fn people_and_statements_are_carried_by_a_file() {
     process.post("/v1/series/clinic/disclosures", &statement).await.ok(201);
     let published = text(&process.upload("population=clinic", patients(0..400, HEADER)).await.ok(201)["id"]);
     let release = process.publish(&published, protected.clone()).await;
-    // nothing is published of these: they are nobody to the other store
+    // nothing is published of these: the other store does not know them
     process.upload("population=clinic", patients(1000..1400, HEADER)).await.ok(201);
     assert!(process.terminate().success());
     drop(process);
