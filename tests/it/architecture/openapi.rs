@@ -376,7 +376,8 @@ async fn examples_equal_the_answers_of_the_service() {
     let server = server.anew().await;
     let dependent = server.dataset(format!("zip,county\n{zips}")).await;
     note("job_refused.json", &server.job(&dependent, json!({"method": versatile(&["zip -> county"])})).await.ok(200));
-    let server = server.anew().await;
+    server.stop().await;
+    let server = Server::start_as(|_| {}, std::sync::Arc::new(|| Ok(Secret::new([7; 32])))).await;
     let other = server.dataset(HOSPITAL).await;
     let held = server.job(&other, json!({"hold": true, "method": hospital_method()})).await.ok(200);
     let reason = json!({"reason": "the rules were not those that were agreed on"});
