@@ -146,6 +146,7 @@ impl Fixture {
             }],
             same_rows: true,
             requirements: vec![ResolvedRequirement {
+                exact: Vec::new(),
                 x: setting.x.iter().map(reference).collect(),
                 y: setting.y.iter().map(revealed).collect(),
                 measure: match &setting.measure {
@@ -275,6 +276,7 @@ fn verified(fixture: &Fixture, setting: &Setting, solution: &SequentialSolution)
         _ => declared::YElement::Attribute(reference(&(release, name))),
     };
     let requirement = declared::XyRequirement {
+        known_exactly: Vec::new(),
         pointer: "/method/requirements/0".to_owned(),
         of: 0,
         x: setting.x.iter().map(reference).collect(),

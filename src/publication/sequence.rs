@@ -68,6 +68,8 @@ pub struct XyRequirement {
     pub x: Vec<JoinAttribute>,
     /// The elements that are counted in a group.
     pub y: Vec<YElement>,
+    /// Generalized attributes of the new release that dependencies tie to Y: the bound also holds where their values are known.
+    pub known_exactly: Vec<String>,
     /// The bound on the counts.
     pub measure: XyMeasure,
 }

@@ -58,6 +58,10 @@ struct RequirementForm {
     x: Vec<String>,
     /// What is counted in a group.
     y: Vec<String>,
+    /// Generalized attributes of the new release that dependencies tie to what is counted. On the same joins, every group keeps the
+    /// measure also for who knows their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    known_exactly: Vec<String>,
     /// What every group keeps.
     measure: XyMeasure,
     /// The result on each join.
@@ -140,6 +144,7 @@ impl FormWriter<'_> {
             promised_by: self.promised_by(requirement.of),
             x: requirement.x.iter().map(|of| self.attribute(of)).collect(),
             y: requirement.y.iter().map(|element| self.y_element(element)).collect(),
+            known_exactly: requirement.known_exactly.clone(),
             measure: requirement.measure.clone(),
             subsets: results.iter().map(|result| self.result(result, &requirement.measure)).collect(),
         }
@@ -206,6 +211,7 @@ impl FormReader<'_> {
             of: self.promised_by(form.promised_by.as_ref())?,
             x: form.x.iter().map(|text| self.attribute(text)).collect::<Option<_>>()?,
             y: form.y.iter().map(|text| self.y_element(text)).collect::<Option<_>>()?,
+            known_exactly: form.known_exactly.clone(),
             measure: form.measure.clone(),
         };
         let results = form.subsets.iter().map(|result| self.result(result, &form.measure));
@@ -299,6 +305,7 @@ mod tests {
                         of: 0,
                         x: vec![of(0, "a.b"), of(1, "c")],
                         y: vec![YElement::Key(0), YElement::Attribute(of(1, "d"))],
+                        known_exactly: vec!["job".into()],
                         measure: XyMeasure::Anonymity { k: 3 },
                     },
                     vec![JoinResult { releases: vec![0, 1], achieved: (5, 1) }],
@@ -309,6 +316,7 @@ mod tests {
                         of: 1,
                         x: vec![of(1, "c")],
                         y: vec![YElement::Attribute(of(0, "e"))],
+                        known_exactly: Vec::new(),
                         measure: XyMeasure::Linkability {
                             h: "0.9".parse().unwrap(),
                             sensitive: Some(vec![vec![None], vec![Some("x".into())]]),

@@ -10,7 +10,7 @@ use super::{
     SequentialProblem, SpecializationGain, SpecializationScore,
 };
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, Table, Taxonomy};
+use crate::microdata::{Attr, CellShape, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     self, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
@@ -229,6 +229,26 @@ impl<'a> ProblemBuilder<'a> {
         }
     }
 
+    /// Whether some earlier release publishes labels of the attribute in place of values, and a requirement on joins depends on them.
+    pub(super) fn is_generalized_before(&self, requirement: &publication::XyRequirement, name: &str) -> bool {
+        (1..).zip(&self.earlier).any(|(number, release)| {
+            let is_exact = |column: &publication::EarlierColumn| column.shape == CellShape::Exact && !column.nodes;
+            release.column(name).is_some_and(|column| !is_exact(column))
+                && (requirement.x.iter().any(|of| of.release == number && of.attribute == name)
+                    || self.matches(number, name))
+        })
+    }
+
+    /// Whether rows of a release match those of another by the attribute.
+    pub(super) fn matches(&self, release: usize, name: &str) -> bool {
+        let is_of_new = release != 0 && self.table.names().iter().any(|own| own == name);
+        let others = (1..).zip(&self.earlier).filter(|(number, _)| *number != release);
+        let sides = self.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
+        is_of_new
+            || others.into_iter().any(|(_, other)| other.column(name).is_some())
+            || sides.filter(|side| side.release == release).any(|side| side.within.iter().any(|(of, _)| of == name))
+    }
+
     /// The attributes of earlier releases.
     pub(super) fn earlier_names(&self) -> impl Iterator<Item = &str> {
         self.earlier.iter().flat_map(|release| &release.columns).map(|column| column.name.as_str())
@@ -296,10 +316,28 @@ impl<'a> ProblemBuilder<'a> {
             numbered.push(ResolvedRequirement {
                 x: requirement.x.iter().filter_map(|x| self.reference(x)).collect(),
                 y: requirement.y.iter().filter_map(y_element).collect(),
+                exact: Vec::new(),
                 measure,
             });
         }
+        for at in self.known_exactly() {
+            let known = self.requirements[at].known_exactly.iter().filter_map(|name| self.domain(name));
+            numbered.push(ResolvedRequirement { exact: known.map(|(attr, _)| attr).collect(), ..numbered[at].clone() });
+        }
         Ok(numbered)
+    }
+
+    /// The requirements that must also hold where attributes are known exactly: each once more, after all.
+    fn known_exactly(&self) -> impl Iterator<Item = usize> {
+        (0..self.requirements.len()).filter(|&at| !self.requirements[at].known_exactly.is_empty())
+    }
+
+    /// The requirement behind a number of the problem, and whether it is the one that knows attributes exactly.
+    pub(super) fn requirement(&self, number: usize) -> Option<(&publication::XyRequirement, bool)> {
+        let Some(again) = number.checked_sub(self.requirements.len()) else {
+            return self.requirements.get(number).map(|requirement| (requirement, false));
+        };
+        self.known_exactly().nth(again).map(|at| (&self.requirements[at], true))
     }
 
     fn sensitive(
@@ -473,6 +511,7 @@ fn protection(
                 of: number,
                 x: own.x.iter().map(reference).collect(),
                 y: own.y.iter().map(y_element).collect(),
+                known_exactly: Vec::new(),
                 measure: own.measure.clone(),
             });
         }

@@ -171,8 +171,11 @@ impl RequirementJoin {
         let SoughtJoin { requirement, sought, releases: joined } = join;
         let fixed = JoinedEarlier::join(tables, sought, joined, most, control)?;
         let columns = used(tables, sought, 0, joined);
-        let cut_state_of: Vec<Option<usize>> =
-            columns.iter().map(|&column| cut_states.iter().position(|cut_state| cut_state.column == column)).collect();
+        let cut_state = |column: usize| cut_states.iter().position(|cut_state| cut_state.column == column);
+        let cut_state_of: Vec<Option<usize>> = columns
+            .iter()
+            .map(|column| if sought.exact.contains(column) { None } else { cut_state(*column) })
+            .collect();
         let place = |cell: &ColumnRef| columns.iter().position(|&used| cell.release == 0 && used == cell.column);
         let x: Vec<usize> = sought.x.iter().filter_map(place).collect();
         let y: Vec<(usize, usize)> =

@@ -8,10 +8,10 @@ use super::share::MeasureValue;
 use super::{SequentialError, SequentialSolution};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::privacy::links;
+use crate::privacy::{Dependency, links};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    EarlierReleases, JoinAttribute, JoinResult, MethodDetails, SequentialDetails, XyMeasure, XyRequirement, YElement,
+    EarlierReleases, JoinResult, MethodDetails, SequentialDetails, XyMeasure, XyRequirement, YElement,
 };
 use crate::publish::design::{Decision, Design};
 use crate::publish::designed_rule::dependency_fault;
@@ -20,8 +20,10 @@ use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
 use crate::spec::SequentialSpec;
 
-const GENERALIZED_X_DETAIL: &str =
-    "a dependency ties what is counted to an attribute of X whose labels are generalized; leave that attribute out";
+const NOT_COMPUTED_DETAIL: &str = "a dependency ties what is counted to a generalized attribute of the release, but not in every row, \
+     where nothing is proved; leave that attribute out";
+const GENERALIZED_BEFORE_DETAIL: &str = "a dependency ties what is counted to an attribute that an earlier release generalizes, of which the \
+     rows are not at hand; leave that attribute out";
 
 /// Plans a sequential release. Without rows, nothing is decided.
 ///
@@ -33,21 +35,31 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
     };
     let none = EarlierReleases::default();
     let earlier = input.earlier_releases.unwrap_or(&none);
-    let builder = ProblemBuilder::new(spec, rows.table, earlier)?;
+    let mut builder = ProblemBuilder::new(spec, rows.table, earlier)?;
+    let linked = linked(spec, &builder, input);
+    for (requirement, known) in builder.requirements.iter_mut().zip(linked.known_exactly) {
+        requirement.known_exactly = known;
+    }
     let problem = builder.problem(control)?;
     let mut faults = builder.contradicted(&problem, earlier.excluded.as_deref(), control)?;
     faults.extend(builder.tied(control)?);
-    faults.extend(linked_faults(spec, &builder, input));
+    faults.extend(linked.faults);
     if !faults.is_empty() {
         return Err(PlanRefusal(faults).into());
     }
     let solution = problem.release(control).map_err(|error| refused(error, &builder))?;
     let cuts: Vec<GeneralizedColumn> =
         solution.cuts.iter().filter_map(|cut| GeneralizedColumn::from_cut(cut, rows.table)).collect();
+    let mut requirements = achieved(&builder, &solution)?;
+    for (requirement, _) in &mut requirements {
+        // what is published exactly is known anyway
+        let is_cut = |name: &String| cuts.iter().any(|cut| rows.table.name(cut.attribute) == name);
+        requirement.known_exactly.retain(is_cut);
+    }
     let details = SequentialDetails {
         against: spec.against.iter().map(ToString::to_string).collect(),
         subsets: spec.subsets,
-        requirements: achieved(&builder, &solution)?,
+        requirements,
         exclusions: builder.exclusions.clone(),
         cuts: cuts.iter().map(|cut| published_cut(cut, rows.table)).collect(),
         external: builder.external(),
@@ -62,43 +74,70 @@ pub fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> 
     Ok(Design {
         decision: Decision::ByData(None),
         details: MethodDetails::Sequential(Box::new(details)),
+        cut_dependencies: linked.used,
         ..Design::new(vec![table], Vec::new())
     })
 }
 
-/// Faults of dependencies that a requirement is not proved beside.
+/// What dependencies ask of requirements.
+#[derive(Default)]
+struct LinkedRequirements {
+    /// For each requirement, the generalized attributes whose values an adversary may know.
+    known_exactly: Vec<Vec<String>>,
+    /// The dependencies that tie these to what is counted.
+    used: Vec<Dependency>,
+    faults: Vec<Fault>,
+}
+
+/// Finds the attributes that requirements must also hold with where they are known exactly, and faults of those that cannot be tested.
 ///
-/// One that ties an attribute of Y to a generalized one of X says more of a group than its labels do. That none ties the
-/// joined releases to each other is checked before.
-fn linked_faults(spec: &SequentialSpec, builder: &ProblemBuilder<'_>, input: &PlanInput<'_>) -> Vec<Fault> {
+/// A dependency that ties an attribute of Y to a generalized one says more of a group than its labels do: who knows its
+/// function reads the value off Y. That none ties the joined releases to each other is checked before.
+fn linked(spec: &SequentialSpec, builder: &ProblemBuilder<'_>, input: &PlanInput<'_>) -> LinkedRequirements {
     let names = input.names;
     let place = |name: &str| names.iter().position(|known| known == name).map(Attr::from);
     let published = AttrSet::first(input.counts.attributes());
     let visible = builder.earlier_names().filter_map(place).fold(published, AttrSet::with);
     let links = input.known.links(visible);
     let elements: Vec<AttrSet> = links.iter().map(|link| link.attributes).collect();
-    let mut faults = Vec::new();
-    let attr_of = |of: &JoinAttribute| place(&of.attribute);
-    // labels of earlier releases may be generalized, too
-    let is_shared = |of: &&JoinAttribute| of.release > 0 || attr_of(of).is_some_and(|x| spec.generalized.contains(x));
+    let mut linked = LinkedRequirements::default();
     for requirement in &builder.requirements {
-        let x: AttrSet = requirement.x.iter().filter(is_shared).filter_map(attr_of).collect();
         let named = requirement.y.iter().filter_map(|of| match of {
-            YElement::Attribute(of) => attr_of(of),
+            YElement::Attribute(of) => place(&of.attribute),
             YElement::Key(_) => None,
         });
         let y: AttrSet = named.collect();
-        let tied = links::connected(y, &elements).minus(y).intersection(x);
-        if let Some(link) = links.iter().find(|link| link.attributes.meets(tied)) {
+        let reached = links::connected(y, &elements);
+        let tied = reached.minus(y);
+        let is_named =
+            |attr: &Attr, holds: &dyn Fn(&str) -> bool| names.get(attr.index()).is_some_and(|name| holds(name));
+        let concerns = |name: &str| {
+            let mut grouped = requirement.x.iter();
+            grouped.any(|of| of.release == 0 && of.attribute == name) || builder.matches(0, name)
+        };
+        let generalized = tied.intersection(spec.generalized).iter().filter(|attr| is_named(attr, &concerns));
+        let generalized: AttrSet = generalized.collect();
+        // who knows the functions computes these from what is counted, in every row
+        let computed = generalized.intersection(input.known.exact_closure(y));
+        if !computed.is_empty() {
+            let used = links.iter().filter(|link| link.attributes.is_subset(reached)).map(|link| link.because);
+            linked.used.extend(used);
+        }
+        linked.known_exactly.push(computed.iter().filter_map(|attr| names.get(attr.index())).cloned().collect());
+        let is_hidden = |name: &str| builder.is_generalized_before(requirement, name);
+        let hidden: AttrSet = tied.iter().filter(|attr| is_named(attr, &is_hidden)).collect();
+        for (unproved, detail) in
+            [(generalized.minus(computed), NOT_COMPUTED_DETAIL), (hidden, GENERALIZED_BEFORE_DETAIL)]
+        {
+            let Some(link) = links.iter().find(|link| link.attributes.meets(unproved)) else { continue };
             let pointer = pointer_of(requirement);
-            let kind = Kind::GuaranteeUnsupported;
-            let fault = dependency_fault(&pointer, kind, link.because, GENERALIZED_X_DETAIL, names);
-            let dropped = tied.iter().filter_map(|attr| names.get(attr.index()));
+            let fault = dependency_fault(&pointer, Kind::GuaranteeUnsupported, link.because, detail, names);
+            let dropped = unproved.iter().filter_map(|attr| names.get(attr.index()));
             let repairs: Vec<serde_json::Value> = dropped.map(|name| serde_json::json!({ "drop": [name] })).collect();
-            faults.push(fault.with("repairs", repairs));
+            linked.faults.push(fault.with("repairs", repairs));
         }
     }
-    faults
+    linked
 }
 
 /// The requirements with the measures that the release achieves on each join.
@@ -154,10 +193,22 @@ fn with_bound(fault: Fault, measure: Option<&XyMeasure>, root: MeasureValue) -> 
     }
 }
 
+/// What an adversary knows where a requirement with a number of the problem does not hold; empty for labels alone.
+fn condition(builder: &ProblemBuilder<'_>, number: usize) -> String {
+    match builder.requirement(number) {
+        Some((XyRequirement { known_exactly, .. }, true)) => {
+            let known = known_exactly.join(" and ");
+            format!(" for who knows {known} exactly, as a dependency ties it to what is counted")
+        }
+        _ => String::new(),
+    }
+}
+
 /// The refusal of a problem without a solution, at the pointer of its cause.
 fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
-    let of = |requirement: usize| builder.requirements.get(requirement);
+    let of = |number: usize| builder.requirement(number).map(|(requirement, _)| requirement);
     let at = |requirement: usize| of(requirement).map_or_else(|| "/method/requirements".to_owned(), pointer_of);
+    let condition = |number: usize| condition(builder, number);
     let promised = |requirement: usize| match of(requirement).map(|requirement| requirement.of) {
         None | Some(0) => "the requirement",
         Some(_) => "a requirement that the earlier release keeps",
@@ -178,7 +229,11 @@ fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
             Fault::new("/method/requirements", Kind::BadColumns, detail)
         }
         SequentialError::InfeasibleRoot { requirement, proof, root } => {
-            let detail = format!("not even with everything generalized {} holds", promised(requirement));
+            let detail = format!(
+                "not even with everything generalized {} holds{}",
+                promised(requirement),
+                condition(requirement)
+            );
             let fault = Fault::new(at(requirement), Kind::InfeasibleRoot, detail).with("proof", proof);
             with_bound(fault, of(requirement).map(|requirement| &requirement.measure), root)
         }
@@ -187,7 +242,11 @@ fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
             Fault::new(at(requirement), Kind::PriorReleaseViolates, detail)
         }
         SequentialError::EmptyJoin { requirement } => {
-            let detail = format!("no row of one release matches any of the others, for {}", promised(requirement));
+            let detail = format!(
+                "no row of one release matches any of the others, for {}{}",
+                promised(requirement),
+                condition(requirement)
+            );
             Fault::new(at(requirement), Kind::BadColumns, detail)
         }
         SequentialError::TooDense { requirement } => {

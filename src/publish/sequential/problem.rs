@@ -50,6 +50,8 @@ pub struct ResolvedRequirement {
     pub x: Vec<ResolvedAttribute>,
     /// Elements that are counted in the groups.
     pub y: Vec<ResolvedYElement>,
+    /// Attributes of the new release whose exact values stand in place of their labels, in matches and in X.
+    pub exact: Vec<u32>,
     /// The measure and its bound.
     pub measure: GroupMeasure,
 }

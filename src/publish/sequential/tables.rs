@@ -110,6 +110,8 @@ pub(super) struct IndexedRequirement {
     pub(super) y: Vec<ColumnRef>,
     /// Releases whose key Y holds.
     pub(super) keys: Vec<usize>,
+    /// Columns of the new release that are known exactly, whatever labels it publishes.
+    pub(super) exact: Vec<usize>,
     pub(super) measure: GroupMeasure,
 }
 
@@ -123,7 +125,8 @@ impl IndexedRequirement {
             }
         }
         let x = requirement.x.iter().map(|reference| ColumnRef::new(views, reference)).collect();
-        Self { x, y, keys, measure: requirement.measure.clone() }
+        let exact = requirement.exact.iter().filter_map(|&attribute| views[0].column(attribute)).collect();
+        Self { x, y, keys, exact, measure: requirement.measure.clone() }
     }
 
     /// The releases it names, and the new one, rising.
@@ -171,6 +174,7 @@ impl IndexedRequirement {
             x: self.x.iter().filter(here).copied().collect(),
             y: self.y.iter().filter(here).copied().collect(),
             keys,
+            exact: self.exact.clone(),
             measure,
         }
     }

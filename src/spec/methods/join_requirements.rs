@@ -260,7 +260,7 @@ impl RequirementMembers {
             MeasureMembers::Anonymity(members) => members.resolve(faults)?,
             MeasureMembers::Linkability(members) => members.resolve(attributes, faults)?,
         };
-        Some(XyRequirement { pointer: self.pointer.clone(), of: 0, x, y, measure })
+        Some(XyRequirement { pointer: self.pointer.clone(), of: 0, x, y, known_exactly: Vec::new(), measure })
     }
 
     /// Each different element of a list of references, of which there is one at least.

@@ -129,7 +129,7 @@ fn is_path(from: AttrSet, to: AttrSet, elements: &[AttrSet]) -> bool {
 }
 
 /// The attributes that some attributes determine.
-fn closure(from: AttrSet, dependencies: &[(AttrSet, AttrSet)]) -> AttrSet {
+pub(in crate::verifier) fn closure(from: AttrSet, dependencies: &[(AttrSet, AttrSet)]) -> AttrSet {
     let next = dependencies.iter().filter(|(determinant, _)| determinant.is_subset(from));
     let wider = next.fold(from, |all, (_, dependent)| all.union(*dependent));
     if wider == from { from } else { closure(wider, dependencies) }

@@ -100,6 +100,7 @@ fn case() -> Case {
         of: 0,
         x: vec![reference(0, "job"), reference(1, "disease")],
         y: vec![YElement::Key(0)],
+        known_exactly: Vec::new(),
         measure: XyMeasure::Anonymity { k: 2 },
     };
     let label = |label: &str| Some(label.to_owned());
@@ -484,7 +485,8 @@ fn correspondence_of_external_table_is_checked() {
 #[test]
 fn by_itself_drops_what_other_releases_publish() {
     let asked = |x: Vec<JoinAttribute>, y: Vec<YElement>, measure: XyMeasure| {
-        let asked = XyRequirement { pointer: "/method/requirements/0".into(), of: 0, x, y, measure };
+        let asked =
+            XyRequirement { pointer: "/method/requirements/0".into(), of: 0, x, y, known_exactly: Vec::new(), measure };
         by_itself(&asked).map(|cut| (cut.x, cut.y, cut.measure))
     };
     let k = XyMeasure::Anonymity { k: 2 };

@@ -99,6 +99,7 @@ impl Vector {
             requirements: vec![ResolvedRequirement {
                 x: self.x.iter().map(place).collect(),
                 y: self.y.iter().map(y_element).collect(),
+                exact: Vec::new(),
                 measure,
             }],
             exclusions: self.exclusions.iter().map(exclusion).collect(),

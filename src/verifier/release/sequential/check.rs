@@ -37,12 +37,7 @@ pub(in crate::verifier) fn check(
     for column in &mut observed.columns {
         column.name = joined_as(sequence, 0, &column.name).to_owned();
     }
-    let mut trees: BTreeMap<String, Arc<Taxonomy>> = BTreeMap::new();
-    for declared in evidence.taxonomies {
-        if let Some(name) = evidence.names.get(declared.attribute.index()) {
-            trees.insert(joined_as(sequence, 0, name).to_owned(), Arc::clone(&declared.tree));
-        }
-    }
+    let trees = taxonomies(evidence, sequence);
     cuts::check(sequence, &observed, &trees, log);
     if let Some(original) = evidence.original {
         let rows = CutRows { evidence, table, original, observed: &observed, cuts: &sequence.cuts, trees: &trees };
@@ -76,6 +71,15 @@ pub(in crate::verifier) fn check(
         }
     }
     requirements(sequence, &join, &same_rows, control, log)
+}
+
+/// The taxonomies of the new release, by the names under which attributes are joined.
+pub(super) fn taxonomies(evidence: &Evidence<'_>, sequence: &SequentialDetails) -> BTreeMap<String, Arc<Taxonomy>> {
+    let named = evidence.taxonomies.iter().filter_map(|declared| {
+        let name = evidence.names.get(declared.attribute.index())?;
+        Some((joined_as(sequence, 0, name).to_owned(), Arc::clone(&declared.tree)))
+    });
+    named.collect()
 }
 
 /// Checks the declared names and origins of earlier releases.

@@ -1,30 +1,36 @@
-//! Dependencies of a join: none ties the joined releases to each other, and none says more of a group than its labels.
+//! Dependencies of a join: none ties the joined releases to each other, and groups hold where attributes that dependencies tie to
+//! what is counted are known exactly.
 //!
 //! # Citations
 //! docs/spec/dependencies.md#verification
 
 use super::details::{earlier, joined_as};
-use crate::microdata::{Attr, AttrSet};
-use crate::publication::{JoinAttribute, SequentialDetails, XyRequirement, YElement};
+use super::exact;
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, CellShape};
+use crate::publication::{SequentialDetails, XyRequirement, YElement};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::VerifierInput;
-use crate::verifier::definition::links::{link_across, links_of, tied};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::definition::links::{closure, link_across, links_of, tied};
+use crate::verifier::definition::significance::is_exact;
 
 /// Checks the links beside the join of a sequential release with earlier ones.
 ///
-/// A link lies within one of the joined releases. It ties no counted attribute of a requirement to a generalized one of
-/// its groups: labels would say less of the group than the adversary knows.
+/// A link lies within one of the joined releases. Where links tie a counted attribute to generalized ones by which rows
+/// are grouped or matched, the requirement states these and also holds with their values. Labels of an earlier release
+/// have none that could be tested.
 pub(in crate::verifier) fn check(
     evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     known: &[(AttrSet, AttrSet)],
+    control: &Control,
     log: &mut CheckLog,
-) {
-    let attr_of = |of: &str| evidence.names.iter().position(|name| joined_as(sequence, 0, name) == of).map(Attr::from);
+) -> Result<(), VerifierError> {
     let columns = evidence.publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
+    let earlier = earlier(evidence.earlier_releases, sequence).unwrap_or_default();
     let mut releases: Vec<AttrSet> = vec![columns.map(|column| column.attribute).collect()];
-    for release in earlier(evidence.earlier_releases, sequence).unwrap_or_default() {
-        releases.push(release.columns.iter().filter_map(|column| attr_of(&column.name)).collect());
+    for release in &earlier {
+        releases.push(release.columns.iter().filter_map(|column| attr_of(evidence, sequence, &column.name)).collect());
     }
     let visible = releases.iter().fold(AttrSet::EMPTY, |all, release| all.union(*release));
     let links = links_of(known, visible);
@@ -33,24 +39,75 @@ pub(in crate::verifier) fn check(
         let detail = format!("dependencies tie {} of different releases to each other", evidence.list(across));
         log.fail(CheckName::Dependencies, detail);
     }
-    for (requirement, _) in &sequence.requirements {
-        let XyRequirement { x, y, .. } = requirement;
-        let counted: AttrSet = y
-            .iter()
-            .filter_map(|of| match of {
-                YElement::Attribute(of) => attr_of(&of.attribute),
-                YElement::Key(_) => None,
-            })
-            .collect();
-        // labels of earlier releases may stand for several values, too
-        let is_general =
-            |of: &&JoinAttribute| of.release > 0 || sequence.cuts.iter().any(|(name, _)| *name == of.attribute);
-        let general: AttrSet = x.iter().filter(is_general).filter_map(|of| attr_of(&of.attribute)).collect();
-        let revealed = tied(counted, links).minus(counted).intersection(general);
-        if !revealed.is_empty() {
-            let (from, to) = (evidence.list(revealed), evidence.list(counted));
-            let detail = format!("dependencies tie {to} to {from}, of which groups show less than is known");
-            log.fail(CheckName::Dependencies, detail);
+    let exact = exact_of(evidence, known);
+    let join = LinkedJoin { evidence, sequence, releases: &releases };
+    for (requirement, on) in &sequence.requirements {
+        let named = requirement.y.iter().filter_map(|of| match of {
+            YElement::Attribute(of) => join.attr_of(&of.attribute),
+            YElement::Key(_) => None,
+        });
+        let counted: AttrSet = named.collect();
+        let revealed = tied(counted, links).minus(counted);
+        let own: AttrSet = sequence.cuts.iter().filter_map(|(name, _)| join.attr_of(name)).collect();
+        let own = join.concerned(requirement, 0, own.intersection(revealed));
+        let listed: AttrSet = requirement.known_exactly.iter().filter_map(|name| join.attr_of(name)).collect();
+        let mut fail = |attributes: AttrSet, what: &str| {
+            let (from, to) = (evidence.list(attributes), evidence.list(counted));
+            log.fail(CheckName::Dependencies, format!("dependencies tie {to} to {from}, {what}"));
+        };
+        let unproved = own.minus(closure(counted, &exact));
+        if !unproved.is_empty() {
+            fail(unproved, "which is not computed from it in every row");
+        } else if own != listed {
+            fail(own.union(listed), "and the requirement does not state exactly these as known exactly");
+        } else if !own.is_empty() && !exact::holds(evidence, sequence, requirement, on, control)? {
+            fail(own, "and for who knows these exactly the requirement does not hold");
+        }
+        for (number, release) in (1..).zip(&earlier) {
+            let general = release.columns.iter().filter(|column| column.shape != CellShape::Exact || column.nodes);
+            let general: AttrSet = general.filter_map(|column| join.attr_of(&column.name)).collect();
+            let hidden = join.concerned(requirement, number, general.intersection(revealed));
+            if !hidden.is_empty() {
+                fail(hidden, "of which an earlier release shows less than is known");
+            }
         }
     }
+    Ok(())
+}
+
+/// The dependencies that hold in every row; without rows, all that is listed counts as exact.
+fn exact_of(evidence: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<(AttrSet, AttrSet)> {
+    let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
+        evidence.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+    };
+    known.iter().filter(holds).copied().collect()
+}
+
+/// A join with the attributes that each of its releases publishes.
+struct LinkedJoin<'a> {
+    evidence: &'a Evidence<'a>,
+    sequence: &'a SequentialDetails,
+    releases: &'a [AttrSet],
+}
+
+impl LinkedJoin<'_> {
+    fn attr_of(&self, name: &str) -> Option<Attr> {
+        attr_of(self.evidence, self.sequence, name)
+    }
+
+    /// Those of the attributes of a release by which a requirement groups rows, or by which these match others.
+    fn concerned(&self, requirement: &XyRequirement, release: usize, attributes: AttrSet) -> AttrSet {
+        let sides = self.sequence.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
+        let excluded = sides.filter(|side| side.release == release).flat_map(|side| &side.within);
+        let grouped = requirement.x.iter().filter(|of| of.release == release).map(|of| &of.attribute);
+        let named = grouped.chain(excluded.map(|(name, _)| name)).filter_map(|name| self.attr_of(name));
+        let others = self.releases.iter().enumerate().filter(|(at, _)| *at != release);
+        let concerned = others.fold(named.collect(), |all: AttrSet, (_, of)| all.union(*of));
+        attributes.intersection(concerned)
+    }
+}
+
+/// The attribute that is joined under a name.
+fn attr_of(evidence: &VerifierInput<'_>, sequence: &SequentialDetails, of: &str) -> Option<Attr> {
+    evidence.names.iter().position(|name| joined_as(sequence, 0, name) == of).map(Attr::from)
 }

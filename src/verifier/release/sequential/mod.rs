@@ -3,6 +3,7 @@
 pub(in crate::verifier) mod check;
 mod cuts;
 pub(in crate::verifier) mod details;
+mod exact;
 pub(in crate::verifier) mod groups;
 pub(in crate::verifier) mod join;
 pub(in crate::verifier) mod label;
