@@ -286,7 +286,8 @@ pub struct ManifestGuard {
     pub joint: bool,
     /// The guarantees of every bucket.
     pub guarantees: Vec<Guarantee>,
-    /// The attributes in which every bucket is constant; associations with them reveal nothing more. Absent where there are none.
+    /// The attributes in which every bucket is constant; associations with them reveal nothing more. Of a sliced table they may stand
+    /// beside the sensitive attribute: then the rows of a bucket with equal values there keep the guarantee. Absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Whether buckets may break a guarantee that are all rows with their values of `constant`.

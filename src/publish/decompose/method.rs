@@ -84,6 +84,7 @@ fn constant_attributes(
     let sides = LinkedSides {
         protected,
         row_side: AttrSet::first(input.counts.attributes()).minus(protected),
+        constant: AttrSet::EMPTY,
         demands: demands(rules.iter().filter(is_primary)),
     };
     match sides.constant(rules, input, control)? {

@@ -82,8 +82,12 @@ fn constant_attributes(
     if rules.is_empty() {
         return Ok(ConstantAttributes::default());
     }
-    let sides =
-        LinkedSides { protected: spec.sensitive, row_side: spec.quasi_identifiers, demands: demands(rules.iter()) };
+    let sides = LinkedSides {
+        protected: spec.sensitive,
+        row_side: spec.quasi_identifiers,
+        constant: AttrSet::EMPTY,
+        demands: demands(rules.iter()),
+    };
     let constant = match sides.constant(rules, input, control)? {
         Ok(constant) => constant,
         Err(reason) => {

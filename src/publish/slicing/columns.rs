@@ -51,6 +51,13 @@ pub enum ColumnChoice {
         /// Number of attributes of the sensitive column.
         width: usize,
     },
+    /// A number of columns, of which the sensitive one has the sensitive attribute and these, which dependencies tie to it.
+    Linked {
+        /// Number of all columns.
+        count: usize,
+        /// The other attributes of the sensitive column.
+        linked: AttrSet,
+    },
     /// The columns, by their attributes.
     Explicit(Vec<AttrSet>),
 }
@@ -127,15 +134,8 @@ impl ColumnChoice {
             Self::SensitiveWidth { width, .. } if !(1..=all).contains(width) => {
                 Err(ColumnsError::BadSensitiveWidth { width: *width, attributes: all })
             }
-            Self::SensitiveWidth { count, width } => {
-                let left = all - width;
-                // leftover attributes need a column, and other columns need leftover attributes
-                match count.checked_sub(1) {
-                    Some(0) if left == 0 => Ok(()),
-                    Some(others) if others > 0 && others <= left => Ok(()),
-                    others => Err(ColumnsError::BadColumnCount { count: others.unwrap_or(0), attributes: left }),
-                }
-            }
+            Self::SensitiveWidth { count, width } => check_others(*count, all - width),
+            Self::Linked { count, linked } => check_others(*count, all - linked.with(sensitive).len()),
             Self::Explicit(columns) => check_explicit(columns, attributes, sensitive),
         }
     }
@@ -160,16 +160,31 @@ impl ColumnChoice {
             Self::Count(count) => correlations.clustered(attributes, *count)?,
             Self::SensitiveWidth { count, width } => {
                 let with = correlations.companions(attributes, sensitive, *width - 1)?;
-                let others = attributes.minus(with);
-                let mut columns =
-                    if others.is_empty() { Vec::new() } else { correlations.clustered(others, count - 1)? };
-                columns.push(with);
-                columns
+                with_others(with, correlations.clustered(attributes.minus(with), count - 1)?)
+            }
+            Self::Linked { count, linked } => {
+                let with = linked.with(sensitive);
+                with_others(with, correlations.clustered(attributes.minus(with), count - 1)?)
             }
             Self::Explicit(columns) => columns.clone(),
         };
         columns.sort_by_key(|column| column.contains(sensitive));
         Ok(columns)
+    }
+}
+
+/// Columns with the sensitive one, which is `with`.
+fn with_others(with: AttrSet, mut others: Vec<AttrSet>) -> Vec<AttrSet> {
+    others.push(with);
+    others
+}
+
+/// Checks that leftover attributes have a column, and that columns beside the sensitive one have leftover attributes.
+fn check_others(count: usize, left: usize) -> Result<(), ColumnsError> {
+    match count.checked_sub(1) {
+        Some(0) if left == 0 => Ok(()),
+        Some(others) if others > 0 && others <= left => Ok(()),
+        others => Err(ColumnsError::BadColumnCount { count: others.unwrap_or(0), attributes: left }),
     }
 }
 
@@ -211,6 +226,9 @@ struct Correlations<'a> {
 impl Correlations<'_> {
     /// Clusters of attributes under the distance 1 - phi squared.
     fn clustered(&self, attributes: AttrSet, count: usize) -> Result<Vec<AttrSet>, Cancelled> {
+        if attributes.is_empty() {
+            return Ok(Vec::new());
+        }
         if count == 1 {
             return Ok(vec![attributes]);
         }

@@ -18,7 +18,7 @@ use crate::publish::designed_rule::{DesignedRule, LinkedReason, RuleRejection};
 use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
-use crate::publish::linked::{ConstantAttributes, LinkedSides, demands, link_across, reject_all};
+use crate::publish::linked::{ConstantAttributes, LinkedSides, demands, link_across, linked_with, reject_all};
 use crate::spec::SlicingSpec;
 
 const ACROSS_COLUMNS_DETAIL: &str = "this diversity is not proved where a dependency ties attributes of different columns; put them into one \
@@ -60,7 +60,8 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
     let mut design = design(plan, columns, rule, decision);
     design.used_dependencies = constant.because;
     if let Some(TableDesign::Sliced(sliced)) = design.tables.first_mut().map(|table| &mut table.design) {
-        sliced.guards.iter_mut().for_each(|guard| guard.constant = constant.attributes);
+        let constant = constant.attributes.union(constant.passed);
+        sliced.guards.iter_mut().for_each(|guard| guard.constant = constant);
     }
     Ok(design)
 }
@@ -68,7 +69,7 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
 /// The attributes in which every bucket has to be constant; the rule is rejected where no strata keep it.
 ///
 /// Given its bucket and the rest of the sensitive column, a row has each sensitive value there with equal chance. Mixtures
-/// over buckets, and columns that share attributes, are not proved beside dependencies.
+/// over buckets, and columns that share attributes, are not proved beside dependencies between columns.
 fn constant_attributes(
     plan: &SlicingPlan,
     columns: &[AttrSet],
@@ -84,7 +85,14 @@ fn constant_attributes(
         return Ok(none);
     }
     let protected = AttrSet::one(plan.sensitive);
-    let sides = LinkedSides { protected, row_side: plan.attributes.minus(protected), demands: demands([&*rule]) };
+    // every value of the rest of the sensitive column keeps the guarantee in its bucket; strata as references are of buckets
+    let rest = |column: &AttrSet| column.contains(plan.sensitive) && rule.rule.guarantee.reference().is_table();
+    let sides = LinkedSides {
+        protected,
+        row_side: plan.attributes.minus(protected),
+        constant: columns.iter().copied().find(rest).unwrap_or_default().minus(protected),
+        demands: demands([&*rule]),
+    };
     match sides.constant(std::slice::from_ref(rule), input, control)? {
         Ok(constant) => {
             let least = plan.limits().min_bucket;
@@ -116,8 +124,16 @@ fn decided_columns(
 ) -> Result<Option<Vec<AttrSet>>, PlanError> {
     let mut columns = match (&plan.columns, input.rows) {
         (ColumnChoice::Explicit(columns), None) => columns.clone(),
-        (ColumnChoice::Count(_) | ColumnChoice::SensitiveWidth { .. }, None) => return Ok(None),
+        (_, None) => return Ok(None),
         (choice, Some(rows)) => {
+            let linked = linked_with(plan.sensitive, plan.attributes, input);
+            let moved = match choice {
+                ColumnChoice::Count(count) if !linked.is_empty() && *count > 1 => {
+                    Some(ColumnChoice::Linked { count: *count, linked })
+                }
+                _ => None,
+            };
+            let choice = moved.as_ref().unwrap_or(choice);
             let columns = choice.divide(rows.table, plan.attributes, plan.sensitive, &plan.bins, control);
             columns.map_err(|error| refused(error.into()))?
         }

@@ -52,8 +52,13 @@ pub(in crate::verifier) fn check(
             constant_by_witness(evidence, original, index, log);
         }
     }
-    paths(evidence, constant, &known, log);
-    Ok(())
+    match sequential_details(evidence) {
+        Some(sequence) => sequential::links::check(evidence, sequence, &known, control, log),
+        None => {
+            paths(evidence, constant, &known, log);
+            Ok(())
+        }
+    }
 }
 
 /// Checks that dependencies that were found hold and are no accidents.
@@ -109,15 +114,27 @@ fn guards(table: &PublishedTable) -> &[TableGuard] {
     }
 }
 
-/// The guards of a table that claim constant attributes.
-fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = &TableGuard> {
-    guards(table).iter().filter(|guard| !guard.constant.is_empty())
+/// The guards of a table that claim constant attributes, with those in which whole buckets have to be constant.
+///
+/// Of attributes that a guard knows beside what it protects, its guarantees hold in each class of equal values.
+fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = (&TableGuard, AttrSet)> {
+    let claiming = guards(table).iter().filter(|guard| !guard.constant.is_empty());
+    claiming.map(|guard| {
+        // cells of classes stand for several values
+        let bucketed = table.parts.iter().filter(|part| part.bucketed);
+        let of_part = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
+        let protecting = bucketed.filter(|part| of_part(part).meets(guard.protects.attributes()));
+        let exact = protecting.flat_map(|part| &part.columns).filter(|column| column.cells == CellContent::Exact);
+        let divides: AttrSet =
+            exact.map(|column| column.attribute).filter(|attr| guard.known.contains(*attr)).collect();
+        (guard, guard.constant.minus(divides))
+    })
 }
 
 /// Checks on the rows of the original that buckets are constant in the claimed attributes.
 fn constant_by_witness(evidence: &VerifierInput<'_>, original: &Table, index: usize, log: &mut CheckLog) {
     let table = &evidence.publication.tables[index];
-    let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, guard| all.union(guard.constant));
+    let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, (_, constant)| all.union(constant));
     if !constant.is_subset(original.attributes()) {
         let missing = evidence.list(constant.minus(original.attributes()));
         let detail = format!("table {}: its buckets are claimed constant in {missing}, which has no rows", table.name);
@@ -169,7 +186,7 @@ pub(in crate::verifier) fn varying_in_part(
     let Some(labels) = &part.labels else { return AttrSet::EMPTY };
     let parts: Vec<AttrSet> = parts(table).collect();
     let mut varying = AttrSet::EMPTY;
-    for guard in constant_guards(table) {
+    for (guard, claimed) in constant_guards(table) {
         let protected = protected_part(&parts, guards(table), guard);
         let is_constant = |attr: &Attr| match part.columns.iter().any(|column| column.attribute == *attr) {
             true => constant.contains(*attr),
@@ -180,7 +197,7 @@ pub(in crate::verifier) fn varying_in_part(
                     .is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
             }
         };
-        varying = varying.union(guard.constant.iter().filter(|attr| !is_constant(attr)).collect());
+        varying = varying.union(claimed.iter().filter(|attr| !is_constant(attr)).collect());
     }
     varying
 }
@@ -284,9 +301,6 @@ fn paths(evidence: &VerifierInput<'_>, constant: &[AttrSet], known: &[(AttrSet, 
             log.fail(CheckName::Dependencies, detail);
         }
         return;
-    }
-    if let Some(sequence) = sequential_details(evidence) {
-        return sequential::links::check(evidence, sequence, known, log);
     }
     let Some(linked) = linked_tables(evidence, constant, known) else { return };
     let listed = evidence.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);

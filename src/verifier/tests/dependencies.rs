@@ -90,6 +90,17 @@ fn moved() -> VerifierFixture {
     fixture
 }
 
+/// The chapter stands beside the diagnosis, and the rule knows it: each chapter of a bucket keeps the guarantee.
+fn in_one_part(labels: Vec<u32>, constant: AttrSet) -> VerifierFixture {
+    let mut fixture = VerifierFixture::new(&["age", "chapter", "dx"], people(0));
+    fixture.searched = true;
+    fixture.dependencies = vec![(one(DX), one(CHAPTER))];
+    let guards = vec![TableGuard { constant, ..guard(&[AGE, CHAPTER], Protected::Attribute(Attr(DX)), 2) }];
+    fixture.bucketized(&[AGE], &[("sa", &[CHAPTER, DX])], guards, labels);
+    fixture.hold(rule(0, &[AGE, CHAPTER], DX, 2), guardian("t1", &[AGE, CHAPTER]));
+    fixture
+}
+
 fn failed(report: &VerifierReport) -> Vec<CheckName> {
     report.checks.iter().filter(|check| !check.passed).map(|check| check.check).collect()
 }
@@ -115,6 +126,29 @@ fn buckets_inside_strata_pass_every_check() {
             assert!(report.verified(), "{report:#?}");
             assert!(report.checks.iter().any(|check| check.check == CheckName::Dependencies));
         }
+    }
+}
+
+#[test]
+fn values_in_the_protected_part_divide_buckets() {
+    let rows = people(0);
+    // two pairs of one chapter each, mostly of different ones
+    let labels: Vec<u32> = pairs(&rows, Some(CHAPTER)).iter().map(|label| label.div_ceil(2)).collect();
+    let buckets: BTreeMap<u32, Vec<&Cell>> = rows.iter().zip(&labels).fold(BTreeMap::new(), |mut all, (row, label)| {
+        all.entry(*label).or_insert_with(Vec::new).push(&row[CHAPTER as usize]);
+        all
+    });
+    assert!(buckets.values().any(|chapters| chapters.iter().any(|chapter| *chapter != chapters[0])));
+    let none = [const { Vec::new() }; 3];
+    assert_eq!(failed_by_evidence(&in_one_part(labels.clone(), one(CHAPTER))), none);
+    // the link leads around a guard that does not name it
+    assert_eq!(
+        failed_by_evidence(&in_one_part(labels, AttrSet::EMPTY)),
+        [const { [CheckName::Dependencies] }; 3].map(Vec::from)
+    );
+    // a chapter with one row in its bucket reveals it
+    for failed in failed_by_evidence(&in_one_part(pairs(&rows, None), one(CHAPTER))) {
+        assert!(failed.contains(&CheckName::Guarantee), "{failed:?}");
     }
 }
 

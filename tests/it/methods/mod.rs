@@ -24,6 +24,7 @@ mod reference_strata;
 mod repairs;
 pub(crate) mod slicing;
 pub(crate) mod slicing_generalized;
+pub(crate) mod slicing_linked;
 pub(crate) mod slicing_overlapping;
 pub(crate) mod strata;
 pub(crate) mod subjects;
