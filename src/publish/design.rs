@@ -19,6 +19,8 @@ pub struct Design {
     pub rules: Vec<DesignedRule>,
     /// Dependencies that changed a rule.
     pub used_dependencies: Vec<Dependency>,
+    /// Dependencies on a path to what a rule or requirement protects, which a place or another requirement cuts.
+    pub cut_dependencies: Vec<Dependency>,
     /// Basis of the choice of tables.
     pub decision: Decision,
     /// How a publication names the table that enforces a rule.
@@ -69,6 +71,7 @@ impl Design {
             tables,
             rules,
             used_dependencies: Vec::new(),
+            cut_dependencies: Vec::new(),
             decision: Decision::ByRules,
             enforcement: Enforcement::OneTable,
             details: MethodDetails::None,

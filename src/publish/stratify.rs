@@ -42,7 +42,7 @@ pub(super) fn stratify(
     let Some(links) = ActiveLinks::new(design, input) else { return Ok(()) };
     let stratifier = Stratifier { input, rows, links: &links, closes: closed.is_some(), control };
     let (mut tables, rules) = (design.tables.clone(), design.rules.clone());
-    let mut detached = AttrSet::EMPTY;
+    let (mut detached, mut cut) = (AttrSet::EMPTY, Vec::new());
     loop {
         control.check()?;
         design.tables.clone_from(&tables);
@@ -53,13 +53,15 @@ pub(super) fn stratify(
         }
         let statuses = stratifier.judge_tables(design)?;
         match stratifier.detachable(design, &statuses, detached) {
-            Some(Detached { attribute, sensitive }) => {
+            Some(Detached { attribute, sensitive, because }) => {
                 // each once: two protected attributes could pull one to and fro
                 detached = detached.with(attribute);
+                cut.push(because);
                 detach(&mut tables, attribute, sensitive);
             }
             None => {
                 stratifier.settle(design, statuses);
+                design.cut_dependencies.extend(cut);
                 return Ok(());
             }
         }
@@ -70,6 +72,8 @@ pub(super) fn stratify(
 struct Detached {
     attribute: Attr,
     sensitive: Attr,
+    /// The dependency that ties them.
+    because: Dependency,
 }
 
 /// Moves an attribute to the table of the protected attribute that it is linked with.
@@ -285,16 +289,19 @@ impl<'a> Stratifier<'a> {
             let links::LinkedStatus::Violated(violation) = status else { return None };
             let sensitive = rule.rule.sensitive;
             let mut ties = violation.path.iter().rev().filter_map(|step| match step.through {
-                Element::Link(at) if self.links.links[at].attributes.contains(sensitive) => Some(step.via.minus(named)),
+                Element::Link(at) if self.links.links[at].attributes.contains(sensitive) => {
+                    Some((step.via.minus(named), self.links.links[at].because))
+                }
                 Element::Link(_) | Element::Table(_) => None,
             });
             let is_elsewhere = |attr: &Attr| {
                 let mut holding = design.tables.iter().filter(|table| table.attributes.contains(*attr));
                 holding.any(|table| !table.attributes.contains(sensitive) && table.attributes.len() > 1)
             };
-            let attribute = ties.find_map(|via| via.iter().find(is_elsewhere))?;
+            let (attribute, because) =
+                ties.find_map(|(via, because)| Some((via.iter().find(is_elsewhere)?, because)))?;
             let shown = design.tables.iter().any(|table| table.attributes.contains(sensitive));
-            shown.then_some(Detached { attribute, sensitive })
+            shown.then_some(Detached { attribute, sensitive, because })
         })
     }
 

@@ -5,7 +5,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::links::{KnownDependency, Link, connected};
 use crate::privacy::{Dependency, DiscoveredDependency};
 use crate::publication::{DependencyUse, NoticeKind, SearchedDependencies};
-use crate::publish::{Design, DesignedRule, DesignedTable};
+use crate::publish::{Design, DesignedRule, DesignedTable, TableDesign};
 use crate::report::{
     AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, DependencyForm, ManifestDependencies, SpecificationNotice,
     UsedDependencyForm,
@@ -93,7 +93,7 @@ impl DescribedDependencies<'_> {
 
     /// What the design makes of a dependency.
     fn uses(&self, dependency: &Dependency) -> Vec<DependencyUse> {
-        let Design { tables, rules, used_dependencies, .. } = self.design;
+        let Design { tables, rules, used_dependencies, cut_dependencies, .. } = self.design;
         let link = Link::from(*dependency).attributes;
         let mut uses: Vec<DependencyUse> = tables.iter().flat_map(|table| self.uses_in(table, link)).collect();
         if rules.iter().any(|rule| self.determines_reference(rule, dependency)) {
@@ -101,6 +101,9 @@ impl DescribedDependencies<'_> {
         }
         if rules.iter().any(|rule| rule.follows_from == Some(*dependency)) {
             uses.push(DependencyUse::DerivedRule);
+        }
+        if uses.is_empty() && cut_dependencies.contains(dependency) {
+            uses.push(DependencyUse::Path);
         }
         // a rule that followed from it steered the design, and was dropped as kept by another
         if uses.is_empty() && used_dependencies.contains(dependency) {
@@ -140,7 +143,10 @@ impl DescribedDependencies<'_> {
         }
         let (reached_by_part, reached_by_strata) =
             (connected(part, &elements(constant)), connected(constant, &elements(part)));
-        if link.meets(reached_by_part) && link.meets(constant) {
+        let companions = companions(table);
+        if link.meets(protects) && link.meets(constant.intersection(companions)) {
+            uses.push(DependencyUse::ProtectedPart);
+        } else if link.meets(reached_by_part) && link.meets(constant.minus(companions)) {
             uses.push(DependencyUse::Strata);
         } else if link.meets(reached_by_part) && link.meets(reached_by_strata) && !constant.is_empty() {
             uses.push(DependencyUse::Path);
@@ -251,6 +257,13 @@ impl DescribedDependencies<'_> {
 fn moved(table: &DesignedTable) -> AttrSet {
     let bucketized = table.bucketized();
     bucketized.map(|bucketized| bucketized.sensitive().minus(bucketized.protects())).unwrap_or_default()
+}
+
+/// The attributes that a sliced table shows beside the protected one, in its column.
+fn companions(table: &DesignedTable) -> AttrSet {
+    let TableDesign::Sliced(sliced) = &table.design else { return AttrSet::EMPTY };
+    let column = sliced.columns.iter().find(|column| column.contains(sliced.plan.sensitive));
+    column.copied().unwrap_or_default().without(sliced.plan.sensitive)
 }
 
 fn named(names: &[String], set: AttrSet) -> Vec<String> {

@@ -5,6 +5,7 @@
 //! - `docs/spec/guardian-normal-form.md`: definitions and proofs.
 //! - `docs/spec/errata.md#versatile-publishing`: corrections.
 
+mod active;
 mod addback;
 mod correlated;
 mod decide;
@@ -23,6 +24,7 @@ pub use ground::{DecompositionInput, TableDraft};
 pub use score::{EntropyScorer, threads};
 pub use uad::{SelectedTable, decompose};
 
+use self::active::claimable;
 use self::correlated::CorrelatedAttributes;
 use self::joint::CombinationContraction;
 use super::design::{Decision, Design, Enforcement};
@@ -68,10 +70,15 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
     let visible = design.rules.iter().fold(attributes, |all, rule| all.union(rule.rule.known));
     let links = input.known.links(visible);
     // the links steer the choice; beside the tables they decide
-    let steered = |rule: &DesignedRule| {
-        let side = links::design_side(rule.rule.known, rule.judged.attributes(), &links).intersection(attributes);
-        contraction.rule(&PrivacyRule { known: rule.rule.known.union(side), ..rule.rule })
+    let side_of = |rule: &DesignedRule| {
+        links::design_side(rule.rule.known, rule.judged.attributes(), &links)
+            .intersection(attributes)
+            .minus(rule.rule.known)
     };
+    let steered = |rule: &DesignedRule| {
+        contraction.rule(&PrivacyRule { known: rule.rule.known.union(side_of(rule)), ..rule.rule })
+    };
+    let unsteered = |rule: &DesignedRule| contraction.rule(&rule.rule);
     let kept: Vec<PrivacyRule> = design.rules.iter().filter(is_kept).map(steered).collect();
     match spec.algorithm {
         Algorithm::SingleAttribute => {
@@ -80,12 +87,20 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
         Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
         Algorithm::Uad if !spec.addback => {
             let selected = decompose(contracted, &kept, spec.saturate);
-            let active = input.active_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
-            let active: Vec<PrivacyRule> = active.copied().collect();
+            let active = claimable(input).into_iter().filter(|rule| !contraction.holds(rule.sensitive));
+            let active: Vec<PrivacyRule> = active.collect();
             let tables =
                 selected.iter().map(|table| contraction.table(table.attributes, bucketized(table, &kept, &active)));
             design.tables = tables.collect();
             release_redundant(&mut design, input);
+            let of_rules: Vec<PrivacyRule> = design.rules.iter().filter(is_kept).map(unsteered).collect();
+            let others = decompose(contracted, &of_rules, spec.saturate);
+            if !others.iter().map(|table| table.attributes).eq(selected.iter().map(|table| table.attributes)) {
+                let sides = design.rules.iter().filter(is_kept).map(side_of);
+                let side = sides.fold(AttrSet::EMPTY, AttrSet::union);
+                let cut = links.iter().filter(|link| link.attributes.meets(side)).map(|link| link.because);
+                design.cut_dependencies = cut.collect();
+            }
         }
         Algorithm::Uad | Algorithm::Gd | Algorithm::Auto => decide_by_data(&mut design, kept, spec, input, control)?,
     }
@@ -160,8 +175,8 @@ fn decide_by_data(
     };
     let mut rules = kept;
     rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
-    let ground =
-        DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, input.active_rules, input.earlier);
+    let active = claimable(input);
+    let ground = DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, &active, input.earlier);
     let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
     let mut links = CorrelatedAttributes::new(rows, input.known.all(), spec.correlated, control);
     let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;

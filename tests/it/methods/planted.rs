@@ -183,3 +183,41 @@ fn planted_dependencies_leave_every_posterior_its_bound() {
     }
     assert!(published > 20 && refused > 5 && attacked > 200, "{published} published, {refused} refused, {attacked}");
 }
+
+/// The diagnosis stands alone with the zip code. Its chapter would tie it to the age in another table, and joins it.
+#[test]
+fn dependency_that_moves_an_attribute_is_listed() {
+    let row = |at: usize| {
+        let diagnosis = at % 8;
+        format!(
+            "{},{},z{},c{},d{diagnosis},i{}\n",
+            at * 7 % 30,
+            at * 5 / 3 % 2,
+            at / 8 % 5,
+            diagnosis / 4,
+            at * 3 / 8 % 4
+        )
+    };
+    let csv = "age,sex,zip,chapter,dx,inc\n".to_owned() + &(0..160).map(row).collect::<String>();
+    let original = Original::new(table(csv.as_bytes()));
+    let names = ["age", "sex", "zip", "chapter", "dx", "inc"];
+    let attributes: Value =
+        names.map(|name| (name.to_owned(), json!({"publish": true, "identifier": false}))).into_iter().collect();
+    let method = json!({"type": "versatile", "rules": ["age -> dx", "age, sex -> dx", "zip, dx -> inc"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let part_of_chapter = |document: &Value| {
+        let (manifest, files) = publish(&original, document).unwrap();
+        let mut parts = parts(&manifest, &files).into_iter().flatten().map(|part| part.attributes);
+        let part = parts.find(|attributes| attributes.contains(&"chapter".to_owned())).unwrap();
+        (part, serde_json::to_value(&manifest).unwrap()["dependencies"]["discovered"].clone())
+    };
+    let mut document = json!({"attributes": attributes, "method": method});
+    let (part, discovered) = part_of_chapter(&document);
+    assert_eq!(part, ["zip", "chapter", "dx"]);
+    assert_eq!(discovered, json!([{"determinant": ["dx"], "dependent": ["chapter"], "used": ["path"]}]));
+    // who does not know it sees no path
+    let unknown = json!([{"determinant": ["dx"], "dependent": ["chapter"], "reason": "a secret classification"}]);
+    document["method"]["assume_unknown"] = unknown;
+    let (part, discovered) = part_of_chapter(&document);
+    assert!(part.contains(&"age".to_owned()) && discovered == json!([]), "{part:?}, {discovered}");
+}
