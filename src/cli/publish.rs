@@ -111,8 +111,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     drop(shown);
 
     warn(&job.specification.warnings, &released.manifest.warnings);
-    print_exposures(released.manifest.exposures.as_ref());
     let report = public_report(&released.manifest);
+    let exposures = released.manifest.exposures.as_ref().map(ManifestExposures::summary);
+    print_notices("premise", &report.premises);
+    print_notices("not promised", &report.not_promised);
+    print_notices("exposure", &exposures.unwrap_or_default());
     let specification = &job.specification.normalized;
     let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
     draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
@@ -141,12 +144,18 @@ fn warn(warnings: &[SpecWarning], notices: &[SpecificationNotice]) {
     }
 }
 
-/// Prints what no rule prevents, in a few sentences; the report has all of them.
-fn print_exposures(exposures: Option<&ManifestExposures>) {
+/// The most sentences of one kind that are printed.
+const MAX_PRINTED: usize = 8;
+
+/// Prints what a release assumes, does not promise or exposes, in a few sentences; the report has all of them.
+fn print_notices(kind: &str, sentences: &[String]) {
     let mut stderr = std::io::stderr().lock();
-    for sentence in exposures.map(ManifestExposures::summary).unwrap_or_default() {
+    for sentence in sentences.iter().take(MAX_PRINTED) {
         // a lost notice does not fail the command
-        let _ = writeln!(stderr, "guardian: exposure: {sentence}");
+        let _ = writeln!(stderr, "guardian: {kind}: {sentence}");
+    }
+    if let Some(more) = sentences.len().checked_sub(MAX_PRINTED).filter(|more| *more > 0) {
+        let _ = writeln!(stderr, "guardian: {kind}: {more} more in report.json");
     }
 }
 

@@ -288,7 +288,9 @@ fn practitioner_figures_stand_in_the_internal_report_alone() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
         assert!(!text.contains("practitioner"));
     }
-    assert!(release.said.contains("guardian: exposure: "), "{}", release.said);
+    for kind in ["premise", "not promised", "exposure"] {
+        assert!(release.said.contains(&format!("guardian: {kind}: ")), "{kind}: {}", release.said);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
