@@ -3,6 +3,7 @@
 //! What they know of a dependency: only that it holds, its function, or the counts of its values with any likelihood of them
 //! (`docs/spec/dependencies.md#adversary`). No posterior may exceed the bound of a rule.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use guardian::engine::EngineError;
@@ -13,6 +14,7 @@ use guardian::report::Manifest;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::support::bounds::Bound;
 use crate::support::library::{Memory, Original, Random, release, seeds, table};
 use crate::support::planted::{Dependency, Planted};
 use crate::support::worlds::{OPEN, Part, Person, Posterior, Published, Worlds, published};
@@ -78,11 +80,21 @@ struct Asked {
     rules: Vec<Rule>,
 }
 
-/// No value of `sensitive` may be more likely than 1/l for who knows `known`.
+/// What `sensitive` may be for who knows `known`.
 struct Rule {
     known: Vec<&'static str>,
     sensitive: &'static str,
-    l: u128,
+    bound: Bound,
+}
+
+/// A bound on the distribution of `s`, other than one on its most frequent value.
+fn other_bound(random: &mut Random) -> Bound {
+    let t = [(1, 2), (2, 3), (3, 4), (1, 3)][random.below(4)];
+    match random.below(3) {
+        0 => Bound::Variation(t),
+        1 => Bound::Tree(t),
+        _ => Bound::Thresholds(t, [(1, 2), (2, 3), (3, 4)][random.below(3)]),
+    }
 }
 
 fn asked(data: &Planted, random: &mut Random) -> Asked {
@@ -96,11 +108,19 @@ fn asked(data: &Planted, random: &mut Random) -> Asked {
     }
     let l = 2 + u128::from(random.below(6) == 0);
     let second = others.iter().copied().find(|name| !known.contains(name)).filter(|_| random.below(2) == 0);
-    let rule = |sensitive: &'static str| Rule { known: known.clone(), sensitive, l };
-    let guarantee = json!({"type": "l_diversity", "l": l as u64});
+    let kind = random.below(14);
+    // thresholds are of other methods
+    let is_of_classes = [8, 9].contains(&kind);
+    let other = Some(other_bound(random)).filter(|bound| {
+        let takes = [0, 1, 2, 3, 5].contains(&kind) || is_of_classes && !matches!(bound, Bound::Thresholds(..));
+        takes && random.below(2) == 0
+    });
+    let second = second.filter(|_| other.is_none());
+    let bound = other.unwrap_or(Bound::Share(l));
+    let rule = |sensitive: &'static str| Rule { known: known.clone(), sensitive, bound: bound.clone() };
+    let guarantee = bound.guarantee("s");
     let share = json!({"explicit": {}, "otherwise": format!("1/{l}")});
     let mut sensitive = vec!["s"];
-    let kind = random.below(14);
     if [0, 1, 2, 3, 4, 8, 10].contains(&kind) {
         sensitive.extend(second);
     }
@@ -148,7 +168,11 @@ fn asked(data: &Planted, random: &mut Random) -> Asked {
                 0 => columns[0].push("s"),
                 _ => columns.push(vec!["s"]),
             }
-            json!({"type": "slicing", "sensitive": "s", "columns": {"explicit": columns}, "guarantee": guarantee})
+            let columns = match random.below(3) {
+                0 => json!({"count": 2}),
+                _ => json!({"explicit": columns}),
+            };
+            json!({"type": "slicing", "sensitive": "s", "columns": columns, "guarantee": guarantee})
         }
     };
     Asked { method, publishes_all, rules: sensitive.into_iter().map(rule).collect() }
@@ -166,7 +190,14 @@ impl Asked {
                 (
                     (*name).to_owned(),
                     if is_published(name) {
-                        json!({"publish": true, "identifier": false})
+                        let mut options = json!({"publish": true, "identifier": false});
+                        let mut bounds = self.rules.iter().map(|rule| (rule.sensitive, &rule.bound));
+                        if bounds.any(|of| matches!(of, (sensitive, Bound::Tree(_)) if sensitive == *name)) {
+                            let leaf = |value: usize| format!("{name}{value}");
+                            options["taxonomy"] =
+                                json!({"any": {"low": [leaf(0), leaf(1)], "high": [leaf(2), leaf(3)]}});
+                        }
+                        options
                     } else {
                         json!({"drop": true})
                     },
@@ -319,8 +350,8 @@ impl Coded {
 /// How many steps a count of worlds may take.
 const BUDGET: u64 = 60_000;
 
-/// The posteriors of each rule; `None` where there are too many worlds.
-fn posteriors(data: &Planted, asked: &Asked, seen: &Seen, knowledge: Knowledge, salt: u64) -> Option<Vec<Posterior>> {
+/// The greatest posterior of each rule against its bound; `None` where there are too many worlds.
+fn posteriors(data: &Planted, asked: &Asked, seen: &Seen, knowledge: Knowledge, salt: u64) -> Option<Vec<Ordering>> {
     let links = match knowledge {
         Knowledge::Counts | Knowledge::Weights => {
             let shown = seen.tables.iter().flatten().flat_map(|part| &part.attributes).map(String::as_str);
@@ -380,7 +411,11 @@ fn posteriors(data: &Planted, asked: &Asked, seen: &Seen, knowledge: Knowledge, 
         };
         posteriors.iter_mut().for_each(|posterior| posterior.see(people, weight));
     };
-    worlds.visit(BUDGET, &fits, &mut see).then_some(posteriors)
+    if !worlds.visit(BUDGET, &fits, &mut see) {
+        return None;
+    }
+    let found = asked.rules.iter().zip(&posteriors);
+    Some(found.map(|(rule, posterior)| rule.bound.against(data, &worlds, posterior, rule.sensitive)).collect())
 }
 
 /// What came of the cases of one method.
@@ -414,7 +449,14 @@ fn attack(case: u64, is_declared: bool, tallies: &mut BTreeMap<String, Tally>) {
         document["method"]["functional_dependencies"] = json!([]);
     }
     let names = [&asked.method["type"], &asked.method["algorithm"]];
-    let tally = tallies.entry(names.map(|name| name.as_str().unwrap_or_default()).join(" ")).or_default();
+    let names = names.map(|name| name.as_str().unwrap_or_default()).join(" ");
+    let kind = match asked.rules[0].bound {
+        Bound::Share(_) => names,
+        Bound::Variation(_) => "total variation".to_owned(),
+        Bound::Tree(_) => "distance along a tree".to_owned(),
+        Bound::Thresholds(..) => "thresholds".to_owned(),
+    };
+    let tally = tallies.entry(kind).or_default();
     let original = Original::new(table(data.csv().as_bytes()));
     let job = original.job(&document).unwrap_or_else(|faults| panic!("{case}: {document}: {faults:#?}"));
     let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
@@ -432,19 +474,18 @@ fn attack(case: u64, is_declared: bool, tallies: &mut BTreeMap<String, Tally>) {
     let seen = Seen::new(&data, &asked, &manifest, &files);
     for knowledge in [Knowledge::Existence, Knowledge::Functions, Knowledge::Counts, Knowledge::Weights] {
         let Some(posteriors) = posteriors(&data, &asked, &seen, knowledge, case) else { continue };
-        for (rule, posterior) in asked.rules.iter().zip(&posteriors) {
+        for (rule, found) in asked.rules.iter().zip(posteriors) {
             let mut listed = manifest.rules.iter().filter(|listed| listed.sensitive == [rule.sensitive]);
             if listed.any(|listed| listed.bounded == Some(false)) {
                 continue;
             }
-            let found = posterior.against(rule.l);
             tally.counted += 1;
             tally.at_the_bound += usize::from(found.is_eq());
             tally.exceeding += usize::from(found.is_gt());
             assert!(
                 !is_declared || found.is_le(),
-                "{case}, {knowledge:?}: above 1/{} by {document}\n{}",
-                rule.l,
+                "{case}, {knowledge:?}: above {:?} by {document}\n{}",
+                rule.bound,
                 data.csv()
             );
         }
@@ -456,7 +497,7 @@ fn no_method_exceeds_a_bound_with_dependencies() {
     let mut tallies = BTreeMap::new();
     (0..600 * seeds()).for_each(|case| attack(case, true, &mut tallies));
     println!("{tallies:#?}");
-    assert_eq!(tallies.len(), 11, "every method");
+    assert_eq!(tallies.len(), 14, "every method, and every other bound");
     for (method, tally) in &tallies {
         let Tally { published, refused, counted, at_the_bound, .. } = tally;
         assert!(*published > 1 && *refused > 1 && *counted > 5 && *at_the_bound > 0, "{method}: {tally:?}");
@@ -470,7 +511,8 @@ fn attackers_break_releases_of_unknown_dependencies() {
     (0..600).for_each(|case| attack(case, false, &mut tallies));
     println!("{tallies:#?}");
     let broken = |method: &str| tallies.iter().any(|(name, tally)| name.starts_with(method) && tally.exceeding > 0);
-    for method in ["anatomy", "bucketize", "decompose", "generalize", "sequential", "slicing", "versatile"] {
+    let methods = ["anatomy", "bucketize", "decompose", "generalize", "sequential", "slicing", "versatile"];
+    for method in methods.into_iter().chain(["total variation", "distance along a tree", "thresholds"]) {
         assert!(broken(method), "{method}: {tallies:#?}");
     }
 }

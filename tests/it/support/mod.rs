@@ -1,5 +1,6 @@
 //! Helpers of all tests.
 
+pub(crate) mod bounds;
 pub(crate) mod chance;
 pub(crate) mod harness;
 pub(crate) mod independent_check;
