@@ -2,7 +2,6 @@
 
 pub(crate) mod composition;
 pub(crate) mod external_tables;
-pub(crate) mod join_attackers;
 pub(crate) mod linked_columns;
 pub(crate) mod other_methods;
 pub(crate) mod policies;
