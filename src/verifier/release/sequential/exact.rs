@@ -16,12 +16,12 @@ use super::observed::{ObservedColumn, ObservedRelease};
 use crate::control::Control;
 use crate::microdata::{CellShape, Column, Taxonomy};
 use crate::publication::{EarlierRelease, JoinResult, PublishedColumn, SequentialDetails, XyRequirement};
-use crate::verifier::contract::evidence::{Evidence, VerifierError};
+use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
 
 /// Whether a requirement holds on its joins where the attributes in `known_exactly` of the new release have their values in place
 /// of labels; true without the original, which alone has them.
 pub(super) fn holds(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     requirement: &XyRequirement,
     on: &[JoinResult],
@@ -49,7 +49,7 @@ pub(super) fn holds(
 ///
 /// `None` without the original, and `Some(None)` where a cut gives a value no label.
 fn view(
-    evidence: &Evidence<'_>,
+    evidence: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     requirement: &XyRequirement,
     trees: &BTreeMap<String, Arc<Taxonomy>>,

@@ -85,7 +85,7 @@ fn exact_of(evidence: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<(
 
 /// A join with the attributes that each of its releases publishes.
 struct LinkedJoin<'a> {
-    evidence: &'a Evidence<'a>,
+    evidence: &'a VerifierInput<'a>,
     sequence: &'a SequentialDetails,
     releases: &'a [AttrSet],
 }
