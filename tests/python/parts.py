@@ -90,7 +90,9 @@ def main(url):
 
     # buckets: what is tied by them adds up to the rows there are
     hospital = pipeline.read_table(pathlib.Path(pipeline.__file__).parent / "data" / "hospital.csv")
-    dataset = guardian.upload(hospital, "hospital")
+    others = {"disjoint_from": [f"dataset:{dataset['id']}"], "reason": "the first table is of no people"}
+    guardian.call("PUT", "/v1/populations/patients", json=others)
+    dataset = guardian.upload(hospital, "hospital", {"population": "patients"})
     rules = ["hospital, race -> zipcode"]
     guarantee = {"type": "l_diversity", "l": 2}
     method = {"type": "versatile", "rules": rules, "default_guarantee": guarantee}
