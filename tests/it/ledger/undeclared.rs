@@ -1,7 +1,11 @@
 //! Tables without a population: of whom they are about nothing is known, so that each stands alone until an officer says
 //! more. The attacker changes files until the ledger takes them for others.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use super::data_subjects::{HEADER, patients};
 use crate::support::harness::{Server, kind, text, versatile};
@@ -145,26 +149,72 @@ async fn serial_numbers_of_two_populations_do_not_collide() {
     server.stop().await;
 }
 
+/// Changes the database of a store.
+async fn execute(data: &Path, sql: String) -> u64 {
+    let options = SqliteConnectOptions::new().filename(data.join("guardian.db"));
+    let mut connection = options.connect().await.unwrap();
+    let done = sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    done.rows_affected()
+}
+
+/// A store as an earlier version left it: the dataset is in a named series, and in no population.
+#[tokio::test(flavor = "multi_thread")]
+async fn series_of_earlier_versions_become_populations() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let serve = || Server::start_with(|config| config.data.clone_from(&data));
+    let server = serve().await;
+    let first = text(&server.upload("record_key=id", patients(0..400, HEADER)).await.ok(201)["id"]);
+    let release = server.publish(&first, protected()).await;
+    server.stop().await;
+    for table in ["datasets", "releases", "disclosures", "standing_rules", "ledgers", "jobs"] {
+        assert!(execute(&data, format!("UPDATE {table} SET series = 'registry'")).await > 0, "{table}");
+    }
+
+    let server = serve().await;
+    let population = server.get("/v1/populations/registry").await.ok(200);
+    assert_eq!(
+        (&population["person"][0]["key_system"], &population["datasets"]),
+        (&json!("registry/person"), &json!([first])),
+        "{population:#}"
+    );
+    let dataset = server.get(&format!("/v1/datasets/{first}")).await.ok(200);
+    assert_eq!((&dataset["population"], &dataset["identity"]), (&json!("registry"), &json!("identified")));
+    assert_eq!(dataset["person"], json!({"registry/person": ["id"]}));
+    let upload = async |query: &str, csv: String| text(&server.upload(query, csv).await.ok(201)["id"]);
+    let mut night = protected();
+    night["dataset"] = upload("population=registry", patients(1..401, HEADER)).await.into();
+    let problem = server.post("/v1/jobs", &night).await.problem(409, "overlapping-people");
+    assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [399, 1, 1]);
+    let again = upload("population=registry", patients(0..400, HEADER)).await;
+    assert_eq!(server.job(&again, protected()).await.ok(200)["release"], release["id"]);
+    let others = upload("series=registry", patients(1000..1400, HEADER)).await;
+    assert_eq!(server.publish(&others, protected()).await["composition"], "enforced");
+    server.stop().await;
+    // once
+    let server = serve().await;
+    assert_eq!(server.items("/v1/populations").await.len(), 1);
+    assert_eq!(server.items("/v1/audit-log?action=population.put").await.len(), 1);
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_earlier_versions_are_served() {
-    use sqlx::{ConnectOptions, Connection};
-
     let server = Server::start().await;
     let dataset = server.dataset(patients(0..60, HEADER)).await;
     server.publish(&dataset, protected()).await;
     let open = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "dx": {"publish": true}},
         "no_rules_reason": "for a test", "method": {"type": "versatile", "rules": []}});
     server.refused(&dataset, open).await;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
-    let mut connection = options.connect().await.unwrap();
     for name in ["series-undeclared", "overlapping-row-sets"] {
-        let older = "UPDATE job_details SET problem = json_set(problem, '$.type', $1) WHERE problem IS NOT NULL";
         let uri = format!("https://guardian.invalid/problems/{name}");
-        assert_eq!(sqlx::query(older).bind(&uri).execute(&mut connection).await.unwrap().rows_affected(), 1);
+        let older =
+            format!("UPDATE job_details SET problem = json_set(problem, '$.type', '{uri}') WHERE problem IS NOT NULL");
+        assert_eq!(execute(&server.data(), older).await, 1);
         let job = &server.items("/v1/jobs?status=refused").await[0];
         let job = server.get(&format!("/v1/jobs/{}", text(&job["id"]))).await.ok(200);
         assert_eq!(kind(&job["problem"]), name);
     }
-    connection.close().await.unwrap();
     server.stop().await;
 }

@@ -74,7 +74,10 @@ pub(in crate::verifier) fn check(
 }
 
 /// The taxonomies of the new release, by the names under which attributes are joined.
-pub(super) fn taxonomies(evidence: &VerifierInput<'_>, sequence: &SequentialDetails) -> BTreeMap<String, Arc<Taxonomy>> {
+pub(super) fn taxonomies(
+    evidence: &VerifierInput<'_>,
+    sequence: &SequentialDetails,
+) -> BTreeMap<String, Arc<Taxonomy>> {
     let named = evidence.taxonomies.iter().filter_map(|declared| {
         let name = evidence.names.get(declared.attribute.index())?;
         Some((joined_as(sequence, 0, name).to_owned(), Arc::clone(&declared.tree)))
