@@ -174,6 +174,7 @@ async fn releases_are_attacked_rule_by_rule() {
         answer.fault(pointer, name);
     }
     let rows: String = (0..40).map(|row| format!("{},{}\n", row % 4, row / 4 % 3)).collect();
+    let server = server.anew().await;
     let large =
         server.publish(&server.dataset(format!("a,s\n{rows}")).await, json!({"method": versatile(&["a -> s"])})).await;
     let answer = server.post(&format!("/v1/releases/{}/attacks", text(&large["id"])), &attack(json!(null))).await;
@@ -412,11 +413,12 @@ async fn crossed_out(client: &Client, release: &Value) -> Value {
 /// Values that hardly ever go together are found where they were planted, as by trying all pairs.
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_never_go_together_are_crossed_out() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let independent: String =
         (0..360).map(|i| format!("{},{},d{}\n", 20 + i % 3, ["f", "m"][i / 3 % 2], i / 6 % 6)).collect();
     let independent = format!("age,sex,disease\n{independent}");
     for (csv, counterfeits) in [(planted(), None), (planted(), Some(1)), (independent, None)] {
+        server = server.anew().await;
         let release = server.publish(&server.dataset(csv.clone()).await, thirds(counterfeits)).await;
         let (qi, sa) = (server.part(&release, "t1", "qi").await, server.part(&release, "t1", "sa").await);
         let (total, worst) = left(&csv, &qi, &sa, counterfeits.unwrap_or(0) as usize);
@@ -460,10 +462,13 @@ async fn negative_association_needs_bounded_buckets() {
     let apart = sliced("disease", explicit(&[&["age"], &["sex"], &["zip", "disease"]]), json!(2));
     let boxes =
         with(sliced("disease", explicit(&[&["age", "sex", "zip"], &["disease"]]), json!(2)), "column_k", json!(2));
+    let mut server = server;
     for method in [apart, boxes] {
+        server = server.anew().await;
         let sliced = server.publish(&server.dataset(TABLE).await, method).await;
         server.post(&path(&sliced), &attack).await.fault("/attack", "guarantee-unsupported");
     }
+    let server = server.anew().await;
     let dataset = server.dataset(planted()).await;
     let release = server.publish(&dataset, thirds(None)).await;
     let with = json!({"attack": "negative_association", "options": {"lambda": 0}});

@@ -23,7 +23,7 @@ fn guarantee() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dependency_attack_finds_nothing_in_releases() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let known = ["age", "chapter"];
     for method in [
         json!({"type": "versatile", "rules": ["age, chapter -> dx"], "default_guarantee": guarantee()}),
@@ -33,7 +33,7 @@ async fn dependency_attack_finds_nothing_in_releases() {
     ] {
         let attributes: Value =
             ["age", "chapter", "dx"].map(|name| (name, json!({"publish": true}))).into_iter().collect();
-        // each of people of its own
+        server = server.anew().await;
         let dataset = server.dataset(csv(&people())).await;
         let release = server.publish(&dataset, json!({"attributes": attributes, "method": method})).await;
         let path = format!("/v1/releases/{}/attacks", text(&release["id"]));
