@@ -208,9 +208,10 @@ async fn a_stored_taxonomy_is_written_out_in_the_job() {
     // a policy names it, and it is looked up when the job comes
     let mut policy = close("job", "0.3", &json!("late-v1"));
     policy["method"]["quasi_identifiers"] = json!(["age"]);
+    let server = server.anew().await;
     server.put("/v1/policies/p", &json!({"specification": policy})).await.ok(201);
     let on_policy = json!({"policy": "p-v1"});
-    let other = server.dataset_of("others", workers().replace("Driver", "Pilot")).await;
+    let other = server.dataset(workers().replace("Driver", "Pilot")).await;
     server.job(&other, on_policy.clone()).await.fault("/attributes/job/taxonomy", "unknown-taxonomy");
     put_csv(&server, "late", &rows.replace("Driver", "Pilot")).await.ok(201);
     assert_eq!(server.job(&other, on_policy).await.ok(200)["status"], "succeeded");
@@ -256,7 +257,8 @@ async fn uncovered_values_are_counted_with_a_link() {
     unused["method"]["guarantee"] = json!({"type": "l_diversity", "l": 2});
     server.job(&dataset, unused.clone()).await.fault("/attributes/job/taxonomy", "taxonomy-value-missing");
     server.publish(&dataset, close("job", "0.2", &wide)).await;
-    let other = server.dataset_of("others", workers() + "99,Clerk\n").await;
+    let server = server.anew().await;
+    let other = server.dataset(workers() + "99,Clerk\n").await;
     unused["attributes"]["job"]["taxonomy"] = wide;
     server.publish(&other, unused).await;
     // a declared value that does not occur is reported at the same place
