@@ -67,12 +67,15 @@ fn view(
     Some(columns.map(|columns| ObservedRelease { rows: original.rows(), columns }))
 }
 
+/// The labels of a cut, with the taxonomy that they are nodes of.
+type LabelledCut<'a> = (&'a Vec<Option<String>>, Option<&'a Arc<Taxonomy>>);
+
 /// A column under a cut, if it has one; `None` where a value has no label.
 fn column(
     of: &Column,
     published: &PublishedColumn,
     name: &str,
-    cut: Option<(&Vec<Option<String>>, Option<&Arc<Taxonomy>>)>,
+    cut: Option<LabelledCut<'_>>,
 ) -> Option<ObservedColumn> {
     let mut column = ObservedColumn {
         name: name.to_owned(),
