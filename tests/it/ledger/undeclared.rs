@@ -199,6 +199,29 @@ async fn series_of_earlier_versions_become_populations() {
     server.stop().await;
 }
 
+/// Of a dataset whose key is lost the persons are unknown; others are refused with a remedy, and not put off.
+#[tokio::test(flavor = "multi_thread")]
+async fn dataset_that_cannot_be_read_is_of_unknown_people() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let serve = || Server::start_with(|config| config.data.clone_from(&data));
+    let server = serve().await;
+    let first = text(&server.upload("record_key=id", patients(0..400, HEADER)).await.ok(201)["id"]);
+    server.publish(&first, protected()).await;
+    server.stop().await;
+    execute(&data, "UPDATE dataset_keys SET wrapped_key = X'00'".to_owned()).await;
+    execute(&data, "DELETE FROM dataset_evidence".to_owned()).await;
+    execute(&data, "UPDATE coverages SET state = 'void'".to_owned()).await;
+    let uncovered = "INSERT INTO uncovered_datasets (tenant, dataset_id) SELECT tenant, id FROM datasets";
+    assert_eq!(execute(&data, uncovered.to_owned()).await, 1);
+
+    let server = serve().await;
+    let others = server.dataset(patients(1000..1400, HEADER)).await;
+    let problem = server.job(&others, protected()).await.problem(409, "population-undeclared");
+    assert_eq!(problem["coverages"], json!([{"populations": [], "datasets": [first]}]));
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_earlier_versions_are_served() {
     let server = Server::start().await;
