@@ -249,7 +249,6 @@ impl PeopleCheck<'_> {
         cover_earlier_datasets(self.env.store.as_ref(), self.tenant()).await?;
         let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people).await?;
         self.recognize_content(&mut standing.live).await?;
-        let equal: Vec<LiveCoverage> = same_of(&self.unproven(&standing), &standing).into_iter().cloned().collect();
         let statements = self.env.store.separations(self.tenant()).await?;
         let publishes: BTreeSet<String> = self.job.specification.names.iter().cloned().collect();
         let rows = JudgedRows {
@@ -268,13 +267,10 @@ impl PeopleCheck<'_> {
             }
             Look::Decided(judged) => judged,
         };
-        let mut found = match judged {
+        let found = match judged {
             Ok(admission) => self.admitted(admission, &standing, &statements).await?,
             Err(refusal) => self.refused(refusal, &standing, &rows).await?,
         };
-        // releases of one table have one coverage
-        let joins = found.people.joins.take();
-        found.people.joins = joins.or_else(|| equal.into_iter().next());
         Ok(LedgerLook::Decided(Box::new(found)))
     }
 
