@@ -1,9 +1,7 @@
 //! Named series of earlier versions become populations, with their keys as key systems.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::identity::Caller;
@@ -27,7 +25,10 @@ pub async fn adopt_series(store: &Arc<dyn Store>, clock: &Clock) -> Result<usize
         let population = population_name(&name);
         let caller = Caller::upkeep(tenant.clone());
         let audit_entry = AuditEntry::new(&caller, AuditAction::PutPopulation, &population, clock.now());
-        let (population, datasets) = identified(population, &datasets, &registry);
+        let mut defining = DefinedSeries::new(population, &datasets, &registry);
+        let datasets = datasets.iter().map(|of| (of.dataset, defining.person(of))).collect();
+        let DefinedSeries { name, population, .. } = defining;
+        let population = NamedPopulation { name, population };
         store.adopt_series(&AdoptedSeries { tenant, population, datasets, audit_entry }).await?;
     }
     Ok(found)
@@ -42,53 +43,55 @@ fn population_name(series: &str) -> String {
     format!("series:{}", plain.trim())
 }
 
-/// A population, and per dataset the columns of its keys.
-fn identified(
+/// The population of a series while its key systems are found.
+struct DefinedSeries<'a> {
     name: String,
-    datasets: &[SeriesDataset],
-    registry: &PopulationRegistry,
-) -> (NamedPopulation, BTreeMap<Uuid, BTreeMap<String, Vec<String>>>) {
-    let mut population = registry.populations.get(&name).cloned().unwrap_or_else(|| Population {
-        description: "a series of an earlier version".to_owned(),
-        person: Vec::new(),
-        max_rows_per_person: datasets.iter().filter_map(|of| of.max_rows_per_subject).max().unwrap_or(1),
-        is_republished: false,
-    });
-    let is_known = registry.populations.contains_key(&name);
-    let mut persons = BTreeMap::new();
-    for dataset in datasets {
-        let columns = dataset.subject.clone().map(|subject| vec![subject]).or_else(|| dataset.record_key.clone());
-        let mut person = BTreeMap::new();
-        if let Some(columns) = columns {
-            let known = population.person.iter().find(|key| key.columns == columns).map(|key| key.key_system.clone());
-            let system = match known {
-                None if is_known => None,
-                None => {
-                    let key_system = unused_name(&name, &population, registry);
-                    let key = PopulationKey {
-                        key_system: key_system.clone(),
-                        columns: columns.clone(),
-                        fold: Fold::Standard,
-                    };
-                    population.person.push(key);
-                    Some(key_system)
-                }
-                known => known,
-            };
-            person.extend(system.map(|system| (system, columns)));
-        }
-        persons.insert(dataset.dataset, person);
-    }
-    (NamedPopulation { name, population }, persons)
+    population: Population,
+    /// Whether it was there before, and stays as it is.
+    is_known: bool,
+    registry: &'a PopulationRegistry,
 }
 
-/// The name of a key system that is not there yet.
-fn unused_name(population: &str, defined: &Population, registry: &PopulationRegistry) -> String {
-    let is_used =
-        |name: &String| registry.systems.contains_key(name) || defined.person.iter().any(|key| key.key_system == *name);
-    let numbered = |number: usize| match number {
-        1 => format!("{population}/person"),
-        number => format!("{population}/person-{number}"),
-    };
-    (1..).map(numbered).find(|name| !is_used(name)).unwrap_or_default()
+impl<'a> DefinedSeries<'a> {
+    fn new(name: String, datasets: &[SeriesDataset], registry: &'a PopulationRegistry) -> Self {
+        let known = registry.populations.get(&name).cloned();
+        let is_known = known.is_some();
+        let population = known.unwrap_or_else(|| Population {
+            description: "a series of an earlier version".to_owned(),
+            person: Vec::new(),
+            max_rows_per_person: datasets.iter().filter_map(|of| of.max_rows_per_subject).max().unwrap_or(1),
+            is_republished: false,
+        });
+        Self { name, population, is_known, registry }
+    }
+
+    /// The columns of the key of a dataset, by its key system; empty if it has no key, or none of a known population.
+    fn person(&mut self, dataset: &SeriesDataset) -> BTreeMap<String, Vec<String>> {
+        let subject = dataset.subject.iter().map(|subject| vec![subject.clone()]);
+        let Some(mut columns) = subject.chain(dataset.record_key.clone()).next() else { return BTreeMap::new() };
+        if !self.is_known {
+            // the order in which an upload named them said nothing
+            columns.sort_unstable();
+        }
+        let system = self.population.person.iter().find(|key| key.columns == columns).map(|key| key.key_system.clone());
+        let system = system.or_else(|| (!self.is_known).then(|| self.add_system(columns.clone())));
+        system.map(|system| (system, columns)).into_iter().collect()
+    }
+
+    fn add_system(&mut self, columns: Vec<String>) -> String {
+        let key_system = self.unused_name();
+        self.population.person.push(PopulationKey { key_system: key_system.clone(), columns, fold: Fold::Standard });
+        key_system
+    }
+
+    /// The name of a key system that is not there yet.
+    fn unused_name(&self) -> String {
+        let numbered = |number: usize| match number {
+            1 => format!("{}/person", self.name),
+            number => format!("{}/person-{number}", self.name),
+        };
+        let own = self.population.person.iter().map(|key| &key.key_system);
+        let used: BTreeSet<&String> = self.registry.systems.keys().chain(own).collect();
+        (1..).map(numbered).find(|name| !used.contains(name)).unwrap_or_default()
+    }
 }
