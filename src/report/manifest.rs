@@ -287,7 +287,7 @@ pub struct ManifestGuard {
     /// The guarantees of every bucket.
     pub guarantees: Vec<Guarantee>,
     /// The attributes in which every bucket is constant; associations with them reveal nothing more. Of a sliced table they may stand
-    /// beside the sensitive attribute: then the rows of a bucket with equal values there keep the guarantee. Absent where there are none.
+    /// in the column of the sensitive attribute: then the rows of a bucket with equal values there keep the guarantee. Absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Whether buckets may break a guarantee that are all rows with their values of `constant`.

@@ -259,7 +259,7 @@ fn moved(table: &DesignedTable) -> AttrSet {
     bucketized.map(|bucketized| bucketized.sensitive().minus(bucketized.protects())).unwrap_or_default()
 }
 
-/// The attributes that a sliced table shows beside the protected one, in its column.
+/// The attributes in the column of the protected one of a sliced table.
 fn companions(table: &DesignedTable) -> AttrSet {
     let TableDesign::Sliced(sliced) = &table.design else { return AttrSet::EMPTY };
     let column = sliced.columns.iter().find(|column| column.contains(sliced.plan.sensitive));

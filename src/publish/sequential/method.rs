@@ -20,8 +20,8 @@ use crate::publish::error::{PlanError, PlanRefusal};
 use crate::publish::input::PlanInput;
 use crate::spec::SequentialSpec;
 
-const NOT_COMPUTED_DETAIL: &str = "a dependency ties what is counted to a generalized attribute of the release, but not in every row, \
-     where nothing is proved; leave that attribute out";
+const NOT_COMPUTED_DETAIL: &str = "a dependency ties what is counted to a generalized attribute, with exceptions in some rows: what an adversary \
+     knows of it cannot be tested; leave that attribute out";
 const GENERALIZED_BEFORE_DETAIL: &str = "a dependency ties what is counted to an attribute that an earlier release generalizes, of which the \
      rows are not at hand; leave that attribute out";
 

@@ -179,7 +179,7 @@ fn with_others(with: AttrSet, mut others: Vec<AttrSet>) -> Vec<AttrSet> {
     others
 }
 
-/// Checks that leftover attributes have a column, and that columns beside the sensitive one have leftover attributes.
+/// Checks that leftover attributes have a column, and that columns other than the sensitive one have leftover attributes.
 fn check_others(count: usize, left: usize) -> Result<(), ColumnsError> {
     match count.checked_sub(1) {
         Some(0) if left == 0 => Ok(()),

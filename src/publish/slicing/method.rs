@@ -69,7 +69,7 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
 /// The attributes in which every bucket has to be constant; the rule is rejected where no strata keep it.
 ///
 /// Given its bucket and the rest of the sensitive column, a row has each sensitive value there with equal chance. Mixtures
-/// over buckets, and columns that share attributes, are not proved beside dependencies between columns.
+/// over buckets, and columns that share attributes, are not proved under dependencies between columns.
 fn constant_attributes(
     plan: &SlicingPlan,
     columns: &[AttrSet],

@@ -116,7 +116,7 @@ fn guards(table: &PublishedTable) -> &[TableGuard] {
 
 /// The guards of a table that claim constant attributes, with those in which whole buckets have to be constant.
 ///
-/// Of attributes that a guard knows beside what it protects, its guarantees hold in each class of equal values.
+/// Of attributes that a guard knows and that stand in the part of what it protects, its guarantees hold in each class of equal values.
 fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = (&TableGuard, AttrSet)> {
     let claiming = guards(table).iter().filter(|guard| !guard.constant.is_empty());
     claiming.map(|guard| {

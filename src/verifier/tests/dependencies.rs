@@ -77,7 +77,7 @@ fn published(rows: Vec<Vec<Cell>>, labels: Vec<u32>, constant: AttrSet) -> Verif
     fixture
 }
 
-/// The chapter stands beside the diagnosis, and the rule does not know it.
+/// The chapter stands in the column of the diagnosis, and the rule does not know it.
 fn moved() -> VerifierFixture {
     let rows = people(0);
     let labels = pairs(&rows, None);
@@ -90,7 +90,7 @@ fn moved() -> VerifierFixture {
     fixture
 }
 
-/// The chapter stands beside the diagnosis, and the rule knows it: each chapter of a bucket keeps the guarantee.
+/// The chapter stands in the column of the diagnosis, and the rule knows it: each chapter of a bucket keeps the guarantee.
 fn in_one_part(labels: Vec<u32>, constant: AttrSet) -> VerifierFixture {
     let mut fixture = VerifierFixture::new(&["age", "chapter", "dx"], people(0));
     fixture.searched = true;

@@ -325,7 +325,7 @@ async fn tenants_see_nothing_of_each_other() {
             }
         }
     }
-    // the same table and document of another tenant: neither reused nor judged beside the first
+    // the same table and document of another tenant: neither reused nor judged with the first
     let own = there.dataset(HOSPITAL).await;
     let job = there.job(&own, document).await.ok(200);
     assert_eq!((&job["status"], &job["reused"]), (&json!("succeeded"), &json!(false)));

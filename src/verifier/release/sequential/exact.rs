@@ -1,4 +1,4 @@
-//! Requirements beside attributes that the adversary knows exactly, since dependencies tie them to what is counted.
+//! Requirements where the adversary knows attributes exactly, since dependencies tie them to what is counted.
 //!
 //! # Citations
 //! docs/spec/sequential.md#dependencies
