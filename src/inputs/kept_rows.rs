@@ -30,6 +30,11 @@ impl KeptRows {
         self.chunks.iter().flatten().filter(|is_kept| **is_kept).count() as u64
     }
 
+    /// Whether a row of a chunk is one.
+    pub(super) fn has(&self, chunk: u32, row: usize) -> bool {
+        self.chunks.get(chunk as usize).and_then(|kept| kept.get(row)).is_some_and(|is_kept| *is_kept)
+    }
+
     /// The rows of a column of a chunk.
     pub(crate) fn of_column(&self, chunk: u32, column: &ChunkColumn) -> Result<ChunkColumn, StoreError> {
         let kept = self.chunks.get(chunk as usize).filter(|kept| kept.len() == column.rows());

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::runner::{JobAssignment, RunError};
 use crate::control::Control;
 use crate::inputs::{
-    CompositionContext, InputEnv, JobContext, JobPeople, JudgedAt, JudgedPeople, LedgerLook, announce,
-    read_earlier_releases,
+    AuditedEntry, CompositionContext, InputEnv, JobContext, JobPeople, JudgedAt, JudgedPeople, LedgerLook, PeopleAudit,
+    PeopleAuditError, announce, read_earlier_releases,
 };
 use crate::people::CoverageId;
 use crate::ports::{AnnouncedCoverage, AnnouncementEnd, JobStatus, StoreError, release_ended_problem};
@@ -119,6 +120,31 @@ impl<'a> Turn<'a> {
     pub(super) fn end(&self, people: &JudgedPeople) -> Option<AnnouncedCoverage> {
         let Announcement { id, columns, .. } = self.announced.as_ref()?;
         Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns) })
+    }
+
+    /// Audits who the release speaks of, against what is announced and what stands before its ticket.
+    ///
+    /// # Errors
+    /// [`PeopleAuditError`]
+    pub(super) fn audit(
+        &self,
+        audit: &mut PeopleAudit<'_>,
+        people: &JudgedPeople,
+        manifest: &Value,
+        rows: u64,
+    ) -> Result<(), PeopleAuditError> {
+        let (Some(announced), Some(ending)) = (&self.announced, self.end(people)) else {
+            return Err(StoreError::corrupt("a release is not announced").into());
+        };
+        audit.check(&AuditedEntry {
+            id: announced.id,
+            ticket: announced.ticket,
+            rows,
+            columns: &announced.columns,
+            joined: &people.admission.same,
+            end: &ending.end,
+            manifest,
+        })
     }
 
     /// Makes void what was announced. After a commit it has ended already.

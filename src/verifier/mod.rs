@@ -15,6 +15,7 @@ mod attack;
 mod contract;
 mod definition;
 mod external;
+mod people;
 mod read;
 mod release;
 mod verify;
@@ -42,6 +43,11 @@ pub use external::submission::{
     ViolatingClass, ViolatingClasses,
 };
 pub use external::table::{CellText, ExternalPart, ExternalTable};
+pub use people::{
+    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
+    OtherCoverage, OtherFault, PeopleFacts, PeopleFault, RecordedRows, RecordedStatement, RowsLayout, SortedHashes,
+    SystemFacts, audit_claim, audit_recorded, derive_facts,
+};
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;

@@ -1,0 +1,390 @@
+//! The audit of who a release speaks of: evidence from the rows that it publishes, held against the coverage that the
+//! ledger records and the claim of the manifest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::context::JobContext;
+use super::env::InputEnv;
+use super::error::InputError;
+use super::evidence::StoredRows;
+use super::kept_rows::KeptRows;
+use crate::control::{Cancelled, Control, Phase};
+use crate::microdata::Chunk;
+use crate::people::{Coverage, CoverageId, Fold, KeyedHash, PopulationRegistry, Separation, SystemEvidence};
+use crate::ports::{AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, HASHES_PER_CALL, StoreError};
+use crate::publication::CompositionMode;
+use crate::report::ManifestIdentity;
+use crate::vault::ContentHasher;
+use crate::verifier::{
+    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
+    OtherCoverage, OtherFault, PeopleFacts, PeopleFault, RecordedRows, RecordedStatement, RowsLayout, audit_claim,
+    audit_recorded, derive_facts,
+};
+
+/// Coverages whose samples are read: those with most common signatures.
+const MAX_SAMPLED_COVERAGES: usize = 8;
+
+/// With fewer common signatures tables are not alike by rows.
+const MIN_TWINS: usize = 81;
+
+/// Why the people of a release are not audited.
+#[derive(Debug)]
+pub(crate) enum PeopleAuditError {
+    /// The release must not be.
+    Fault(PeopleFault),
+    /// What the audit needs cannot be had.
+    Input(InputError),
+}
+
+impl From<PeopleFault> for PeopleAuditError {
+    fn from(fault: PeopleFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<InputError> for PeopleAuditError {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<StoreError> for PeopleAuditError {
+    fn from(error: StoreError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl From<Cancelled> for PeopleAuditError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Input(cancelled.into())
+    }
+}
+
+impl From<io::Error> for PeopleAuditError {
+    fn from(error: io::Error) -> Self {
+        Self::Input(StoreError::Unavailable(Box::new(error)).into())
+    }
+}
+
+/// What a release does to the ledger.
+pub(crate) struct AuditedEntry<'a> {
+    /// Its announced coverage, and its ticket.
+    pub(crate) id: CoverageId,
+    pub(crate) ticket: i64,
+    /// The number of rows that it was made of.
+    pub(crate) rows: u64,
+    /// The columns that it publishes.
+    pub(crate) columns: &'a BTreeSet<String>,
+    /// The coverages that it was judged together with.
+    pub(crate) joined: &'a [CoverageId],
+    /// How its announcement will end.
+    pub(crate) end: &'a AnnouncementEnd,
+    /// Its manifest.
+    pub(crate) manifest: &'a Value,
+}
+
+/// The evidence of the rows that a job publishes, derived again.
+pub(crate) struct PeopleAudit<'a> {
+    env: &'a InputEnv,
+    job: &'a JobContext,
+    names: Vec<String>,
+    facts: PeopleFacts,
+}
+
+impl<'a> PeopleAudit<'a> {
+    /// Reads the rows; on a blocking thread.
+    ///
+    /// # Errors
+    /// [`PeopleAuditError`]
+    pub(crate) fn derive(env: &'a InputEnv, job: &'a JobContext, control: &Control) -> Result<Self, PeopleAuditError> {
+        let stored = StoredRows::open(env, &job.dataset)?;
+        let registry = env.handle.block_on(env.store.people_registry(&job.dataset.tenant))?;
+        let (names, layout) = (job.columns.clone(), layout(job, &registry)?);
+        let hasher = env.vault.content_hasher(&job.dataset.tenant);
+        let mut rows = SubmittedRows { env, job, stored, kept: job.kept.as_deref(), hasher };
+        control.begin(Phase::Verify, 1)?;
+        let facts = derive_facts(&mut rows, &layout, &env.spool, control)?;
+        Ok(Self { env, job, names, facts })
+    }
+
+    /// Holds the ledger and the manifest against the rows.
+    ///
+    /// # Errors
+    /// [`PeopleAuditError`]
+    pub(crate) fn check(&mut self, entry: &AuditedEntry<'_>) -> Result<(), PeopleAuditError> {
+        let InputEnv { handle, store, .. } = self.env;
+        let tenant = &self.job.dataset.tenant;
+        let claim = self.claim(entry)?;
+        let records = handle.block_on(store.standing_coverages(tenant, entry.ticket + 1))?;
+        let own = records.iter().find(|record| record.id == entry.id);
+        let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
+        let recorded = self.recorded(own)?;
+        let page = |system: &str, after: Option<u128>| -> Result<Vec<u128>, PeopleAuditError> {
+            let after = after.map(hash_of);
+            let found = handle.block_on(store.coverage_persons(tenant, entry.id, system, after))?;
+            Ok(found.into_iter().map(number_of).collect())
+        };
+        audit_recorded(&mut self.facts, &self.names, &claim, &recorded, page)?;
+        // later ones saw this one
+        let is_other = |of: &&CoverageRecord| of.id != entry.id && of.ticket.is_none_or(|ticket| ticket < entry.ticket);
+        let others: Vec<&CoverageRecord> = records.iter().filter(is_other).collect();
+        check_end(entry, &others)?;
+        let others = self.others(&others)?;
+        let statements = handle.block_on(store.separations(tenant))?;
+        let statements: Vec<RecordedStatement> = statements
+            .iter()
+            .map(|of| RecordedStatement {
+                id: of.id.to_string(),
+                is_disjoint: of.kind == Separation::Disjoint,
+                of: of.of.clone().map(|place| place.to_string()),
+            })
+            .collect();
+        Ok(audit_claim(&self.facts, &self.names, &claim, &others, &statements)?)
+    }
+
+    fn claim(&self, entry: &AuditedEntry<'_>) -> Result<ClaimedPeople, PeopleAuditError> {
+        let unreadable = |_| PeopleFault::Claim("what cannot be read");
+        let mode = CompositionMode::deserialize(&entry.manifest["composition"]).map_err(unreadable)?;
+        let identity = ManifestIdentity::deserialize(&entry.manifest["identity"]).map_err(unreadable)?;
+        let dataset = &self.job.dataset;
+        if identity.population != dataset.population {
+            return Err(PeopleFault::Claim("another population").into());
+        }
+        if entry.rows != self.facts.rows {
+            return Err(PeopleFault::OtherRows.into());
+        }
+        let population = dataset.population.iter().map(|name| format!("population:{name}"));
+        Ok(ClaimedPeople {
+            mode,
+            key_systems: identity.key_systems.into_iter().collect(),
+            statements: identity.statements.iter().map(|of| of.id.to_string()).collect(),
+            unrelated: identity.unrelated.into_iter().collect(),
+            places: population.chain([format!("dataset:{}", dataset.id)]).collect(),
+            publishes: entry.columns.clone(),
+            joined: entry.joined.iter().map(|id| id.0).collect(),
+        })
+    }
+
+    /// The coverage of the job, as the store has it.
+    fn recorded(&self, own: &CoverageRecord) -> Result<RecordedRows, PeopleAuditError> {
+        let InputEnv { handle, store, .. } = self.env;
+        let tenant = &self.job.dataset.tenant;
+        let marks = handle.block_on(store.coverage_marks(tenant, own.id))?;
+        let samples = handle.block_on(store.signature_samples(tenant, own.id))?;
+        let CoverageRecord { coverage, published, .. } = own;
+        let contents = coverage.contents.iter();
+        Ok(RecordedRows {
+            places: places(coverage),
+            tables: coverage.tables.iter().copied().map(number_of).collect(),
+            contents: contents.map(|(name, of)| (name.clone(), of.iter().copied().map(number_of).collect())).collect(),
+            systems: systems(coverage),
+            marks: marks.iter().map(audited_mark).collect(),
+            cuts: samples.iter().map(|sample| sample.is_cut).collect(),
+            published: published.clone(),
+        })
+    }
+
+    /// The other coverages, as they stand to the rows.
+    fn others(&mut self, records: &[&CoverageRecord]) -> Result<Vec<OtherCoverage>, PeopleAuditError> {
+        let tenant = &self.job.dataset.tenant;
+        let InputEnv { handle, store, .. } = self.env;
+        let mut others: BTreeMap<CoverageId, OtherCoverage> =
+            records.iter().map(|record| (record.id, other(record))).collect();
+        for system in &mut self.facts.systems {
+            system.persons.batches(HASHES_PER_CALL, |some| -> Result<(), PeopleAuditError> {
+                let some: Vec<KeyedHash> = some.iter().copied().map(hash_of).collect();
+                for (id, number) in handle.block_on(store.common_persons(tenant, &system.name, &some))? {
+                    if let Some(other) = others.get_mut(&id) {
+                        *other.common.entry(system.name.clone()).or_default() += number;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        for record in records.iter().filter(|record| record.coverage.tables.is_empty()) {
+            if handle.block_on(self.has_equal_content(record))? {
+                others.entry(record.id).and_modify(|other| _ = other.tables.insert(self.facts.table));
+            }
+        }
+        let hashes: BTreeSet<u128> = self.facts.marks.iter().map(|mark| mark.hash).collect();
+        let hashes: Vec<KeyedHash> = hashes.into_iter().map(hash_of).collect();
+        let mut signatures: BTreeMap<CoverageId, BTreeSet<u128>> = BTreeMap::new();
+        for some in hashes.chunks(HASHES_PER_CALL) {
+            for (id, mark) in handle.block_on(store.common_marks(tenant, some))? {
+                let hash = number_of(mark.hash);
+                match (mark.kind, others.get_mut(&id)) {
+                    (AlikeKind::Block, Some(other)) => _ = other.blocks.insert(hash),
+                    (AlikeKind::Signature(_), Some(_)) => _ = signatures.entry(id).or_default().insert(hash),
+                    (_, None) => {}
+                }
+            }
+        }
+        let is_apart = |id: &CoverageId| {
+            others[id].common.values().all(|number| *number == 0) && !others[id].tables.contains(&self.facts.table)
+        };
+        let mut nearest: Vec<(usize, CoverageId)> =
+            signatures.into_iter().map(|(id, common)| (common.len(), id)).collect();
+        nearest.retain(|(number, id)| *number >= MIN_TWINS && is_apart(id));
+        nearest.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, id) in nearest.into_iter().take(MAX_SAMPLED_COVERAGES) {
+            let samples = handle.block_on(store.signature_samples(tenant, id))?;
+            let samples = samples.iter().map(|sample| AuditedSample {
+                rows: sample.lowest.iter().map(|of| (number_of(of.hash), of.rows)).collect(),
+                is_cut: sample.is_cut,
+            });
+            others.entry(id).and_modify(|other| other.samples = samples.collect());
+        }
+        Ok(others.into_values().collect())
+    }
+
+    /// Whether a coverage without marks is of a dataset of the same content.
+    async fn has_equal_content(&self, record: &CoverageRecord) -> Result<bool, StoreError> {
+        let own = &self.job.dataset;
+        for id in &record.coverage.datasets {
+            let dataset = self.env.store.dataset(&own.tenant, *id).await?;
+            if dataset.is_some_and(|dataset| dataset.content_hash == own.content_hash) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A dataset whose rows a job publishes, or some of them.
+struct SubmittedRows<'a> {
+    env: &'a InputEnv,
+    job: &'a JobContext,
+    stored: StoredRows<'a>,
+    kept: Option<&'a KeptRows>,
+    hasher: ContentHasher,
+}
+
+impl AuditedRows for SubmittedRows<'_> {
+    type Error = PeopleAuditError;
+
+    fn chunks(&self) -> u32 {
+        self.job.dataset.chunks
+    }
+
+    fn chunk(&mut self, number: u32) -> Result<Chunk, PeopleAuditError> {
+        Ok(self.stored.chunk(number)?)
+    }
+
+    fn is_kept(&self, chunk: u32, row: usize) -> bool {
+        self.kept.is_none_or(|kept| kept.has(chunk, row))
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u128 {
+        let mut hasher = self.hasher.clone();
+        hasher.update(b"people\0");
+        hasher.update(bytes);
+        hasher.finish().iter().take(16).fold(0, |hash, byte| hash << 8 | u128::from(*byte))
+    }
+
+    fn published(&mut self, system: &str, persons: &[u128]) -> Result<BTreeSet<u128>, PeopleAuditError> {
+        let mut found = BTreeSet::new();
+        for some in persons.chunks(HASHES_PER_CALL) {
+            let some: Vec<KeyedHash> = some.iter().copied().map(hash_of).collect();
+            let published = self.env.store.published_persons(&self.job.dataset.tenant, system, &some);
+            found.extend(self.env.handle.block_on(published)?.into_iter().map(number_of));
+        }
+        Ok(found)
+    }
+}
+
+/// The key columns of the dataset of a job.
+fn layout(job: &JobContext, registry: &PopulationRegistry) -> Result<RowsLayout, StoreError> {
+    let place = |name: &String| {
+        let found = job.columns.iter().position(|column| column == name);
+        found.ok_or_else(|| StoreError::corrupt("a key of a dataset has an unknown column"))
+    };
+    let mut systems = Vec::new();
+    for (name, columns) in &job.dataset.person {
+        let system = registry.systems.get(name);
+        let system = system.ok_or_else(|| StoreError::corrupt("a dataset has an unknown key system"))?;
+        let fold = match system.fold {
+            Fold::Standard => KeyFold::Standard,
+            Fold::Alphanumeric => KeyFold::Alphanumeric,
+            Fold::Digits => KeyFold::Digits,
+            Fold::Exact => KeyFold::Exact,
+        };
+        let columns = columns.iter().map(place).collect::<Result<_, _>>()?;
+        systems.push(AuditedSystem { name: name.clone(), fold, columns });
+    }
+    let record_key = job.dataset.record_key.iter().flatten().map(place).collect::<Result<_, _>>()?;
+    let max_rows_per_person = job.dataset.max_rows_per_subject.unwrap_or(1);
+    Ok(RowsLayout { columns: job.columns.len(), systems, record_key, max_rows_per_person })
+}
+
+/// Checks that what the release joins keeps all that was known of it, and learns what is new.
+fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(), PeopleFault> {
+    let AnnouncementEnd::Joined { target, coverage: new, published, .. } = entry.end else {
+        let kept_apart = entry.joined.first().map(|id| PeopleFault::Other { id: id.0, how: OtherFault::NotJoined });
+        return kept_apart.map_or(Ok(()), Err);
+    };
+    let fault = |how| Err(PeopleFault::Other { id: target.0, how });
+    let Some(old) = others.iter().find(|other| other.id == *target && entry.joined.contains(target)) else {
+        return fault(OtherFault::NotSame);
+    };
+    let CoverageRecord { coverage: known, published: before, .. } = old;
+    let keeps_contents =
+        known.contents.iter().all(|(name, marks)| new.contents.get(name).is_some_and(|of| marks.is_subset(of)));
+    let keeps_columns = |name: &String, of: &SystemEvidence| {
+        let known = |new: &SystemEvidence| {
+            new.persons == of.persons && of.columns.iter().all(|(column, mark)| new.columns.get(column) == Some(mark))
+        };
+        new.systems.get(name).is_some_and(known)
+    };
+    let is_kept = known.populations.is_subset(&new.populations)
+        && known.datasets.is_subset(&new.datasets)
+        && known.tables.is_subset(&new.tables)
+        && keeps_contents
+        && known.systems.iter().all(|(name, of)| keeps_columns(name, of))
+        && before.is_subset(published)
+        && published.len() >= entry.columns.len();
+    if is_kept { Ok(()) } else { fault(OtherFault::Forgets) }
+}
+
+fn other(record: &CoverageRecord) -> OtherCoverage {
+    OtherCoverage {
+        id: record.id.0,
+        places: places(&record.coverage),
+        tables: record.coverage.tables.iter().copied().map(number_of).collect(),
+        systems: systems(&record.coverage),
+        published: record.published.clone(),
+        ..OtherCoverage::default()
+    }
+}
+
+fn places(coverage: &Coverage) -> BTreeSet<String> {
+    let populations = coverage.populations.iter().map(|name| format!("population:{name}"));
+    populations.chain(coverage.datasets.iter().map(|id| format!("dataset:{id}"))).collect()
+}
+
+fn systems(coverage: &Coverage) -> BTreeMap<String, KnownSystem> {
+    let known = |of: &SystemEvidence| KnownSystem {
+        persons: of.persons,
+        columns: of.columns.iter().map(|(name, mark)| (name.clone(), number_of(*mark))).collect(),
+    };
+    coverage.systems.iter().map(|(name, of)| (name.clone(), known(of))).collect()
+}
+
+fn audited_mark(mark: &AlikeMark) -> AuditedMark {
+    let kind = match mark.kind {
+        AlikeKind::Block => MarkKind::Block(0),
+        AlikeKind::Signature(sample) => MarkKind::Signature(sample),
+    };
+    AuditedMark { hash: number_of(mark.hash), kind, weight: mark.weight }
+}
+
+fn number_of(hash: KeyedHash) -> u128 {
+    u128::from_be_bytes(hash.to_bytes())
+}
+
+fn hash_of(number: u128) -> KeyedHash {
+    KeyedHash::from_bytes(number.to_be_bytes())
+}

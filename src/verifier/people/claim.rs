@@ -1,0 +1,329 @@
+//! What the ledger records and the manifest claims of the people of a release, held against the evidence of its rows.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::facts::{PeopleFacts, SystemFacts};
+use super::fault::{OtherFault, PeopleFault};
+use super::marks::{AuditedMark, AuditedSample, MarkKind};
+use super::surprise::exceeds_fair_coins;
+use crate::publication::CompositionMode;
+
+/// The surprise of common blocks of two columns from which tables are alike, in 1/256 bit.
+const ALIKE_SURPRISE: u64 = 160 * 256;
+
+/// Persons that are compared at once.
+const PERSONS_AT_ONCE: usize = 1000;
+
+/// What is known of persons by one key system.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KnownSystem {
+    /// How many there are.
+    pub persons: u64,
+    /// Per column the mark of what whom has.
+    pub columns: BTreeMap<String, u128>,
+}
+
+/// The coverage of a release, as the ledger records it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RecordedRows {
+    /// `population:NAME` and `dataset:ID`.
+    pub places: BTreeSet<String>,
+    /// The marks of the tables.
+    pub tables: BTreeSet<u128>,
+    /// Per column the marks of what stands in which row.
+    pub contents: BTreeMap<String, BTreeSet<u128>>,
+    /// Per key system.
+    pub systems: BTreeMap<String, KnownSystem>,
+    /// Blocks, all of pair 0, and signatures.
+    pub marks: BTreeSet<AuditedMark>,
+    /// For each sample of signatures, whether the table has more.
+    pub cuts: Vec<bool>,
+    /// The columns of its release.
+    pub published: BTreeSet<String>,
+}
+
+/// Another coverage, as it stands to the rows of a release.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OtherCoverage {
+    /// Its number.
+    pub id: i64,
+    /// `population:NAME` and `dataset:ID`.
+    pub places: BTreeSet<String>,
+    /// The marks of its tables.
+    pub tables: BTreeSet<u128>,
+    /// Per key system.
+    pub systems: BTreeMap<String, KnownSystem>,
+    /// The columns that its releases published.
+    pub published: BTreeSet<String>,
+    /// Per key system how many persons of the release it has.
+    pub common: BTreeMap<String, u64>,
+    /// The blocks that both have.
+    pub blocks: BTreeSet<u128>,
+    /// Its samples of signatures.
+    pub samples: Vec<AuditedSample>,
+}
+
+/// A statement about two places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordedStatement {
+    /// Its id.
+    pub id: String,
+    /// Whether it says that the places have no person in common, and not only that they are alike and of others.
+    pub is_disjoint: bool,
+    /// The places.
+    pub of: [String; 2],
+}
+
+/// What a release says and does about its people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimedPeople {
+    /// The claim of the manifest.
+    pub mode: CompositionMode,
+    /// The key systems of the manifest.
+    pub key_systems: BTreeSet<String>,
+    /// The statements of the manifest.
+    pub statements: BTreeSet<String>,
+    /// The populations of which the manifest says that nothing is known.
+    pub unrelated: BTreeSet<String>,
+    /// `population:NAME`, if there is one, and `dataset:ID`.
+    pub places: BTreeSet<String>,
+    /// The columns that it publishes.
+    pub publishes: BTreeSet<String>,
+    /// The coverages whose releases it was judged together with.
+    pub joined: BTreeSet<i64>,
+}
+
+/// Checks the coverage of a release; `persons` gives the recorded persons of a key system behind a hash, in order.
+///
+/// # Errors
+/// The first difference, or what `persons` fails with.
+pub fn audit_recorded<E: From<std::io::Error> + From<PeopleFault>>(
+    facts: &mut PeopleFacts,
+    names: &[String],
+    claim: &ClaimedPeople,
+    recorded: &RecordedRows,
+    mut persons: impl FnMut(&str, Option<u128>) -> Result<Vec<u128>, E>,
+) -> Result<(), E> {
+    if recorded.places != claim.places {
+        return Err(PeopleFault::Names.into());
+    }
+    recorded.check_marks(facts, names, claim)?;
+    for SystemFacts { name, persons: derived, .. } in &mut facts.systems {
+        let fault = || E::from(PeopleFault::Persons(name.clone()));
+        let (mut page, mut last) = (VecDeque::new(), None);
+        derived.batches(PERSONS_AT_ONCE, |some| {
+            for person in some {
+                if page.is_empty() {
+                    page.extend(persons(name, last)?);
+                }
+                if page.pop_front() != Some(*person) {
+                    return Err(fault());
+                }
+                last = Some(*person);
+            }
+            Ok(())
+        })?;
+        if !page.is_empty() || !persons(name, last)?.is_empty() {
+            return Err(fault());
+        }
+    }
+    Ok(())
+}
+
+impl RecordedRows {
+    fn check_marks(&self, facts: &PeopleFacts, names: &[String], claim: &ClaimedPeople) -> Result<(), PeopleFault> {
+        let differs = |what: String| Err(PeopleFault::Mark(what));
+        if self.tables != BTreeSet::from([facts.table]) {
+            return differs("mark of its table".to_owned());
+        }
+        let of_names = |marks: &[u128]| names.iter().cloned().zip(marks.iter().copied()).collect::<BTreeMap<_, _>>();
+        let contents = of_names(&facts.contents).into_iter().map(|(name, mark)| (name, BTreeSet::from([mark])));
+        if self.contents != contents.collect() {
+            return differs("mark of the contents of a column".to_owned());
+        }
+        let system = |of: &SystemFacts| {
+            let columns = of.columns.as_deref().map(of_names).unwrap_or_default();
+            (of.name.clone(), KnownSystem { persons: of.persons.len(), columns })
+        };
+        if self.systems != facts.systems.iter().map(system).collect() {
+            return differs("number of persons or mark of a column".to_owned());
+        }
+        if self.published != claim.publishes {
+            return differs("list of published columns".to_owned());
+        }
+        let paired = |mark: &AuditedMark| match mark.kind {
+            MarkKind::Block(_) => AuditedMark { kind: MarkKind::Block(0), ..*mark },
+            MarkKind::Signature(_) => *mark,
+        };
+        let derived: BTreeSet<AuditedMark> = facts.marks.iter().map(paired).collect();
+        // equal hashes of several kinds are recorded once
+        let hashes = |marks: &BTreeSet<AuditedMark>| marks.iter().map(|mark| mark.hash).collect::<BTreeSet<u128>>();
+        if !self.marks.is_subset(&derived) || hashes(&self.marks) != hashes(&derived) || self.cuts != facts.cuts {
+            return differs("mark of blocks or signatures".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Checks the claim of a manifest against the other coverages of the tenant and its statements. They are those that came
+/// first: later ones were judged with this one.
+///
+/// # Errors
+/// The first fault.
+pub fn audit_claim(
+    facts: &PeopleFacts,
+    names: &[String],
+    claim: &ClaimedPeople,
+    others: &[OtherCoverage],
+    statements: &[RecordedStatement],
+) -> Result<(), PeopleFault> {
+    let rows = ClaimedRows { facts, names, claim, statements };
+    for id in &claim.statements {
+        let is_about = |of: &&RecordedStatement| of.id == *id && others.iter().any(|other| rows.links(of, other));
+        if !statements.iter().any(|of| is_about(&of)) {
+            return Err(PeopleFault::Statement(id.clone()));
+        }
+    }
+    let systems: BTreeSet<String> = facts.systems.iter().map(|of| of.name.clone()).collect();
+    if systems != claim.key_systems {
+        return Err(PeopleFault::Claim("other key systems"));
+    }
+    if claim.mode == CompositionMode::Unproven {
+        let wrong =
+            others.iter().find(|other| claim.joined.contains(&other.id) && !other.tables.contains(&facts.table));
+        return wrong.map_or(Ok(()), |other| Err(PeopleFault::Other { id: other.id, how: OtherFault::NotSame }));
+    }
+    for other in others {
+        rows.stands_with(other).map_err(|how| PeopleFault::Other { id: other.id, how })?;
+    }
+    match claim.mode {
+        CompositionMode::SameDatasetOnly => Ok(()),
+        CompositionMode::Enforced if !systems.is_empty() && claim.unrelated.is_empty() => Ok(()),
+        CompositionMode::WithinPopulation if !systems.is_empty() => Ok(()),
+        CompositionMode::Enforced => Err(PeopleFault::Claim("that the composition is enforced")),
+        _ => Err(PeopleFault::Claim("a mode of composition")),
+    }
+}
+
+/// The rows of a release with what it claims of them.
+#[derive(Clone, Copy)]
+struct ClaimedRows<'a> {
+    facts: &'a PeopleFacts,
+    names: &'a [String],
+    claim: &'a ClaimedPeople,
+    statements: &'a [RecordedStatement],
+}
+
+impl ClaimedRows<'_> {
+    /// Whether a statement is about these rows and another coverage.
+    fn links(&self, statement: &RecordedStatement, other: &OtherCoverage) -> bool {
+        let [a, b] = &statement.of;
+        let own = &self.claim.places;
+        (own.contains(a) && other.places.contains(b)) || (own.contains(b) && other.places.contains(a))
+    }
+
+    fn stands_with(&self, other: &OtherCoverage) -> Result<(), OtherFault> {
+        let disjoint: Vec<&RecordedStatement> =
+            self.statements.iter().filter(|of| of.is_disjoint && self.links(of, other)).collect();
+        let is_joined = self.claim.joined.contains(&other.id);
+        let is_equal = other.tables.contains(&self.facts.table);
+        let shared: Vec<&SystemFacts> =
+            self.facts.systems.iter().filter(|of| other.systems.contains_key(&of.name)).collect();
+        if is_equal || shared.iter().any(|of| self.common(other, of) > 0) {
+            return match (is_equal || self.agrees(other, &shared), is_joined) {
+                _ if !disjoint.is_empty() => Err(OtherFault::Contradicted),
+                (false, _) => Err(OtherFault::Overlap),
+                (true, false) => Err(OtherFault::NotJoined),
+                (true, true) => Ok(()),
+            };
+        }
+        if is_joined {
+            return Err(OtherFault::NotSame);
+        }
+        let is_named = |of: &&&RecordedStatement| self.claim.statements.contains(&of.id);
+        if shared.is_empty() {
+            match (disjoint.is_empty(), disjoint.iter().any(|of| is_named(&of))) {
+                (false, true) => {}
+                (false, false) => return Err(OtherFault::Unnamed),
+                (true, _) if self.is_marked_unrelated(other) => {}
+                (true, _) => return Err(OtherFault::Unknown),
+            }
+        }
+        if !self.is_alike(other) {
+            return Ok(());
+        }
+        // only what names both tables says that they are of others
+        let is_table = |place: &String| place.starts_with("dataset:");
+        let mut of_others =
+            self.statements.iter().filter(|of| !of.is_disjoint && of.of.iter().all(is_table) && self.links(of, other));
+        if of_others.any(|of| is_named(&&of)) { Ok(()) } else { Err(OtherFault::Alike) }
+    }
+
+    fn common(&self, other: &OtherCoverage, of: &SystemFacts) -> u64 {
+        other.common.get(&of.name).copied().unwrap_or(0)
+    }
+
+    /// Whether both have the same persons, and these have the same cells in each column that is published of both.
+    fn agrees(&self, other: &OtherCoverage, shared: &[&SystemFacts]) -> bool {
+        !shared.is_empty()
+            && shared.iter().all(|of| {
+                let theirs = &other.systems[&of.name];
+                let Some(marks) = &of.columns else { return false };
+                let both = self.claim.publishes.intersection(&other.published);
+                let own = |column: &String| self.names.iter().position(|name| name == column).map(|at| marks[at]);
+                of.persons.len() == theirs.persons
+                    && self.common(other, of) == theirs.persons
+                    && !theirs.columns.is_empty()
+                    && both
+                        .into_iter()
+                        .all(|column| own(column).is_some_and(|own| theirs.columns.get(column) == Some(&own)))
+            })
+    }
+
+    /// Whether both have keys and are of other populations, of which the manifest says that nothing is known.
+    fn is_marked_unrelated(&self, other: &OtherCoverage) -> bool {
+        let populations = |places: &BTreeSet<String>| {
+            places.iter().filter_map(|place| place.strip_prefix("population:")).map(str::to_owned).collect()
+        };
+        let (own, theirs): (BTreeSet<String>, BTreeSet<String>) =
+            (populations(&self.claim.places), populations(&other.places));
+        let have_keys = !self.facts.systems.is_empty() && !other.systems.is_empty();
+        let are_apart = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(&theirs);
+        have_keys && are_apart && theirs.is_subset(&self.claim.unrelated)
+    }
+
+    fn is_alike(&self, other: &OtherCoverage) -> bool {
+        let mut surprise: BTreeMap<u16, u64> = BTreeMap::new();
+        let mut samples: Vec<AuditedSample> =
+            self.facts.cuts.iter().map(|&is_cut| AuditedSample { is_cut, ..AuditedSample::default() }).collect();
+        for mark in &self.facts.marks {
+            match mark.kind {
+                MarkKind::Block(pair) if other.blocks.contains(&mark.hash) => {
+                    *surprise.entry(pair).or_default() += mark.weight;
+                }
+                MarkKind::Block(_) => {}
+                MarkKind::Signature(sample) => {
+                    samples[usize::from(sample)].rows.insert(mark.hash, mark.weight);
+                }
+            }
+        }
+        surprise.values().any(|of_pair| *of_pair >= ALIKE_SURPRISE)
+            || samples.iter().any(|own| other.samples.iter().any(|theirs| have_twins(own, theirs)))
+    }
+}
+
+/// Whether signatures that two rows of both tables have stand in both tables more often than by chance.
+fn have_twins(own: &AuditedSample, theirs: &AuditedSample) -> bool {
+    let end = |of: &AuditedSample| if of.is_cut { of.rows.last_key_value().map(|(last, _)| *last) } else { None };
+    let end = end(own).unwrap_or(u128::MAX).min(end(theirs).unwrap_or(u128::MAX));
+    let mut rows: BTreeMap<u128, (u64, u64)> = BTreeMap::new();
+    for (&signature, &of) in own.rows.range(..=end) {
+        rows.entry(signature).or_default().0 = of;
+    }
+    for (&signature, &of) in theirs.rows.range(..=end) {
+        rows.entry(signature).or_default().1 = of;
+    }
+    let twins: Vec<(u64, u64)> = rows.into_values().filter(|(own, theirs)| own + theirs == 2).collect();
+    let cross = twins.iter().filter(|twin| **twin == (1, 1)).count() as u64;
+    cross * 2 > twins.len() as u64 && exceeds_fair_coins(cross, twins.len() as u64)
+}

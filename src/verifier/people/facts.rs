@@ -1,0 +1,325 @@
+//! The evidence of submitted rows: persons by their keys, and marks of tables and columns.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+
+use super::counts::{HashCounts, SortedHashes};
+use super::fault::PeopleFault;
+use super::fold::{KeyFold, fold};
+use super::marks::{AuditedMark, FreeColumns, derive_marks};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Chunk, ChunkColumn};
+
+/// The columns of a key system in a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AuditedSystem {
+    /// The name of the key system.
+    pub name: String,
+    /// How its components are folded.
+    pub fold: KeyFold,
+    /// A column for each component, in the order of the key system.
+    pub columns: Vec<usize>,
+}
+
+/// Which columns of a table identify persons and records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowsLayout {
+    /// The number of columns.
+    pub columns: usize,
+    /// The key systems.
+    pub systems: Vec<AuditedSystem>,
+    /// The columns that distinguish records of a person.
+    pub record_key: Vec<usize>,
+    /// How many rows a person may have.
+    pub max_rows_per_person: u64,
+}
+
+/// The rows of a dataset, of which a release publishes some or all.
+pub trait AuditedRows {
+    /// Why rows cannot be had, or are not what they should be.
+    type Error: From<io::Error> + From<Cancelled> + From<PeopleFault>;
+
+    /// How many chunks there are.
+    fn chunks(&self) -> u32;
+
+    /// A chunk with all columns.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn chunk(&mut self, number: u32) -> Result<Chunk, Self::Error>;
+
+    /// Whether the release publishes a row of a chunk.
+    fn is_kept(&self, chunk: u32, row: usize) -> bool;
+
+    /// The first 16 bytes of the tenant's keyed hash of these bytes.
+    fn hash(&self, bytes: &[u8]) -> u128;
+
+    /// Which of these persons, different and in order, stand in a live coverage.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    fn published(&mut self, system: &str, persons: &[u128]) -> Result<BTreeSet<u128>, Self::Error>;
+}
+
+/// What is derived of the published rows.
+pub struct PeopleFacts {
+    /// How many rows there are.
+    pub rows: u64,
+    /// The mark of the table.
+    pub table: u128,
+    /// Per column the mark of what stands in which row.
+    pub contents: Vec<u128>,
+    /// Per key system, in the order of the layout.
+    pub systems: Vec<SystemFacts>,
+    /// Blocks and signatures.
+    pub marks: Vec<AuditedMark>,
+    /// For each sample of signatures, whether the table has more of them.
+    pub cuts: Vec<bool>,
+}
+
+/// What one key system says of the published rows.
+pub struct SystemFacts {
+    /// The name of the key system.
+    pub name: String,
+    /// The persons.
+    pub persons: SortedHashes,
+    /// Per column the mark of what whom has; none where rows of a person are not distinguished.
+    pub columns: Option<Vec<u128>>,
+}
+
+/// The bytes behind a keyed hash: the label, a zero byte, and each text behind its length.
+pub(super) fn message(label: &str, texts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = [label.as_bytes(), &[0]].concat();
+    for text in texts {
+        bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(text);
+    }
+    bytes
+}
+
+/// An unkeyed hash of hashes.
+pub(super) fn digest(label: &str, hashes: &[u128]) -> u128 {
+    let mut digest = Sha256::new();
+    digest.update(label.as_bytes());
+    digest.update([0]);
+    hashes.iter().for_each(|hash| digest.update(hash.to_be_bytes()));
+    first_half(&digest.finalize())
+}
+
+pub(super) fn first_half(digest: &[u8]) -> u128 {
+    digest.iter().take(16).fold(0, |hash, byte| (hash << 8) | u128::from(*byte))
+}
+
+/// Per code of a column the hash of its folded cell; code 0 is a missing cell.
+pub(super) fn hashed_cells<R: AuditedRows>(rows: &R, column: &ChunkColumn) -> Vec<u128> {
+    let cell = |text: &str| rows.hash(&message("cell", &[fold(text, KeyFold::Standard).as_bytes()]));
+    let mut cells = vec![cell("")];
+    cells.extend(column.values().iter().map(|value| cell(&String::from_utf8_lossy(value))));
+    cells
+}
+
+pub(super) fn code(column: &ChunkColumn, row: usize) -> usize {
+    column.codes().get(row) as usize
+}
+
+/// The key of a row in one key system.
+struct Key {
+    person: u128,
+    /// Of the key as it is written.
+    written: u128,
+}
+
+/// Per component and code the folded text and the text as written.
+struct Components(Vec<Vec<Option<(String, String)>>>);
+
+impl Components {
+    fn of(system: &AuditedSystem, chunk: &Chunk) -> Self {
+        let text = |value: &[u8]| {
+            let text = String::from_utf8_lossy(value);
+            let folded = fold(&text, system.fold);
+            let written = if system.fold == KeyFold::Exact { folded.clone() } else { text.nfc().collect() };
+            (!folded.is_empty()).then_some((folded, written))
+        };
+        let texts = |column: &usize| {
+            let values = chunk.columns[*column].values().iter().map(text);
+            [None].into_iter().chain(values).collect()
+        };
+        Self(system.columns.iter().map(texts).collect())
+    }
+
+    fn key<R: AuditedRows>(&self, rows: &R, system: &AuditedSystem, chunk: &Chunk, row: usize) -> Option<Key> {
+        let (mut folded, mut written) = (vec![system.name.as_bytes()], Vec::new());
+        for (column, texts) in system.columns.iter().zip(&self.0) {
+            let (fold, as_written) = texts[code(&chunk.columns[*column], row)].as_ref()?;
+            folded.push(fold.as_bytes());
+            written.push(as_written.as_bytes());
+        }
+        let person = rows.hash(&message("person", &folded));
+        let is_as_written = folded[1..] == written[..];
+        let written = if is_as_written { person } else { rows.hash(&message("written", &written)) };
+        Some(Key { person, written })
+    }
+}
+
+/// What is summed and counted of one key system.
+struct SystemSums {
+    persons: HashCounts,
+    written: HashCounts,
+    records: HashCounts,
+    columns: Vec<u128>,
+}
+
+struct TableSums {
+    rows: u64,
+    table: u128,
+    contents: Vec<u128>,
+    systems: Vec<SystemSums>,
+}
+
+/// Derives the evidence of the published rows.
+///
+/// # Errors
+/// A fault of the rows, or what reading them fails with.
+pub fn derive_facts<R: AuditedRows>(
+    rows: &mut R,
+    layout: &RowsLayout,
+    folder: &Path,
+    control: &Control,
+) -> Result<PeopleFacts, R::Error> {
+    let sums = |_: &AuditedSystem| SystemSums {
+        persons: HashCounts::new(folder),
+        written: HashCounts::new(folder),
+        records: HashCounts::new(folder),
+        columns: vec![0; layout.columns],
+    };
+    let systems = layout.systems.iter().map(sums).collect();
+    let mut sums = TableSums { rows: 0, table: 0, contents: vec![0; layout.columns], systems };
+    let mut free = FreeColumns::new(layout, folder);
+    for number in 0..rows.chunks() {
+        control.check()?;
+        let chunk = rows.chunk(number)?;
+        let (kept, left_out): (Vec<usize>, Vec<usize>) =
+            (0..chunk.rows as usize).partition(|row| rows.is_kept(number, *row));
+        check_left_out(rows, layout, &chunk, &left_out)?;
+        let cells: Vec<Vec<u128>> = chunk.columns.iter().map(|column| hashed_cells(rows, column)).collect();
+        sums.add(rows, layout, &ChunkCells { chunk: &chunk, cells: &cells, kept: &kept })?;
+        free.add(&ChunkCells { chunk: &chunk, cells: &cells, kept: &kept })?;
+    }
+    let marks = derive_marks(rows, free, folder, control)?;
+    let systems = layout.systems.iter().zip(sums.systems);
+    let systems = systems.map(|(system, of)| of.finish(layout, system, sums.rows, folder));
+    let (rows, table) = (sums.rows, sums.table);
+    Ok(PeopleFacts {
+        rows,
+        table: digest("table", &[table]),
+        contents: sums.contents.iter().map(|sum| digest("content", &[table, *sum])).collect(),
+        systems: systems.collect::<Result<_, R::Error>>()?,
+        marks: marks.marks,
+        cuts: marks.cuts,
+    })
+}
+
+/// The cells of the published rows of a chunk.
+pub(super) struct ChunkCells<'a> {
+    pub(super) chunk: &'a Chunk,
+    /// Per column and code.
+    pub(super) cells: &'a [Vec<u128>],
+    pub(super) kept: &'a [usize],
+}
+
+impl ChunkCells<'_> {
+    pub(super) fn cell(&self, column: usize, row: usize) -> u128 {
+        self.cells[column][code(&self.chunk.columns[column], row)]
+    }
+}
+
+impl TableSums {
+    fn add<R: AuditedRows>(&mut self, rows: &R, layout: &RowsLayout, of: &ChunkCells<'_>) -> Result<(), R::Error> {
+        self.rows += of.kept.len() as u64;
+        for (system, sums) in layout.systems.iter().zip(&mut self.systems) {
+            let components = Components::of(system, of.chunk);
+            for &row in of.kept {
+                let key = components.key(rows, system, of.chunk, row);
+                let key = key.ok_or_else(|| PeopleFault::NoKey(system.name.clone()))?;
+                sums.persons.add(key.person, 1)?;
+                sums.written.add(key.written, 1)?;
+                let mut record = key.person;
+                if !layout.record_key.is_empty() {
+                    let cells = layout.record_key.iter().map(|column| of.cell(*column, row));
+                    record = digest("record", &[key.person].into_iter().chain(cells).collect::<Vec<u128>>());
+                    sums.records.add(record, 1)?;
+                }
+                for (column, sum) in sums.columns.iter_mut().enumerate() {
+                    *sum = sum.wrapping_add(record.wrapping_mul(of.cell(column, row)));
+                }
+            }
+        }
+        for &row in of.kept {
+            let cells = (0..layout.columns).map(|column| of.cell(column, row));
+            let whole = digest("row", &[cells.fold(0, u128::wrapping_add)]);
+            self.table = self.table.wrapping_add(whole);
+            for (column, sum) in self.contents.iter_mut().enumerate() {
+                *sum = sum.wrapping_add(whole.wrapping_mul(of.cell(column, row)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SystemSums {
+    fn finish<E: From<io::Error> + From<PeopleFault>>(
+        self,
+        layout: &RowsLayout,
+        system: &AuditedSystem,
+        rows: u64,
+        folder: &Path,
+    ) -> Result<SystemFacts, E> {
+        let mut most = 0;
+        self.written.finish(|_, times| -> io::Result<()> {
+            most = most.max(times);
+            Ok(())
+        })?;
+        if most > layout.max_rows_per_person {
+            return Err(PeopleFault::TooManyRows(system.name.clone()).into());
+        }
+        let mut persons = SortedHashes::new(folder);
+        self.persons.finish(|person, _| persons.push(person))?;
+        let mut is_repeated = false;
+        self.records.finish(|_, times| -> io::Result<()> {
+            is_repeated |= times > 1;
+            Ok(())
+        })?;
+        let is_distinguished = if layout.record_key.is_empty() {
+            layout.max_rows_per_person == 1 && persons.len() == rows
+        } else {
+            !is_repeated
+        };
+        let marks = self.columns.iter().map(|sum| digest("column", &[*sum]));
+        Ok(SystemFacts { name: system.name.clone(), columns: is_distinguished.then(|| marks.collect()), persons })
+    }
+}
+
+/// Checks that of each row that is left out a person is published.
+fn check_left_out<R: AuditedRows>(
+    rows: &mut R,
+    layout: &RowsLayout,
+    chunk: &Chunk,
+    left_out: &[usize],
+) -> Result<(), R::Error> {
+    let mut unexplained: BTreeSet<usize> = left_out.iter().copied().collect();
+    for system in &layout.systems {
+        let components = Components::of(system, chunk);
+        let key = |row: &usize| components.key(rows, system, chunk, *row).map(|key| (*row, key.person));
+        let persons: Vec<(usize, u128)> = unexplained.iter().filter_map(key).collect();
+        let asked: BTreeSet<u128> = persons.iter().map(|(_, person)| *person).collect();
+        let published = rows.published(&system.name, &asked.into_iter().collect::<Vec<_>>())?;
+        for (row, _) in persons.iter().filter(|(_, person)| published.contains(person)) {
+            unexplained.remove(row);
+        }
+    }
+    if unexplained.is_empty() { Ok(()) } else { Err(PeopleFault::LeftOut.into()) }
+}

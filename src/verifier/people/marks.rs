@@ -1,0 +1,284 @@
+//! The marks by which tables are alike: blocks of two columns, and signatures of rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::counts::HashCounts;
+use super::facts::{AuditedRows, ChunkCells, RowsLayout, code, digest, first_half, hashed_cells};
+use super::surprise::surprise;
+use crate::control::Control;
+
+/// Most columns whose marks count.
+const MAX_CHOSEN: usize = 16;
+
+/// Values of a column that have blocks: those with the lowest hashes.
+const BLOCKS_OF_COLUMN: usize = 32;
+
+/// The least surprise of a block, in 1/256 bit.
+const MIN_SURPRISE: u64 = 12 * 256;
+
+/// Signatures of a sample: those with the lowest hashes.
+const SAMPLED: usize = 256;
+
+/// Fewest columns of a table of which a signature leaves one out.
+const MIN_FREE: usize = 3;
+
+/// Bits of a hash that distinguish cells of a block.
+const CELL_BITS: u32 = 112;
+
+/// Counts of a chunk that are kept in an array.
+const MAX_ARRAY: usize = 1 << 16;
+
+/// What a mark is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MarkKind {
+    /// A block of this ordered pair of columns.
+    Block(u16),
+    /// A signature of this sample.
+    Signature(u16),
+}
+
+/// A mark by which tables are alike.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct AuditedMark {
+    /// Its hash.
+    pub hash: u128,
+    /// What it is of.
+    pub kind: MarkKind,
+    /// The surprise of a block in 1/256 bit, or the rows of a signature.
+    pub weight: u64,
+}
+
+/// The lowest signatures of one kind.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AuditedSample {
+    /// The rows of each.
+    pub rows: BTreeMap<u128, u64>,
+    /// Whether the table has more.
+    pub is_cut: bool,
+}
+
+impl AuditedSample {
+    fn add(&mut self, signature: u128) {
+        let is_full = self.rows.len() == SAMPLED;
+        if is_full && self.rows.last_key_value().is_some_and(|(highest, _)| signature > *highest) {
+            self.is_cut = true;
+        } else {
+            *self.rows.entry(signature).or_default() += 1;
+            if self.rows.len() > SAMPLED {
+                self.rows.pop_last();
+                self.is_cut = true;
+            }
+        }
+    }
+}
+
+/// The columns that are no keys, and what the choice among them needs.
+pub(super) struct FreeColumns {
+    columns: Vec<usize>,
+    rows: u64,
+    sums: Vec<u128>,
+    lowest: Vec<BTreeSet<u128>>,
+    /// Cells behind the place of their column; only where there is a choice.
+    distinct: Option<HashCounts>,
+}
+
+impl FreeColumns {
+    pub(super) fn new(layout: &RowsLayout, folder: &Path) -> Self {
+        let keys: BTreeSet<usize> =
+            layout.systems.iter().flat_map(|of| &of.columns).chain(&layout.record_key).copied().collect();
+        let columns: Vec<usize> = (0..layout.columns).filter(|column| !keys.contains(column)).collect();
+        Self {
+            rows: 0,
+            sums: vec![0; columns.len()],
+            lowest: vec![BTreeSet::new(); columns.len()],
+            distinct: (columns.len() > MAX_CHOSEN).then(|| HashCounts::new(folder)),
+            columns,
+        }
+    }
+
+    pub(super) fn add(&mut self, of: &ChunkCells<'_>) -> io::Result<()> {
+        self.rows += of.kept.len() as u64;
+        for (place, &column) in self.columns.iter().enumerate() {
+            let mut seen = vec![false; of.cells[column].len()];
+            for &row in of.kept {
+                seen[code(&of.chunk.columns[column], row)] = true;
+                self.sums[place] = self.sums[place].wrapping_add(of.cell(column, row));
+            }
+            for (&cell, _) in of.cells[column].iter().zip(seen).filter(|(_, seen)| *seen) {
+                let lowest = &mut self.lowest[place];
+                if lowest.len() < BLOCKS_OF_COLUMN || lowest.last().is_some_and(|last| cell < *last) {
+                    lowest.insert(cell);
+                }
+                if lowest.len() > BLOCKS_OF_COLUMN {
+                    lowest.pop_last();
+                }
+                if let Some(distinct) = &mut self.distinct {
+                    distinct.add(numbered(place as u64, cell), 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the columns whose marks count.
+    fn choose(&mut self) -> io::Result<Vec<usize>> {
+        let mut chosen: Vec<usize> = (0..self.columns.len()).collect();
+        if let Some(counts) = self.distinct.take() {
+            let mut distinct = vec![0_u64; self.columns.len()];
+            counts.finish(|key, _| -> io::Result<()> {
+                distinct[(key >> CELL_BITS) as usize] += 1;
+                Ok(())
+            })?;
+            // with at most half as many values as rows, most values first; then the others, most first
+            let rank = |&place: &usize| {
+                (distinct[place] > self.rows / 2, std::cmp::Reverse(distinct[place]), self.sums[place])
+            };
+            chosen.sort_by_key(rank);
+            chosen.truncate(MAX_CHOSEN);
+        }
+        Ok(chosen)
+    }
+}
+
+const fn numbered(number: u64, cell: u128) -> u128 {
+    ((number as u128) << CELL_BITS) | (cell >> (u128::BITS - CELL_BITS))
+}
+
+/// All marks of a table.
+pub(super) struct DerivedMarks {
+    pub(super) marks: Vec<AuditedMark>,
+    pub(super) cuts: Vec<bool>,
+}
+
+/// Derives the marks, on a second reading of the rows.
+pub(super) fn derive_marks<R: AuditedRows>(
+    rows: &mut R,
+    mut free: FreeColumns,
+    folder: &Path,
+    control: &Control,
+) -> Result<DerivedMarks, R::Error> {
+    let chosen = free.choose()?;
+    let lowest = chosen.iter().map(|place| free.lowest[*place].iter().copied().collect()).collect();
+    let columns: Vec<usize> = chosen.iter().map(|place| free.columns[*place]).collect();
+    let left_out = if free.columns.len() < MIN_FREE { 0 } else { columns.len() };
+    let kinds = if free.columns.is_empty() { 0 } else { 1 + left_out };
+    let mut samples = vec![AuditedSample::default(); kinds];
+    let mut blocks = BlockCounter { columns: columns.clone(), lowest, counts: HashCounts::new(folder) };
+    for number in 0..rows.chunks() {
+        let chunk = rows.chunk(number)?;
+        let kept: Vec<usize> = (0..chunk.rows as usize).filter(|row| rows.is_kept(number, *row)).collect();
+        let cells =
+            |(place, column)| if free.columns.contains(&place) { hashed_cells(rows, column) } else { Vec::new() };
+        let cells: Vec<Vec<u128>> = chunk.columns.iter().enumerate().map(cells).collect();
+        let of = ChunkCells { chunk: &chunk, cells: &cells, kept: &kept };
+        for &row in of.kept {
+            let whole = free.columns.iter().fold(0_u128, |sum, column| sum.wrapping_add(of.cell(*column, row)));
+            for (kind, sample) in samples.iter_mut().enumerate() {
+                let without = kind.checked_sub(1).map_or(0, |left_out| of.cell(columns[left_out], row));
+                sample.add(digest("row", &[whole.wrapping_sub(without)]));
+            }
+        }
+        for by in 0..columns.len() {
+            control.check()?;
+            blocks.add(&of, by)?;
+        }
+    }
+    let cuts = samples.iter().map(|sample| sample.is_cut).collect();
+    let signature = |kind: usize, (&hash, &weight): (&u128, &u64)| AuditedMark {
+        hash,
+        kind: MarkKind::Signature(kind as u16),
+        weight,
+    };
+    let mut marks = blocks.finish::<R::Error>()?;
+    marks.extend(samples.iter().enumerate().flat_map(|(kind, of)| of.rows.iter().map(move |row| signature(kind, row))));
+    Ok(DerivedMarks { marks, cuts })
+}
+
+/// Counts the cells of one column in the rows with a value of another.
+struct BlockCounter {
+    columns: Vec<usize>,
+    lowest: Vec<Vec<u128>>,
+    counts: HashCounts,
+}
+
+impl BlockCounter {
+    /// The number of a block.
+    fn number(&self, by: usize, other: usize, value: usize) -> u64 {
+        ((by * self.columns.len() + other) * BLOCKS_OF_COLUMN + value) as u64
+    }
+
+    fn add(&mut self, of: &ChunkCells<'_>, by: usize) -> io::Result<()> {
+        let column = self.columns[by];
+        let value_of_code: Vec<Option<usize>> =
+            of.cells[column].iter().map(|cell| self.lowest[by].binary_search(cell).ok()).collect();
+        let value = |row: &usize| value_of_code[code(&of.chunk.columns[column], *row)].map(|value| (*row, value));
+        let rows: Vec<(usize, usize)> = of.kept.iter().filter_map(value).collect();
+        for other in (0..self.columns.len()).filter(|other| *other != by) {
+            let theirs = self.columns[other];
+            let codes = of.cells[theirs].len();
+            if codes * BLOCKS_OF_COLUMN > MAX_ARRAY {
+                for &(row, value) in &rows {
+                    self.counts.add(numbered(self.number(by, other, value), of.cell(theirs, row)), 1)?;
+                }
+                continue;
+            }
+            let mut array = vec![0_u64; codes * BLOCKS_OF_COLUMN];
+            for &(row, value) in &rows {
+                array[value * codes + code(&of.chunk.columns[theirs], row)] += 1;
+            }
+            for (place, &times) in array.iter().enumerate().filter(|(_, times)| **times > 0) {
+                let number = self.number(by, other, place / codes);
+                self.counts.add(numbered(number, of.cells[theirs][place % codes]), times)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish<E: From<io::Error>>(self) -> Result<Vec<AuditedMark>, E> {
+        let (lowest, width) = (self.lowest, self.columns.len());
+        let mut found = Vec::new();
+        let mut open: Option<OpenBlock> = None;
+        self.counts.finish(|key, times| -> Result<(), E> {
+            let number = (key >> CELL_BITS) as usize;
+            if open.as_ref().is_none_or(|block| block.number != number) {
+                let by = number / BLOCKS_OF_COLUMN / width;
+                let next = OpenBlock::new(number, lowest[by][number % BLOCKS_OF_COLUMN]);
+                found.extend(open.replace(next).and_then(OpenBlock::mark));
+            }
+            if let Some(block) = &mut open {
+                block.digest.update((key << (u128::BITS - CELL_BITS)).to_be_bytes());
+                block.digest.update(u128::from(times).to_be_bytes());
+                block.counts.push(times);
+            }
+            Ok(())
+        })?;
+        found.extend(open.and_then(OpenBlock::mark));
+        Ok(found)
+    }
+}
+
+struct OpenBlock {
+    number: usize,
+    digest: Sha256,
+    counts: Vec<u64>,
+}
+
+impl OpenBlock {
+    fn new(number: usize, value: u128) -> Self {
+        let digest = Sha256::new().chain_update(b"block\0").chain_update(value.to_be_bytes());
+        Self { number, digest, counts: Vec::new() }
+    }
+
+    fn mark(self) -> Option<AuditedMark> {
+        let weight = surprise(&self.counts);
+        (weight >= MIN_SURPRISE).then(|| AuditedMark {
+            hash: first_half(&self.digest.finalize()),
+            kind: MarkKind::Block((self.number / BLOCKS_OF_COLUMN) as u16),
+            weight: weight.min(u32::MAX.into()),
+        })
+    }
+}

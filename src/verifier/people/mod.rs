@@ -1,0 +1,23 @@
+//! Who the rows of a release speak of, derived again: evidence from the submitted rows, and the claim of the manifest
+//! from evidence, live coverages and statements.
+//!
+//! Shares no function with the module that collects evidence and judges jobs.
+
+mod claim;
+mod counts;
+mod facts;
+mod fault;
+mod fold;
+mod marks;
+mod surprise;
+#[cfg(test)]
+mod tests;
+
+pub use claim::{
+    ClaimedPeople, KnownSystem, OtherCoverage, RecordedRows, RecordedStatement, audit_claim, audit_recorded,
+};
+pub use counts::SortedHashes;
+pub use facts::{AuditedRows, AuditedSystem, PeopleFacts, RowsLayout, SystemFacts, derive_facts};
+pub use fault::{OtherFault, PeopleFault};
+pub use fold::KeyFold;
+pub use marks::{AuditedMark, AuditedSample, MarkKind};
