@@ -21,8 +21,8 @@ use crate::report::ManifestIdentity;
 use crate::vault::ContentHasher;
 use crate::verifier::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
-    OtherCoverage, OtherFault, PeopleFacts, PeopleFault, RecordedRows, RecordedStatement, RowsLayout, audit_claim,
-    audit_recorded, derive_facts,
+    OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
+    audit_claim, audit_recorded, derive_facts,
 };
 
 /// Coverages whose samples are read: those with most common signatures.
@@ -35,14 +35,14 @@ const MIN_TWINS: usize = 81;
 #[derive(Debug)]
 pub(crate) enum PeopleAuditError {
     /// The release must not be.
-    Fault(PeopleFault),
+    Claim(PeopleClaimError),
     /// What the audit needs cannot be had.
     Input(InputError),
 }
 
-impl From<PeopleFault> for PeopleAuditError {
-    fn from(fault: PeopleFault) -> Self {
-        Self::Fault(fault)
+impl From<PeopleClaimError> for PeopleAuditError {
+    fn from(fault: PeopleClaimError) -> Self {
+        Self::Claim(fault)
     }
 }
 
@@ -147,15 +147,15 @@ impl<'a> PeopleAudit<'a> {
     }
 
     fn claim(&self, entry: &AuditedEntry<'_>) -> Result<ClaimedPeople, PeopleAuditError> {
-        let unreadable = |_| PeopleFault::Claim("what cannot be read");
+        let unreadable = |_| PeopleClaimError::Claim("what cannot be read");
         let mode = CompositionMode::deserialize(&entry.manifest["composition"]).map_err(unreadable)?;
         let identity = ManifestIdentity::deserialize(&entry.manifest["identity"]).map_err(unreadable)?;
         let dataset = &self.job.dataset;
         if identity.population != dataset.population {
-            return Err(PeopleFault::Claim("another population").into());
+            return Err(PeopleClaimError::Claim("another population").into());
         }
         if entry.rows != self.facts.rows {
-            return Err(PeopleFault::OtherRows.into());
+            return Err(PeopleClaimError::OtherRows.into());
         }
         let population = dataset.population.iter().map(|name| format!("population:{name}"));
         Ok(ClaimedPeople {
@@ -321,14 +321,15 @@ fn layout(job: &JobContext, registry: &PopulationRegistry) -> Result<RowsLayout,
 }
 
 /// Checks that what the release joins keeps all that was known of it, and learns what is new.
-fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(), PeopleFault> {
+fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(), PeopleClaimError> {
     let AnnouncementEnd::Joined { target, coverage: new, published, .. } = entry.end else {
-        let kept_apart = entry.joined.first().map(|id| PeopleFault::Other { id: id.0, how: OtherFault::NotJoined });
+        let kept_apart =
+            entry.joined.first().map(|id| PeopleClaimError::Other { id: id.0, how: OtherCoverageError::NotJoined });
         return kept_apart.map_or(Ok(()), Err);
     };
-    let fault = |how| Err(PeopleFault::Other { id: target.0, how });
+    let fault = |how| Err(PeopleClaimError::Other { id: target.0, how });
     let Some(old) = others.iter().find(|other| other.id == *target && entry.joined.contains(target)) else {
-        return fault(OtherFault::NotSame);
+        return fault(OtherCoverageError::NotSame);
     };
     let CoverageRecord { coverage: known, published: before, .. } = old;
     let keeps_contents =
@@ -346,7 +347,7 @@ fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(),
         && known.systems.iter().all(|(name, of)| keeps_columns(name, of))
         && before.is_subset(published)
         && published.len() >= entry.columns.len();
-    if is_kept { Ok(()) } else { fault(OtherFault::Forgets) }
+    if is_kept { Ok(()) } else { fault(OtherCoverageError::Forgets) }
 }
 
 fn other(record: &CoverageRecord) -> OtherCoverage {

@@ -19,7 +19,7 @@ use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
     ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, MemoryPermit,
-    PartStorage, PeopleAudit, PeopleAuditError,
+    PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -93,8 +93,6 @@ impl Publisher {
         let (extra_columns, extra) = (ColumnSelection::default(), None);
         let mut maker =
             ReleaseMaker { publisher: self, work: &work, env: &env, context: &context, table, extra_columns, extra };
-        let mut audit: Option<PeopleAudit<'_>> = None;
-        let mut has_fault = false;
         let mut tries = 0;
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
@@ -113,25 +111,12 @@ impl Publisher {
                     maker.make(ReleaseBasis { earlier, people }, control)?
                 }
             };
-            // before the ticket, for which others may wait
-            let audit = match &mut audit {
-                Some(audit) => audit,
-                none => none.insert(PeopleAudit::derive(&env, &context, control).map_err(audit_error)?),
-            };
             // who comes later sees the announcement
-            if turn.announce(&release.made.columns)? {
+            let is_announced = turn.announce(&release.made.columns, control)?;
+            let MadeRelease { basis, made: MadeCommit { commit, .. } } = &release;
+            if is_announced || !turn.audit(maker.table.rows() as u64, &basis.people, &commit.release.manifest)? {
                 made = Some(release);
                 continue;
-            }
-            let rows = maker.table.rows() as u64;
-            match turn.audit(audit, &release.basis.people, &release.made.commit.release.manifest, rows) {
-                Ok(()) => has_fault = false,
-                // what stands may have changed since the look
-                Err(PeopleAuditError::Fault(_)) if !has_fault => {
-                    (made, has_fault) = (Some(release), true);
-                    continue;
-                }
-                Err(error) => return Err(audit_error(error)),
             }
             let commit = ReleaseCommit {
                 series_versions: versions,
@@ -339,18 +324,6 @@ impl PublishRun<'_> {
             announcement: None,
             now,
         })
-    }
-}
-
-/// Nothing is released that the audit has not verified.
-fn audit_error(error: PeopleAuditError) -> RunError {
-    match error {
-        PeopleAuditError::Input(error) => error.into(),
-        PeopleAuditError::Fault(fault) => {
-            tracing::error!(%fault, "the audit of the people of a release failed");
-            let detail = "a check of the service's own work failed; nothing was released";
-            RunError::Failed(Problem::new(Kind::Internal, detail))
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::inputs::{
 };
 use crate::people::CoverageId;
 use crate::ports::{AnnouncedCoverage, AnnouncementEnd, JobStatus, StoreError, release_ended_problem};
+use crate::problem::{Kind, Problem};
 use crate::spec::PeopleChoice;
 
 /// The first and the longest pause before a job looks again.
@@ -28,6 +29,9 @@ pub(super) struct Turn<'a> {
     context: &'a JobContext,
     people: &'a JobPeople,
     announced: Option<Announcement>,
+    audit: Option<PeopleAudit<'a>>,
+    /// Whether the audit found a fault, once.
+    is_doubted: bool,
 }
 
 struct Announcement {
@@ -43,7 +47,7 @@ impl<'a> Turn<'a> {
         context: &'a JobContext,
         people: &'a JobPeople,
     ) -> Self {
-        Self { assignment, env, context, people, announced: None }
+        Self { assignment, env, context, people, announced: None, audit: None, is_doubted: false }
     }
 
     /// What the ledger holds about the people of the job: now, or at its ticket, once all lower ones are decided that
@@ -99,9 +103,13 @@ impl<'a> Turn<'a> {
 
     /// Announces the rows and draws a ticket, unless this was done for the same columns; says whether it did. The job
     /// then has to look again.
-    pub(super) fn announce(&mut self, columns: &BTreeSet<String>) -> Result<bool, RunError> {
+    pub(super) fn announce(&mut self, columns: &BTreeSet<String>, control: &Control) -> Result<bool, RunError> {
         if self.announced.as_ref().is_some_and(|announced| announced.columns == *columns) {
             return Ok(false);
+        }
+        // before the ticket, for which others may wait
+        if self.audit.is_none() {
+            self.audit = Some(PeopleAudit::derive(self.env, self.context, control).map_err(audit_error)?);
         }
         self.give_up();
         let InputEnv { handle, store, .. } = self.env;
@@ -116,27 +124,17 @@ impl<'a> Turn<'a> {
         Ok(true)
     }
 
-    /// How the announcement ends with the release.
-    pub(super) fn end(&self, people: &JudgedPeople) -> Option<AnnouncedCoverage> {
-        let Announcement { id, columns, .. } = self.announced.as_ref()?;
-        Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns) })
-    }
-
-    /// Audits who the release speaks of, against what is announced and what stands before its ticket.
+    /// Audits who the release speaks of, against what is announced and what stands before its ticket; says whether it may be
+    /// committed. The job has to look again at the first fault, as what stands may have changed since its look.
     ///
     /// # Errors
-    /// [`PeopleAuditError`]
-    pub(super) fn audit(
-        &self,
-        audit: &mut PeopleAudit<'_>,
-        people: &JudgedPeople,
-        manifest: &Value,
-        rows: u64,
-    ) -> Result<(), PeopleAuditError> {
-        let (Some(announced), Some(ending)) = (&self.announced, self.end(people)) else {
+    /// The second fault, and what the audit fails with.
+    pub(super) fn audit(&mut self, rows: u64, people: &JudgedPeople, manifest: &Value) -> Result<bool, RunError> {
+        let ending = self.end(people);
+        let (Some(announced), Some(ending), Some(audit)) = (&self.announced, ending, &mut self.audit) else {
             return Err(StoreError::corrupt("a release is not announced").into());
         };
-        audit.check(&AuditedEntry {
+        let audited = audit.check(&AuditedEntry {
             id: announced.id,
             ticket: announced.ticket,
             rows,
@@ -144,7 +142,24 @@ impl<'a> Turn<'a> {
             joined: &people.admission.same,
             end: &ending.end,
             manifest,
-        })
+        });
+        match audited {
+            Ok(()) => {
+                self.is_doubted = false;
+                Ok(true)
+            }
+            Err(PeopleAuditError::Claim(_)) if !self.is_doubted => {
+                self.is_doubted = true;
+                Ok(false)
+            }
+            Err(error) => Err(audit_error(error)),
+        }
+    }
+
+    /// How the announcement ends with the release.
+    pub(super) fn end(&self, people: &JudgedPeople) -> Option<AnnouncedCoverage> {
+        let Announcement { id, columns, .. } = self.announced.as_ref()?;
+        Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns) })
     }
 
     /// Makes void what was announced. After a commit it has ended already.
@@ -156,6 +171,18 @@ impl<'a> Turn<'a> {
             Ok(()) | Err(StoreError::Conflict) => {}
             // who waits for it finds that its job does not run
             Err(error) => tracing::warn!(error = %error, "an announcement stays until its job has ended"),
+        }
+    }
+}
+
+/// Nothing is released that the audit has not verified.
+fn audit_error(error: PeopleAuditError) -> RunError {
+    match error {
+        PeopleAuditError::Input(error) => error.into(),
+        PeopleAuditError::Claim(fault) => {
+            tracing::error!(%fault, "the audit of the people of a release failed");
+            let detail = "a check of the service's own work failed; nothing was released";
+            RunError::Failed(Problem::new(Kind::Internal, detail))
         }
     }
 }

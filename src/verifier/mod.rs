@@ -45,8 +45,8 @@ pub use external::submission::{
 pub use external::table::{CellText, ExternalPart, ExternalTable};
 pub use people::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
-    OtherCoverage, OtherFault, PeopleFacts, PeopleFault, RecordedRows, RecordedStatement, RowsLayout, SortedHashes,
-    SystemFacts, audit_claim, audit_recorded, derive_facts,
+    OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
+    SortedHashes, SystemFacts, audit_claim, audit_recorded, derive_facts,
 };
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::facts::{PeopleFacts, SystemFacts};
-use super::fault::{OtherFault, PeopleFault};
+use super::fault::{OtherCoverageError, PeopleClaimError};
 use super::marks::{AuditedMark, AuditedSample, MarkKind};
 use super::surprise::exceeds_fair_coins;
 use crate::publication::CompositionMode;
@@ -97,7 +97,7 @@ pub struct ClaimedPeople {
 ///
 /// # Errors
 /// The first difference, or what `persons` fails with.
-pub fn audit_recorded<E: From<std::io::Error> + From<PeopleFault>>(
+pub fn audit_recorded<E: From<std::io::Error> + From<PeopleClaimError>>(
     facts: &mut PeopleFacts,
     names: &[String],
     claim: &ClaimedPeople,
@@ -105,11 +105,11 @@ pub fn audit_recorded<E: From<std::io::Error> + From<PeopleFault>>(
     mut persons: impl FnMut(&str, Option<u128>) -> Result<Vec<u128>, E>,
 ) -> Result<(), E> {
     if recorded.places != claim.places {
-        return Err(PeopleFault::Names.into());
+        return Err(PeopleClaimError::Names.into());
     }
     recorded.check_marks(facts, names, claim)?;
     for SystemFacts { name, persons: derived, .. } in &mut facts.systems {
-        let fault = || E::from(PeopleFault::Persons(name.clone()));
+        let fault = || E::from(PeopleClaimError::Persons(name.clone()));
         let (mut page, mut last) = (VecDeque::new(), None);
         derived.batches(PERSONS_AT_ONCE, |some| {
             for person in some {
@@ -131,8 +131,13 @@ pub fn audit_recorded<E: From<std::io::Error> + From<PeopleFault>>(
 }
 
 impl RecordedRows {
-    fn check_marks(&self, facts: &PeopleFacts, names: &[String], claim: &ClaimedPeople) -> Result<(), PeopleFault> {
-        let differs = |what: String| Err(PeopleFault::Mark(what));
+    fn check_marks(
+        &self,
+        facts: &PeopleFacts,
+        names: &[String],
+        claim: &ClaimedPeople,
+    ) -> Result<(), PeopleClaimError> {
+        let differs = |what: String| Err(PeopleClaimError::Mark(what));
         if self.tables != BTreeSet::from([facts.table]) {
             return differs("mark of its table".to_owned());
         }
@@ -156,9 +161,7 @@ impl RecordedRows {
             MarkKind::Signature(_) => *mark,
         };
         let derived: BTreeSet<AuditedMark> = facts.marks.iter().map(paired).collect();
-        // equal hashes of several kinds are recorded once
-        let hashes = |marks: &BTreeSet<AuditedMark>| marks.iter().map(|mark| mark.hash).collect::<BTreeSet<u128>>();
-        if !self.marks.is_subset(&derived) || hashes(&self.marks) != hashes(&derived) || self.cuts != facts.cuts {
+        if self.marks != derived || self.cuts != facts.cuts {
             return differs("mark of blocks or signatures".to_owned());
         }
         Ok(())
@@ -176,32 +179,33 @@ pub fn audit_claim(
     claim: &ClaimedPeople,
     others: &[OtherCoverage],
     statements: &[RecordedStatement],
-) -> Result<(), PeopleFault> {
+) -> Result<(), PeopleClaimError> {
     let rows = ClaimedRows { facts, names, claim, statements };
     for id in &claim.statements {
         let is_about = |of: &&RecordedStatement| of.id == *id && others.iter().any(|other| rows.links(of, other));
         if !statements.iter().any(|of| is_about(&of)) {
-            return Err(PeopleFault::Statement(id.clone()));
+            return Err(PeopleClaimError::Statement(id.clone()));
         }
     }
     let systems: BTreeSet<String> = facts.systems.iter().map(|of| of.name.clone()).collect();
     if systems != claim.key_systems {
-        return Err(PeopleFault::Claim("other key systems"));
+        return Err(PeopleClaimError::Claim("other key systems"));
     }
     if claim.mode == CompositionMode::Unproven {
         let wrong =
             others.iter().find(|other| claim.joined.contains(&other.id) && !other.tables.contains(&facts.table));
-        return wrong.map_or(Ok(()), |other| Err(PeopleFault::Other { id: other.id, how: OtherFault::NotSame }));
+        return wrong
+            .map_or(Ok(()), |other| Err(PeopleClaimError::Other { id: other.id, how: OtherCoverageError::NotSame }));
     }
     for other in others {
-        rows.stands_with(other).map_err(|how| PeopleFault::Other { id: other.id, how })?;
+        rows.stands_with(other).map_err(|how| PeopleClaimError::Other { id: other.id, how })?;
     }
     match claim.mode {
         CompositionMode::SameDatasetOnly => Ok(()),
         CompositionMode::Enforced if !systems.is_empty() && claim.unrelated.is_empty() => Ok(()),
         CompositionMode::WithinPopulation if !systems.is_empty() => Ok(()),
-        CompositionMode::Enforced => Err(PeopleFault::Claim("that the composition is enforced")),
-        _ => Err(PeopleFault::Claim("a mode of composition")),
+        CompositionMode::Enforced => Err(PeopleClaimError::Claim("that the composition is enforced")),
+        _ => Err(PeopleClaimError::Claim("a mode of composition")),
     }
 }
 
@@ -222,7 +226,7 @@ impl ClaimedRows<'_> {
         (own.contains(a) && other.places.contains(b)) || (own.contains(b) && other.places.contains(a))
     }
 
-    fn stands_with(&self, other: &OtherCoverage) -> Result<(), OtherFault> {
+    fn stands_with(&self, other: &OtherCoverage) -> Result<(), OtherCoverageError> {
         let disjoint: Vec<&RecordedStatement> =
             self.statements.iter().filter(|of| of.is_disjoint && self.links(of, other)).collect();
         let is_joined = self.claim.joined.contains(&other.id);
@@ -231,22 +235,22 @@ impl ClaimedRows<'_> {
             self.facts.systems.iter().filter(|of| other.systems.contains_key(&of.name)).collect();
         if is_equal || shared.iter().any(|of| self.common(other, of) > 0) {
             return match (is_equal || self.agrees(other, &shared), is_joined) {
-                _ if !disjoint.is_empty() => Err(OtherFault::Contradicted),
-                (false, _) => Err(OtherFault::Overlap),
-                (true, false) => Err(OtherFault::NotJoined),
+                _ if !disjoint.is_empty() => Err(OtherCoverageError::Contradicted),
+                (false, _) => Err(OtherCoverageError::Overlap),
+                (true, false) => Err(OtherCoverageError::NotJoined),
                 (true, true) => Ok(()),
             };
         }
         if is_joined {
-            return Err(OtherFault::NotSame);
+            return Err(OtherCoverageError::NotSame);
         }
         let is_named = |of: &&&RecordedStatement| self.claim.statements.contains(&of.id);
         if shared.is_empty() {
             match (disjoint.is_empty(), disjoint.iter().any(|of| is_named(&of))) {
                 (false, true) => {}
-                (false, false) => return Err(OtherFault::Unnamed),
+                (false, false) => return Err(OtherCoverageError::Unnamed),
                 (true, _) if self.is_marked_unrelated(other) => {}
-                (true, _) => return Err(OtherFault::Unknown),
+                (true, _) => return Err(OtherCoverageError::Unknown),
             }
         }
         if !self.is_alike(other) {
@@ -256,7 +260,7 @@ impl ClaimedRows<'_> {
         let is_table = |place: &String| place.starts_with("dataset:");
         let mut of_others =
             self.statements.iter().filter(|of| !of.is_disjoint && of.of.iter().all(is_table) && self.links(of, other));
-        if of_others.any(|of| is_named(&&of)) { Ok(()) } else { Err(OtherFault::Alike) }
+        if of_others.any(|of| is_named(&&of)) { Ok(()) } else { Err(OtherCoverageError::Alike) }
     }
 
     fn common(&self, other: &OtherCoverage, of: &SystemFacts) -> u64 {

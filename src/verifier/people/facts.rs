@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use super::counts::{HashCounts, SortedHashes};
-use super::fault::PeopleFault;
+use super::fault::PeopleClaimError;
 use super::fold::{KeyFold, fold};
 use super::marks::{AuditedMark, FreeColumns, derive_marks};
 use crate::control::{Cancelled, Control};
@@ -41,7 +41,7 @@ pub struct RowsLayout {
 /// The rows of a dataset, of which a release publishes some or all.
 pub trait AuditedRows {
     /// Why rows cannot be had, or are not what they should be.
-    type Error: From<io::Error> + From<Cancelled> + From<PeopleFault>;
+    type Error: From<io::Error> + From<Cancelled> + From<PeopleClaimError>;
 
     /// How many chunks there are.
     fn chunks(&self) -> u32;
@@ -137,7 +137,7 @@ struct Key {
 struct Components(Vec<Vec<Option<(String, String)>>>);
 
 impl Components {
-    fn of(system: &AuditedSystem, chunk: &Chunk) -> Self {
+    fn new(system: &AuditedSystem, chunk: &Chunk) -> Self {
         let text = |value: &[u8]| {
             let text = String::from_utf8_lossy(value);
             let folded = fold(&text, system.fold);
@@ -241,10 +241,10 @@ impl TableSums {
     fn add<R: AuditedRows>(&mut self, rows: &R, layout: &RowsLayout, of: &ChunkCells<'_>) -> Result<(), R::Error> {
         self.rows += of.kept.len() as u64;
         for (system, sums) in layout.systems.iter().zip(&mut self.systems) {
-            let components = Components::of(system, of.chunk);
+            let components = Components::new(system, of.chunk);
             for &row in of.kept {
                 let key = components.key(rows, system, of.chunk, row);
-                let key = key.ok_or_else(|| PeopleFault::NoKey(system.name.clone()))?;
+                let key = key.ok_or_else(|| PeopleClaimError::NoKey(system.name.clone()))?;
                 sums.persons.add(key.person, 1)?;
                 sums.written.add(key.written, 1)?;
                 let mut record = key.person;
@@ -271,7 +271,7 @@ impl TableSums {
 }
 
 impl SystemSums {
-    fn finish<E: From<io::Error> + From<PeopleFault>>(
+    fn finish<E: From<io::Error> + From<PeopleClaimError>>(
         self,
         layout: &RowsLayout,
         system: &AuditedSystem,
@@ -284,7 +284,7 @@ impl SystemSums {
             Ok(())
         })?;
         if most > layout.max_rows_per_person {
-            return Err(PeopleFault::TooManyRows(system.name.clone()).into());
+            return Err(PeopleClaimError::TooManyRows(system.name.clone()).into());
         }
         let mut persons = SortedHashes::new(folder);
         self.persons.finish(|person, _| persons.push(person))?;
@@ -312,7 +312,7 @@ fn check_left_out<R: AuditedRows>(
 ) -> Result<(), R::Error> {
     let mut unexplained: BTreeSet<usize> = left_out.iter().copied().collect();
     for system in &layout.systems {
-        let components = Components::of(system, chunk);
+        let components = Components::new(system, chunk);
         let key = |row: &usize| components.key(rows, system, chunk, *row).map(|key| (*row, key.person));
         let persons: Vec<(usize, u128)> = unexplained.iter().filter_map(key).collect();
         let asked: BTreeSet<u128> = persons.iter().map(|(_, person)| *person).collect();
@@ -321,5 +321,5 @@ fn check_left_out<R: AuditedRows>(
             unexplained.remove(row);
         }
     }
-    if unexplained.is_empty() { Ok(()) } else { Err(PeopleFault::LeftOut.into()) }
+    if unexplained.is_empty() { Ok(()) } else { Err(PeopleClaimError::LeftOut.into()) }
 }

@@ -2,7 +2,7 @@ use thiserror::Error;
 
 /// What the ledger would hold or claim wrongly of the people of a release. Names no value and no person.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum PeopleFault {
+pub enum PeopleClaimError {
     /// Published rows without a key.
     #[error("published rows have no key of {0}")]
     NoKey(String),
@@ -30,7 +30,7 @@ pub enum PeopleFault {
         /// The other coverage.
         id: i64,
         /// How it stands to the release.
-        how: OtherFault,
+        how: OtherCoverageError,
     },
     /// The manifest names a statement that does not say so.
     #[error("statement {0} of the manifest is not recorded, or is not about its people")]
@@ -42,7 +42,7 @@ pub enum PeopleFault {
 
 /// Why a release cannot stand with another coverage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum OtherFault {
+pub enum OtherCoverageError {
     /// It shares persons.
     #[error("shares persons and is not of the same rows")]
     Overlap,

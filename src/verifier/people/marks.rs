@@ -241,13 +241,13 @@ impl BlockCounter {
     fn finish<E: From<io::Error>>(self) -> Result<Vec<AuditedMark>, E> {
         let (lowest, width) = (self.lowest, self.columns.len());
         let mut found = Vec::new();
-        let mut open: Option<OpenBlock> = None;
+        let mut open: Option<CountedBlock> = None;
         self.counts.finish(|key, times| -> Result<(), E> {
             let number = (key >> CELL_BITS) as usize;
             if open.as_ref().is_none_or(|block| block.number != number) {
                 let by = number / BLOCKS_OF_COLUMN / width;
-                let next = OpenBlock::new(number, lowest[by][number % BLOCKS_OF_COLUMN]);
-                found.extend(open.replace(next).and_then(OpenBlock::mark));
+                let next = CountedBlock::new(number, lowest[by][number % BLOCKS_OF_COLUMN]);
+                found.extend(open.replace(next).and_then(CountedBlock::mark));
             }
             if let Some(block) = &mut open {
                 block.digest.update((key << (u128::BITS - CELL_BITS)).to_be_bytes());
@@ -256,18 +256,18 @@ impl BlockCounter {
             }
             Ok(())
         })?;
-        found.extend(open.and_then(OpenBlock::mark));
+        found.extend(open.and_then(CountedBlock::mark));
         Ok(found)
     }
 }
 
-struct OpenBlock {
+struct CountedBlock {
     number: usize,
     digest: Sha256,
     counts: Vec<u64>,
 }
 
-impl OpenBlock {
+impl CountedBlock {
     fn new(number: usize, value: u128) -> Self {
         let digest = Sha256::new().chain_update(b"block\0").chain_update(value.to_be_bytes());
         Self { number, digest, counts: Vec::new() }

@@ -18,6 +18,6 @@ pub use claim::{
 };
 pub use counts::SortedHashes;
 pub use facts::{AuditedRows, AuditedSystem, PeopleFacts, RowsLayout, SystemFacts, derive_facts};
-pub use fault::{OtherFault, PeopleFault};
+pub use fault::{OtherCoverageError, PeopleClaimError};
 pub use fold::KeyFold;
 pub use marks::{AuditedMark, AuditedSample, MarkKind};

@@ -33,12 +33,12 @@ impl KeyedHasher for Tenant {
 
 #[derive(Debug)]
 enum TestError {
-    Fault(PeopleFault),
+    Fault(PeopleClaimError),
     Other,
 }
 
-impl From<PeopleFault> for TestError {
-    fn from(fault: PeopleFault) -> Self {
+impl From<PeopleClaimError> for TestError {
+    fn from(fault: PeopleClaimError) -> Self {
         Self::Fault(fault)
     }
 }
@@ -64,7 +64,7 @@ struct TextRows {
 }
 
 impl TextRows {
-    fn of(rows: Vec<Vec<String>>) -> Self {
+    fn new(rows: Vec<Vec<String>>) -> Self {
         let half = rows.len() / 2;
         let chunks = vec![rows[..half].to_vec(), rows[half..].to_vec()];
         Self { chunks, left_out: BTreeSet::new(), published: BTreeSet::new() }
@@ -113,7 +113,7 @@ fn names(columns: usize) -> Vec<String> {
     (0..columns).map(|column| format!("c{column}")).collect()
 }
 
-fn derive(rows: &mut TextRows, layout: &RowsLayout) -> Result<PeopleFacts, PeopleFault> {
+fn derive(rows: &mut TextRows, layout: &RowsLayout) -> Result<PeopleFacts, PeopleClaimError> {
     let folder = tempfile::tempdir().unwrap();
     derive_facts(rows, layout, folder.path(), &Control::default()).map_err(|error| match error {
         TestError::Fault(fault) => fault,
@@ -201,7 +201,7 @@ fn audit(
     facts: &mut PeopleFacts,
     recorded: &RecordedRows,
     persons: &BTreeMap<String, Vec<u128>>,
-) -> Result<(), PeopleFault> {
+) -> Result<(), PeopleClaimError> {
     let page = |system: &str, after: Option<u128>| -> Result<Vec<u128>, TestError> {
         let of = persons.get(system).into_iter().flatten().copied();
         Ok(of.filter(|person| after.is_none_or(|after| *person > after)).take(7).collect())
@@ -222,7 +222,7 @@ fn layout(columns: usize, record_key: &[usize], max_rows_per_person: u64) -> Row
 fn table(rows: u64, visits: u64, values: &[u64]) -> Vec<Vec<String>> {
     let cell = |row: u64, column: u64, values: u64| {
         let drawn = hashed(&[row.to_be_bytes(), column.to_be_bytes()].concat()) % u128::from(values);
-        format!("{}{drawn}", if row % 3 == 0 { " V" } else { "v" })
+        format!("{}{drawn}", if row.is_multiple_of(3) { " V" } else { "v" })
     };
     let row = |row: u64| {
         let cells = values.iter().enumerate().map(|(column, values)| cell(row, column as u64, *values));
@@ -243,7 +243,7 @@ proptest! {
         skipped in 1..9_usize,
     ) {
         let columns = values.len() + 1;
-        let mut rows = TextRows::of(table(rows, visits, &values));
+        let mut rows = TextRows::new(table(rows, visits, &values));
         rows.published = (0..500).map(|person| {
             hashed(&people::labelled("person", &[b"k", format!("p-{person}").as_bytes()]))
         }).collect();
@@ -266,23 +266,23 @@ proptest! {
 
 #[test]
 fn rows_that_break_their_promises_are_found() {
-    let two_visits = || TextRows::of(table(40, 2, &[5, 5, 5]));
+    let two_visits = || TextRows::new(table(40, 2, &[5, 5, 5]));
     assert!(derive(&mut two_visits(), &layout(4, &[], 2)).is_ok());
     let fault = derive(&mut two_visits(), &layout(4, &[], 1)).err();
-    assert_eq!(fault, Some(PeopleFault::TooManyRows("k".to_owned())));
+    assert_eq!(fault, Some(PeopleClaimError::TooManyRows("k".to_owned())));
     let mut keyless = two_visits();
     keyless.chunks[1][3][0] = " ".to_owned();
-    assert_eq!(derive(&mut keyless, &layout(4, &[], 2)).err(), Some(PeopleFault::NoKey("k".to_owned())));
+    assert_eq!(derive(&mut keyless, &layout(4, &[], 2)).err(), Some(PeopleClaimError::NoKey("k".to_owned())));
     let mut left_out = two_visits();
     left_out.left_out.insert((0, 4));
-    assert_eq!(derive(&mut left_out, &layout(4, &[], 2)).err(), Some(PeopleFault::LeftOut));
+    assert_eq!(derive(&mut left_out, &layout(4, &[], 2)).err(), Some(PeopleClaimError::LeftOut));
     left_out.published.insert(hashed(&people::labelled("person", &[b"k", b"p-2"])));
     assert!(derive(&mut left_out, &layout(4, &[], 2)).is_ok());
 }
 
 #[test]
 fn planted_faults_of_coverages_are_found() {
-    let mut rows = TextRows::of(table(600, 1, &[4, 30, 30, 6]));
+    let mut rows = TextRows::new(table(600, 1, &[4, 30, 30, 6]));
     let layout = layout(5, &[], 1);
     let (evidence, persons) = collected(&rows, &layout);
     let mut facts = derive(&mut rows, &layout).unwrap();
@@ -290,7 +290,7 @@ fn planted_faults_of_coverages_are_found() {
     assert!(whole.marks.iter().any(|mark| mark.kind == MarkKind::Block(0)), "the table has blocks");
     audit(&mut facts, &whole, &persons).unwrap();
 
-    let persons_fault = Err(PeopleFault::Persons("k".to_owned()));
+    let persons_fault = Err(PeopleClaimError::Persons("k".to_owned()));
     let mut without = persons.clone();
     without.get_mut("k").unwrap().remove(300);
     assert_eq!(audit(&mut facts, &whole, &without), persons_fault);
@@ -559,14 +559,14 @@ fn claims_rest_on_what_is_recorded() {
     let honest = ClaimedPeople { statements: BTreeSet::from([id.clone()]), ..claim() };
     assert_eq!(audited(&honest, std::slice::from_ref(&other)), Ok(()));
     let unrecorded = ClaimedPeople { statements: BTreeSet::from([id.clone(), "made up".to_owned()]), ..claim() };
-    let fault = PeopleFault::Statement("made up".to_owned());
+    let fault = PeopleClaimError::Statement("made up".to_owned());
     assert_eq!(audited(&unrecorded, std::slice::from_ref(&other)), Err(fault));
-    assert_eq!(audited(&honest, &[]), Err(PeopleFault::Statement(id)), "it is about none that stands");
-    let silent = PeopleFault::Other { id: 9, how: OtherFault::Unnamed };
+    assert_eq!(audited(&honest, &[]), Err(PeopleClaimError::Statement(id)), "it is about none that stands");
+    let silent = PeopleClaimError::Other { id: 9, how: OtherCoverageError::Unnamed };
     assert_eq!(audited(&claim(), std::slice::from_ref(&other)), Err(silent));
     let keyless = ClaimedPeople { key_systems: BTreeSet::new(), ..claim() };
-    assert_eq!(audited(&keyless, &[]), Err(PeopleFault::Claim("other key systems")));
+    assert_eq!(audited(&keyless, &[]), Err(PeopleClaimError::Claim("other key systems")));
     let unproven = ClaimedPeople { mode: CompositionMode::Unproven, joined: BTreeSet::from([9]), ..claim() };
-    let fault = PeopleFault::Other { id: 9, how: OtherFault::NotSame };
+    let fault = PeopleClaimError::Other { id: 9, how: OtherCoverageError::NotSame };
     assert_eq!(audited(&unproven, std::slice::from_ref(&other)), Err(fault));
 }

@@ -118,6 +118,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "ports",
             "engine",
+            "verifier",
             "ledger",
             "people",
             "report",
