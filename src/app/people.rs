@@ -259,7 +259,8 @@ fn check_upload_into(caller: &Caller, population: Option<&str>) -> Result<(), Pr
     Err(Problem::new(Kind::Forbidden, detail).with("populations", caller.populations.clone()))
 }
 
-fn unknown_population(name: &str, registry: &PopulationRegistry) -> Problem {
+/// The problem of a population that does not exist, with the nearest names.
+pub(super) fn unknown_population(name: &str, registry: &PopulationRegistry) -> Problem {
     let nearest = nearest_names(name, registry.populations.keys().map(String::as_str), NAMED_POPULATIONS);
     let detail = match &nearest[..] {
         [] => format!("there is no population {name:?}; PUT /v1/populations/NAME defines one"),

@@ -1,6 +1,7 @@
 use uuid::Uuid;
 
 use super::blocking::run_blocking;
+use super::people::unknown_population;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs;
@@ -10,17 +11,38 @@ use crate::problem::{Fault, Kind, Problem};
 use crate::spec::child;
 
 impl AppService {
-    /// Records a statement in a series of the caller's tenant, and returns the ids of its disclosures.
+    /// Records a statement about a population of the caller's tenant, or about a dataset without one by its id, and returns
+    /// the ids of its disclosures.
     ///
     /// # Errors
-    /// `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
+    /// `unknown-population`, `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
     /// `invalid-specification` with every fault of tables whose rows contradict the statement, or the store's problem.
     pub async fn state(&self, caller: &Caller, series: &str, statement: Statement) -> Result<Vec<Uuid>, Problem> {
+        self.must_have_ledger(caller, series).await?;
         let statement = self.checked_statement(caller, series, statement).await?;
         let record = self.statement_record(&statement)?;
         let audit_entry = self.audit_entry(caller, AuditAction::State, series);
         self.store.enter_statement(&caller.tenant, series, &record, &audit_entry).await?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
+    }
+
+    /// Refuses a name of neither a population nor a dataset without one: what is stated there would bind no job.
+    async fn must_have_ledger(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
+        let registry = self.store.people_registry(&caller.tenant).await?;
+        if registry.populations.contains_key(name) {
+            return Ok(());
+        }
+        let Ok(id) = name.parse::<Uuid>() else { return Err(unknown_population(name, &registry)) };
+        let dataset =
+            self.store.dataset(&caller.tenant, id).await?.ok_or_else(|| unknown_population(name, &registry))?;
+        match dataset.population {
+            _ if dataset.series == name => Ok(()),
+            Some(population) => {
+                let detail = format!("the dataset is of the population {population:?}: make the statement about that");
+                Err(Problem::new(Kind::UnknownPopulation, detail).with("nearest", vec![population]))
+            }
+            None => Err(unknown_population(name, &registry)),
+        }
     }
 
     /// The record of a statement that was checked.
@@ -29,7 +51,7 @@ impl AppService {
         Ok(StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() })
     }
 
-    /// A statement about a series that can be recorded, with ids of its tables.
+    /// A statement about a known series that can be recorded, with ids of its tables.
     ///
     /// # Errors
     /// As of [`AppService::state`].
@@ -39,9 +61,6 @@ impl AppService {
         series: &str,
         mut statement: Statement,
     ) -> Result<Statement, Problem> {
-        if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
-            return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
-        }
         if let Some(fault) = statement.faults() {
             return Err(Problem::new(Kind::MalformedBody, fault));
         }

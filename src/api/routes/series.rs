@@ -38,12 +38,13 @@ pub(in crate::api) struct RecordedDisclosures {
     disclosures: Vec<SeriesDisclosure>,
 }
 
-/// Records a statement about a series
+/// Records a statement about a population
 ///
-/// A statement declares external tables, aliases and computed attributes. Every later release of the series must compose with it. A
-/// table that is not `plain` tolerates no table with a shared attribute. An alias is another name of an attribute; an alias of itself
-/// declares a new attribute. A computed attribute counts as the attributes that determine it. Statements are immutable. `against` of
-/// `sequential` can name an external table by the id of its disclosure until its dataset is purged.
+/// The name is that of a population, or the id of a dataset without one. A statement declares external tables, aliases and computed
+/// attributes. Every later release of these people must compose with it. A table that is not `plain` tolerates no table with a shared
+/// attribute. An alias is another name of an attribute; an alias of itself declares a new attribute. A computed attribute counts as
+/// the attributes that determine it. Statements are immutable. `against` of `sequential` can name an external table by the id of its
+/// disclosure until its dataset is purged.
 #[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
     request_body = Statement,
     responses((status = 201, body = RecordedDisclosures, headers(("Location" = String)))))]

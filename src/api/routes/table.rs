@@ -377,8 +377,8 @@ route_table! {
         requests: &[(JSON, "statement.json")],
         answers: &[("201", "The recorded statement.", &[(JSON, "entered.json")])],
         problems: &[
-            MalformedBody, NotFound, Conflict, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit,
-            StorageFull,
+            MalformedBody, UnknownPopulation, NotFound, Conflict, Gone, TooLarge, UnsupportedMediaType,
+            InvalidSpecification, WorkLimit, StorageFull,
         ],
     }
     PUT "/v1/populations/{name}" => populations::put, "put_population" {

@@ -339,7 +339,7 @@ async fn examples_equal_the_answers_of_the_service() {
     note("inferred.json", &server.post("/v1/analyses/differential-inference", &ratio).await.ok(200));
     note("series.json", &server.get(&format!("/v1/series/{id}")).await.ok(200));
     let statement: Value = serde_json::from_str(include_str!("../../../openapi/examples/statement.json")).unwrap();
-    note("entered.json", &server.post("/v1/series/ministry/disclosures", &statement).await.ok(201));
+    note("entered.json", &server.post(&format!("/v1/series/{id}/disclosures"), &statement).await.ok(201));
     note_populations(&server, &mut note).await;
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));

@@ -34,7 +34,7 @@ fn protected() -> Value {
 }
 
 /// The attributes in one table, unprotected.
-fn plain(attributes: &[&str]) -> Value {
+pub(crate) fn plain(attributes: &[&str]) -> Value {
     let publish: serde_json::Map<_, _> =
         attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
     json!({"unlisted": "drop", "attributes": publish, "no_rules_reason": "asked for by the archive",
@@ -179,6 +179,34 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     state(json!({"reason": "no", "tables": [{"name": "t", "attributes": ["a"], "protection": "guarding"}]}))
         .await
         .problem(400, "malformed-body");
+    server.stop().await;
+}
+
+/// The ledger of a name that nothing has would protect nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_under_a_mistyped_name_is_refused() {
+    let server = Server::start().await;
+    server.population("clinic", &["id"]).await;
+    server.population("births", &[]).await;
+    let table = json!({"name": "old", "attributes": ["years", "dx"], "protection": "plain"});
+    let statement = json!({"reason": "published by the ministry", "tables": [table]});
+    let named = async |name: &str| server.post(&format!("/v1/series/{name}/disclosures"), &statement).await;
+    let problem = named("clinc").await.problem(422, "unknown-population");
+    assert_eq!(problem["nearest"][0], "clinic", "{problem:#}");
+    let undeclared = id(&server.upload("name=t", patients(0..300, HEADER)).await.ok(201));
+    let keyed = uploaded(&server, "population=clinic", patients(0..300, HEADER)).await;
+    // a table of a population has no ledger of its own
+    let problem = named(&id(&keyed)).await.problem(422, "unknown-population");
+    assert_eq!(problem["nearest"], json!(["clinic"]), "{problem:#}");
+    for name in [uuid::Uuid::now_v7().to_string(), "x".repeat(501), "population:clinic".to_owned()] {
+        named(&name).await.problem(422, "unknown-population");
+    }
+    named("%00").await.problem(422, "unknown-population");
+    assert_eq!(server.stored("series_statements").await, 0);
+
+    named(&undeclared).await.ok(201);
+    named("clinic").await.ok(201);
+    refused_at_once(&server, &keyed, plain(&["age", "dx"]), "composition-undecidable").await;
     server.stop().await;
 }
 

@@ -150,7 +150,7 @@ pub(crate) const ROUTES: &[Route] = &[
     // or with releases:approve
     ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
     // the last that asks for a series: whatever is published of it afterwards stands beside the external table
-    ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
+    ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 422),
     ("GET", "/v1/populations", Some(Scope::LedgerRead), APPROVERS, 200, 200),
     ("GET", "/v1/populations/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
     ("POST", "/v1/populations/{name}/statements", Some(Scope::LedgerOverride), APPROVERS, 201, 404),

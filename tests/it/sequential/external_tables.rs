@@ -378,6 +378,7 @@ async fn external_rows_need_the_internal_scope() {
     let declared = json!({"reason": "r", "aliases": {"work": "job"},
         "tables": [with_cut("job", &json!(["Field", "Office"]), &holds)]});
     let unknown_value = guarded.server.with_token(&guarded.unknown_value);
+    unknown_value.put("/v1/populations/s", &json!({})).await.ok(201);
     unknown_value.post("/v1/series/s/disclosures", &declared).await.problem(404, "not-found");
     let survey = admin.post("/v1/series/s/disclosures", &declared).await.ok(201)["disclosures"][0].clone();
     let asked = json!([anonymity(&[new("job"), of(&survey, "disease")], &[new("#key")], 2)]);
