@@ -13,7 +13,7 @@ use crate::people::{
 use crate::ports::{CoverageRecord, DatasetRecord, HASHES_PER_CALL, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::NoticeKind;
-use crate::report::SpecificationNotice;
+use crate::report::{SpecificationNotice, unrelated_in_words};
 
 /// Populations that a problem names.
 const NAMED_POPULATIONS: usize = 3;
@@ -307,6 +307,14 @@ pub(super) fn describe_people(
     };
     dataset.subject = single.columns.first().map(|&column| evidence.names[column].clone());
     Ok(())
+}
+
+/// The warning that other populations may have persons of a release, if there are such.
+pub(super) fn unrelated_warning(populations: &BTreeSet<String>) -> Option<SpecificationNotice> {
+    let populations: Vec<String> = populations.iter().cloned().collect();
+    let detail = unrelated_in_words(&populations);
+    let notice = SpecificationNotice { r#type: NoticeKind::PopulationsUnrelated, pointer: None, detail };
+    (!populations.is_empty()).then_some(notice)
 }
 
 /// The warning that the persons of a dataset are not identified, if they are not.

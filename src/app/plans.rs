@@ -4,7 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::blocking::{engine_problem, run_engine};
-use super::people::identity_warning;
+use super::people::{identity_warning, unrelated_warning};
 use super::service::{AppService, ResolvedDocument, add_composition};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
@@ -38,7 +38,7 @@ impl AppService {
             return Err(Problem::of_faults(faults));
         }
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
-        let PlanLedger { earlier, clash, reused } = self.plan_ledger(&context, &env).await?;
+        let PlanLedger { earlier, clash, reused, unrelated } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
         let identity_warning = identity_warning(&context.dataset);
         let inputs = context.inputs(&env, &earlier).await?;
@@ -65,6 +65,7 @@ impl AppService {
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);
         plan.warnings.extend(identity_warning);
+        plan.warnings.extend(unrelated.filter(|_| !is_unproven && reused.is_none()));
         plan.warnings.extend(reused.map(|release| SpecificationNotice {
             r#type: NoticeKind::ReleaseReused,
             pointer: None,
@@ -85,12 +86,13 @@ impl AppService {
                 self.reused_release(context, &composition, key).await?
             }
         };
+        let unrelated = unrelated_warning(&composition.people.admission.unrelated);
         let CompositionContext { mut earlier, clash, .. } = composition;
         if let Some(release) = reused {
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
         }
-        Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused })
+        Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused, unrelated })
     }
 }
 
@@ -99,6 +101,8 @@ struct PlanLedger {
     clash: Option<CompositionConflict>,
     /// The release that an equal job would give back.
     reused: Option<Uuid>,
+    /// That populations may have persons of the release, if there are such.
+    unrelated: Option<SpecificationNotice>,
 }
 
 /// The plan of a document that could be read.

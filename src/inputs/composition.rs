@@ -21,7 +21,7 @@ use super::people_conflict::PeopleConflict;
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::people::{
     Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,
-    SeparationStatement, UnknownAttributesError, UnrelatedPolicy, attribute_names, columns_of_names, look,
+    SeparationStatement, UnknownAttributesError, attribute_names, columns_of_names, look,
 };
 use crate::ports::{
     ActiveRuleRecord, AnnouncementEnd, DatasetRecord, DisclosureRecord, NewCoverage, Statement, StoreError,
@@ -258,7 +258,7 @@ impl PeopleCheck<'_> {
             publishes: &publishes,
             is_republication: false,
         };
-        let policy = UnrelatedPolicy::Refuse;
+        let policy = self.env.store.tenant_settings(self.tenant()).await?.unrelated;
         let view = LedgerView { live: &standing.live, pending: &standing.pending, statements: &statements, policy };
         let judged = match self.impossible().map_or_else(|| look(&rows, &view), |refusal| Look::Decided(Err(refusal))) {
             Look::Wait(id) => {

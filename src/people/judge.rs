@@ -45,6 +45,17 @@ pub enum UnrelatedPolicy {
     Mark,
 }
 
+impl UnrelatedPolicy {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Mark => "mark",
+        }
+    }
+}
+
 /// By what it is known how two tables stand to each other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

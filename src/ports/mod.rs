@@ -65,4 +65,4 @@ pub use releases::{
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
 pub use store::{SharedStore, Store};
 pub use store_metadata::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, RewrapKey, Rotation, RotationCounts};
-pub use tenants::{TenantSettings, TenantStore};
+pub use tenants::{TenantChange, TenantSettings, TenantStore, UnrelatedPolicy};

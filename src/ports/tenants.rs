@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::api_keys::AuditEntry;
 use super::error::StoreError;
+pub use crate::people::UnrelatedPolicy;
 
 /// The settings of a tenant; the default where nothing was decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -12,6 +13,37 @@ use super::error::StoreError;
 pub struct TenantSettings {
     /// Whether a held release is approved by another key only than those that submitted its jobs.
     pub approval_by_another: bool,
+    /// What happens where nothing is known of two populations with person keys.
+    #[serde(rename = "beside_unrelated")]
+    pub unrelated: UnrelatedPolicy,
+}
+
+/// What is decided anew; the rest stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TenantChange {
+    /// See [`TenantSettings::approval_by_another`].
+    pub approval_by_another: Option<bool>,
+    /// See [`TenantSettings::unrelated`].
+    pub unrelated: Option<UnrelatedPolicy>,
+}
+
+impl TenantChange {
+    /// The settings after it.
+    #[must_use]
+    pub fn applied(self, to: TenantSettings) -> TenantSettings {
+        TenantSettings {
+            approval_by_another: self.approval_by_another.unwrap_or(to.approval_by_another),
+            unrelated: self.unrelated.unwrap_or(to.unrelated),
+        }
+    }
+
+    /// In words for the audit log.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        let approval = self.approval_by_another.map(|wanted| format!("approval_by_another {wanted}"));
+        let unrelated = self.unrelated.map(|policy| format!("beside_unrelated {}", policy.name()));
+        approval.into_iter().chain(unrelated).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Keeps the settings of tenants.

@@ -485,6 +485,8 @@ vocabulary! {
         IdentifierOverridden = "identifier-overridden",
         /// The persons of a dataset are not identified.
         IdentityContentOnly = "identity-content-only",
+        /// It is unknown whether persons of these populations are in the release.
+        PopulationsUnrelated = "populations-unrelated",
         /// Buckets of a proposed table guard no rule.
         IdleBucketization = "idle-bucketization",
         /// The verifier assumes that every part of a bucket was permuted independently.

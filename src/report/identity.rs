@@ -45,17 +45,33 @@ impl ManifestIdentity {
     #[must_use]
     pub fn premises(&self) -> Vec<String> {
         let keys = (!self.key_systems.is_empty())
-            .then(|| format!("One person has one key of {} in all tables.", self.key_systems.join(", ")));
+            .then(|| format!("one person has one key of {} in all tables", self.key_systems.join(", ")));
         let declared = self.statements.iter().map(|statement| {
             let places = statement.of.join(" and ");
             let reason = &statement.reason;
             match statement.kind {
-                StatementKind::Disjoint => format!("By declaration, {places} have no person in common: {reason}"),
+                StatementKind::Disjoint => format!("by declaration, {places} have no person in common: {reason}"),
                 StatementKind::Others => {
-                    format!("By declaration, {places} are about other persons though alike: {reason}")
+                    format!("by declaration, {places} are about other persons though alike: {reason}")
                 }
             }
         });
         keys.into_iter().chain(declared).collect()
     }
+
+    /// What is not known of other populations, in a sentence.
+    #[must_use]
+    pub fn not_promised(&self) -> Option<String> {
+        (!self.unrelated.is_empty()).then(|| unrelated_in_words(&self.unrelated))
+    }
+}
+
+/// That it is unknown whether other populations have persons of a release.
+#[must_use]
+pub fn unrelated_in_words(populations: &[String]) -> String {
+    format!(
+        "it is unknown whether persons of {} are in this release, and nothing is promised against readers who join it with \
+         releases of these",
+        populations.join(", ")
+    )
 }

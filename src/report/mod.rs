@@ -27,7 +27,7 @@ pub use dependencies::{
     UsedDependencyForm,
 };
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
-pub use identity::{ManifestIdentity, ManifestStatement};
+pub use identity::{ManifestIdentity, ManifestStatement, unrelated_in_words};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
     Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,

@@ -77,7 +77,10 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .filter_map(|rule| premise(&manifest.dependencies, rule))
             .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
             .collect(),
-        not_promised: not_promised(&manifest.dependencies),
+        not_promised: not_promised(&manifest.dependencies)
+            .into_iter()
+            .chain(manifest.identity.as_ref().and_then(ManifestIdentity::not_promised))
+            .collect(),
         tables: manifest
             .tables
             .iter()

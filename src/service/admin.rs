@@ -9,7 +9,8 @@ use super::keys::operator;
 use super::open::open_store_without_key;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
-use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
+use crate::ports::{AuditAction, AuditEntry, AuditFilter, Cursor, Page};
+pub use crate::ports::{TenantChange, TenantSettings, UnrelatedPolicy};
 use crate::store::OpenStore;
 
 /// The page size of the audit log.
@@ -39,15 +40,15 @@ impl AdminOps {
         Ok(self.store.shared().tenants().await?)
     }
 
-    /// Sets whether the approving key of a release must differ from the submitter's.
+    /// Changes the options of a tenant.
     ///
     /// # Errors
     /// [`StartError`]
-    pub async fn set_approval_by_another(&self, tenant: &str, wanted: bool) -> Result<TenantSettings, StartError> {
+    pub async fn set_tenant(&self, tenant: &str, change: TenantChange) -> Result<TenantSettings, StartError> {
         let store = self.store.shared();
-        let settings = TenantSettings { approval_by_another: wanted };
+        let settings = change.applied(store.tenant_settings(tenant).await?);
         let mut audit_entry = AuditEntry::new(&operator(tenant), AuditAction::SetTenant, tenant, self.clock.now());
-        audit_entry.detail = Some(format!("approval_by_another {wanted}"));
+        audit_entry.detail = Some(change.in_words());
         store.set_tenant(tenant, settings, &audit_entry).await?;
         Ok(settings)
     }

@@ -149,7 +149,7 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     assert_eq!(store.key(key.id).await.unwrap().unwrap().revoked_at, None);
     assert!(is_conflict(&store.put_document(&policy(taken.clone())).await));
     assert_eq!((bench.count("policies").await, bench.count("policy_versions").await), (0, 0));
-    let asks = TenantSettings { approval_by_another: true };
+    let asks = TenantSettings { approval_by_another: true, ..TenantSettings::default() };
     assert!(is_conflict(&store.set_tenant(TENANT, asks, &taken).await));
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), TenantSettings::default());
     store.request_cancel(TENANT, queued, at(1), &audit_entry(AuditAction::Cancel)).await.unwrap();

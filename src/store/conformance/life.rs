@@ -127,7 +127,7 @@ pub(crate) async fn of_two_acts_at_once_one_wins(bench: &impl Bench) {
 
 pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench: &impl Bench) {
     let store = bench.store();
-    let asks = TenantSettings { approval_by_another: true };
+    let asks = TenantSettings { approval_by_another: true, ..TenantSettings::default() };
     let keys: Vec<Uuid> = (0..4).map(|_| Uuid::now_v7()).collect();
     let [first, twin, late, officer] = keys[..] else { unreachable!() };
     store.set_tenant("other", asks, &audit_entry()).await.unwrap();

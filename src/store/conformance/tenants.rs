@@ -6,6 +6,7 @@ use super::keys::api_key;
 use super::{
     Bench, TENANT, at, audit_entry, begun, by, ciphertext, claim, commit_of, dataset_record, job, new_job, part_chunk,
 };
+use crate::people::UnrelatedPolicy;
 use crate::ports::{
     AuditAction, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError,
     TenantSettings,
@@ -69,8 +70,9 @@ pub(crate) async fn a_job_needs_a_dataset_of_its_tenant(bench: &impl Bench) {
 
 pub(crate) async fn settings_are_a_tenants_own(bench: &impl Bench) {
     let store = bench.store();
-    let (off, on) = (TenantSettings::default(), TenantSettings { approval_by_another: true });
-    assert!(!off.approval_by_another);
+    let off = TenantSettings::default();
+    let on = TenantSettings { approval_by_another: true, unrelated: UnrelatedPolicy::Mark };
+    assert!(!off.approval_by_another && off.unrelated == UnrelatedPolicy::Refuse);
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), off);
     assert_eq!(store.tenants().await.unwrap(), []);
     store.insert_key(&api_key("keyed").0, &audit_entry()).await.unwrap();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use guardian::config::StoreOptions;
 use guardian::identity::Preset;
+use guardian::ports::TenantChange;
 use guardian::service::admin::AdminOps;
 use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use serde_json::{Value, json};
@@ -21,7 +22,10 @@ fn reason() -> Value {
 
 async fn ask_for_another(data: &Path, tenant: &str) {
     let admin = AdminOps::open(&StoreOptions::default(), data).await.unwrap();
-    admin.set_approval_by_another(tenant, true).await.unwrap();
+    admin
+        .set_tenant(tenant, TenantChange { approval_by_another: Some(true), ..TenantChange::default() })
+        .await
+        .unwrap();
     admin.close().await;
 }
 
@@ -160,20 +164,26 @@ fn tenants_are_decided_upon_and_logs_read_by_command() {
     let create = ["keys", "create", "--tenant", "south", "--name", "x", "--preset", "analyst"];
     assert_eq!(command(&data, &create).0, Some(0));
     let set = |value| command(&data, &["tenants", "set", "north", "--approval-by-another", value]);
-    assert_eq!(set("true"), (Some(0), "north\tapproval-by-another=true\n".to_owned()));
-    let listed = "north\tapproval-by-another=true\nsouth\tapproval-by-another=false\n".to_owned();
+    assert_eq!(set("true"), (Some(0), "north\tapproval-by-another=true\tunrelated=refuse\n".to_owned()));
+    let mark = ["tenants", "set", "north", "--unrelated", "mark"];
+    // what is not named stays
+    assert_eq!(command(&data, &mark), (Some(0), "north\tapproval-by-another=true\tunrelated=mark\n".to_owned()));
+    let south = "south\tapproval-by-another=false\tunrelated=refuse\n";
+    let listed = format!("north\tapproval-by-another=true\tunrelated=mark\n{south}");
     assert_eq!(command(&data, &["tenants", "list"]), (Some(0), listed));
-    assert_eq!(set("false").0, Some(0));
+    assert_eq!(set("false"), (Some(0), "north\tapproval-by-another=false\tunrelated=mark\n".to_owned()));
+    assert_eq!(command(&data, &["tenants", "set", "north", "--unrelated", "maybe"]).0, Some(2));
     for wrong in [&["tenants", "set", "north"][..], &["tenants", "set", "a\tb", "--approval-by-another", "true"]] {
         assert_eq!(command(&data, wrong).0, Some(2), "{wrong:?}");
     }
     assert_eq!(set("perhaps").0, Some(2));
     let (code, log) = command(&data, &["audit-log", "--tenant", "north"]);
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((code, lines.len()), (Some(0), 2));
-    for (line, value) in lines.iter().zip([false, true]) {
+    assert_eq!((code, lines.len()), (Some(0), 3));
+    let details = ["approval_by_another false", "beside_unrelated mark", "approval_by_another true"];
+    for (line, detail) in lines.iter().zip(details) {
         assert_eq!((&line["action"], &line["object"]), (&json!("tenant.set"), &json!("north")));
-        assert_eq!((&line["detail"], &line["key"]), (&json!(format!("approval_by_another {value}")), &Value::Null));
+        assert_eq!((&line["detail"], &line["key"]), (&json!(detail), &Value::Null));
     }
     let since = text(&lines[0]["at"]);
     let (_, later) = command(&data, &["audit-log", "--tenant", "north", "--since", &since]);

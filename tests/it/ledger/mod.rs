@@ -11,4 +11,5 @@ pub(crate) mod nights;
 pub(crate) mod populations;
 pub(crate) mod transfer;
 pub(crate) mod undeclared;
+pub(crate) mod unrelated;
 pub(crate) mod uploads_of_people;

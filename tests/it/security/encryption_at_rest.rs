@@ -8,57 +8,13 @@ use std::process::Output;
 use guardian::microdata::{ChunkColumn, Interner};
 use memchr::memmem;
 use serde_json::{Value, json};
-use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::support::harness::{HOSPITAL, Process, Server, guardian, hospital_method, run, text, versatile};
-
-/// A database of its own on the server that `DATABASE_URL` names.
-struct Database {
-    server: PgConnectOptions,
-    name: String,
-}
-
-impl Database {
-    /// `None`, and a line that says so, where there is no server.
-    async fn create() -> Option<Self> {
-        let Ok(url) = std::env::var("DATABASE_URL") else {
-            let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
-            assert!(!required, "REQUIRE_POSTGRES is 1, but DATABASE_URL names no Postgres");
-            println!("skipped: DATABASE_URL names no Postgres; try scripts/pg-tmp.sh run cargo test");
-            return None;
-        };
-        let database = Self { server: url.parse().unwrap(), name: format!("guardian_it_{}", Uuid::now_v7().simple()) };
-        execute(&database.server, format!("CREATE DATABASE {}", database.name)).await;
-        Some(database)
-    }
-
-    fn options(&self) -> PgConnectOptions {
-        self.server.clone().database(&self.name)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let (server, drop) = (self.server.clone(), format!("DROP DATABASE {} WITH (FORCE)", self.name));
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(execute(&server, drop));
-        });
-        if thread.join().is_err() {
-            println!("{} was left behind", self.name);
-        }
-    }
-}
-
-async fn execute(options: &PgConnectOptions, sql: String) {
-    let mut connection = PgConnection::connect_with(options).await.unwrap();
-    sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-}
+use crate::support::stores::Database;
 
 /// Where a store is.
 struct Place {
@@ -122,7 +78,7 @@ impl Place {
         let mut folders = vec![data.to_owned()];
         if let Some(database) = &self.database {
             // what is still in the server's memory comes to its files
-            execute(&database.server, "CHECKPOINT".to_owned()).await;
+            database.execute("CHECKPOINT".to_owned()).await;
             let cluster = std::env::var("GUARDIAN_TEST_PGDATA").expect("the folder of the cluster's files");
             folders.push(cluster.into());
         }

@@ -10,10 +10,11 @@ use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use reqwest::Method;
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
+use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::support::harness::{Client, HOSPITAL, Process, Server, guardian, hospital_method, run, text};
 use crate::support::issuer::{Signer, claims, jwks, jwt_options};
+use crate::support::stores::Database;
 
 /// A service without workers, so that its jobs wait, and a key of its.
 async fn waiting(home: &Path) -> (Server, Signer, String) {
@@ -90,37 +91,6 @@ async fn streams_and_waits_end_with_a_token() {
     server.stop().await;
 }
 
-/// A database that goes with it.
-struct Database {
-    server: String,
-    name: String,
-}
-
-impl Database {
-    /// `None`, and a line that says so, where there is no server.
-    async fn create() -> Option<Self> {
-        let Ok(server) = std::env::var("DATABASE_URL") else {
-            let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
-            assert!(!required, "REQUIRE_POSTGRES is 1, but DATABASE_URL names no Postgres");
-            println!("skipped: DATABASE_URL names no Postgres; try scripts/pg-tmp.sh run cargo test");
-            return None;
-        };
-        let database = Self { server, name: format!("guardian_test_{}", uuid::Uuid::now_v7().simple()) };
-        database.on_server("CREATE DATABASE", "").await;
-        Some(database)
-    }
-
-    async fn on_server(&self, what: &str, how: &str) {
-        let mut connection = PgConnection::connect(&self.server).await.unwrap();
-        connection.execute(AssertSqlSafe(format!("{what} {} {how}", self.name))).await.unwrap();
-    }
-
-    fn url(&self) -> String {
-        let options: sqlx::postgres::PgConnectOptions = self.server.parse().unwrap();
-        options.database(&self.name).to_url_lossy().into()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_of_a_shared_store_are_made_and_revoked_while_it_serves() {
     let Some(database) = Database::create().await else { return };
@@ -150,5 +120,4 @@ async fn keys_of_a_shared_store_are_made_and_revoked_while_it_serves() {
     let first = fs::read_to_string(&file).unwrap().trim().to_owned();
     assert_eq!(process.with_token(&first).get("/v1/datasets").await.status, 200);
     drop(process);
-    database.on_server("DROP DATABASE", "WITH (FORCE)").await;
 }

@@ -9,4 +9,5 @@ pub(crate) mod library;
 pub(crate) mod openapi_judge;
 pub(crate) mod planted;
 pub(crate) mod rust_source;
+pub(crate) mod stores;
 pub(crate) mod worlds;
