@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::service::AppService;
 use super::upload::UploadRequest;
 use crate::identity::Caller;
+use crate::inputs::declared_datasets;
 use crate::microdata::nearest_names;
 use crate::people::{
     Evidence, JudgedRows, KeyLayout, KeyedHash, LiveCoverage, NamedColumns, PersonColumns, Place, PopulationRegistry,
-    Relation, SystemColumns, UnrelatedPolicy, UploadPersonError, relate,
+    Relation, SeparationStatement, SystemColumns, UnrelatedPolicy, UploadPersonError, relate,
 };
-use crate::ports::{CoverageRecord, DatasetRecord, HASHES_PER_CALL, StoreError};
+use crate::ports::{CoverageRecord, CoverageSelection, DatasetRecord, HASHES_PER_CALL, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::NoticeKind;
 use crate::report::{SpecificationNotice, unrelated_in_words};
@@ -117,8 +118,11 @@ impl AppService {
     /// The store's problem.
     pub async fn published_before(&self, dataset: &DatasetRecord) -> Result<Option<EarlierPublication>, Problem> {
         let Some(evidence) = self.store.evidence(&dataset.tenant, dataset.id).await? else { return Ok(None) };
+        let statements = self.store.separations(&dataset.tenant).await?;
+        let datasets = declared_datasets(&statements);
+        let selection = CoverageSelection { ids: BTreeSet::new(), table: evidence.table, datasets };
         // live coverages alone: no ticket is that low
-        let live = self.store.standing_coverages(&dataset.tenant, i64::MIN).await?;
+        let live = self.store.select_coverages(&dataset.tenant, i64::MIN, &selection).await?;
         let tables = live.iter().flat_map(|record| &record.coverage.tables);
         let has_same_table = evidence.table.is_some_and(|table| tables.into_iter().any(|other| *other == table));
         let mut persons = None;
@@ -128,7 +132,7 @@ impl AppService {
                 persons = Some(found);
             }
         }
-        let unknown_places = self.unknown_places(dataset, &evidence, live).await?;
+        let unknown_places = unknown_places(dataset, &evidence, live, &statements);
         Ok(Some(EarlierPublication { persons, has_same_table, unknown_places }))
     }
 
@@ -155,35 +159,35 @@ impl AppService {
         }
         Ok(found)
     }
+}
 
-    async fn unknown_places(
-        &self,
-        dataset: &DatasetRecord,
-        evidence: &Evidence,
-        live: Vec<CoverageRecord>,
-    ) -> Result<BTreeSet<String>, StoreError> {
-        let statements = self.store.separations(&dataset.tenant).await?;
-        let publishes = BTreeSet::new();
-        let rows = JudgedRows {
-            dataset: dataset.id,
-            population: dataset.population.as_deref(),
-            evidence,
-            publishes: &publishes,
-            is_republication: false,
-        };
-        let mut places = BTreeSet::new();
-        for CoverageRecord { id, coverage, published, .. } in live {
-            // what is unknown depends neither on common persons nor on alike cells
-            let live = LiveCoverage { id, coverage, published, common: BTreeMap::new(), resemblance: None };
-            if relate(&rows, &live, &statements, UnrelatedPolicy::Refuse) == Relation::Unknown {
-                let names = live.coverage.places();
-                let is_population = |place: &Place| matches!(place, Place::Population(_));
-                let has_population = names.iter().any(is_population);
-                places.extend(names.into_iter().filter(|place| !has_population || is_population(place)));
-            }
+/// The places of which it is unknown whether they have persons of the dataset.
+fn unknown_places(
+    dataset: &DatasetRecord,
+    evidence: &Evidence,
+    live: Vec<CoverageRecord>,
+    statements: &[SeparationStatement],
+) -> BTreeSet<String> {
+    let publishes = BTreeSet::new();
+    let rows = JudgedRows {
+        dataset: dataset.id,
+        population: dataset.population.as_deref(),
+        evidence,
+        publishes: &publishes,
+        is_republication: false,
+    };
+    let mut places = BTreeSet::new();
+    for CoverageRecord { id, coverage, published, .. } in live {
+        // what is unknown depends neither on common persons nor on alike cells
+        let live = LiveCoverage { id, coverage, published, common: BTreeMap::new(), resemblance: None };
+        if relate(&rows, &live, statements, UnrelatedPolicy::Refuse) == Relation::Unknown {
+            let names = live.coverage.places();
+            let is_population = |place: &Place| matches!(place, Place::Population(_));
+            let has_population = names.iter().any(is_population);
+            places.extend(names.into_iter().filter(|place| !has_population || is_population(place)));
         }
-        Ok(places.iter().take(MAX_NAMED_PLACES).map(Place::to_string).collect())
     }
+    places.iter().take(MAX_NAMED_PLACES).map(Place::to_string).collect()
 }
 
 impl UploadPeople {

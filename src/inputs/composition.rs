@@ -247,9 +247,9 @@ impl PeopleCheck<'_> {
             JudgedAt::Ticket(ticket) => ticket,
         };
         cover_earlier_datasets(self.env.store.as_ref(), self.tenant()).await?;
-        let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people).await?;
-        self.recognize_content(&mut standing.live).await?;
         let statements = self.env.store.separations(self.tenant()).await?;
+        let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people, &statements).await?;
+        self.recognize_content(&mut standing.live).await?;
         let publishes: BTreeSet<String> = self.job.specification.names.iter().cloned().collect();
         let rows = JudgedRows {
             dataset: self.job.dataset.id,

@@ -7,11 +7,12 @@ use uuid::Uuid;
 
 use crate::microdata::Chunk;
 use crate::people::{
-    Block, CoverageId, Evidence, KeyedHash, KeyedHasher, LiveCoverage, Resemblance, SystemColumns, SystemEvidence,
-    person_hashes,
+    Block, CoverageId, Evidence, KeyedHash, KeyedHasher, LiveCoverage, Place, Resemblance, SeparationStatement,
+    SignatureSample, SystemColumns, SystemEvidence, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, CoverageRecord, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError,
+    AlikeKind, AlikeMark, CoverageRecord, CoverageSelection, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore,
+    StoreError,
 };
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
@@ -204,7 +205,8 @@ pub(crate) async fn count_published(
     Ok(published)
 }
 
-/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live.
+/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live. Of live coverages that share
+/// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
 ///
 /// # Errors
 /// Those of the store.
@@ -213,8 +215,8 @@ pub async fn standing(
     tenant: &str,
     ticket: i64,
     people: &JobPeople,
+    statements: &[SeparationStatement],
 ) -> Result<StandingCoverages, StoreError> {
-    let records = store.standing_coverages(tenant, ticket).await?;
     let mut common: BTreeMap<CoverageId, BTreeMap<String, u64>> = BTreeMap::new();
     for system in people.evidence.systems.keys() {
         let mut persons = people.batches(store, PersonPlace { tenant, system });
@@ -224,13 +226,18 @@ pub async fn standing(
             }
         }
     }
-    let meets = |record: &CoverageRecord| {
-        let is_equal = people.evidence.table.is_some_and(|table| record.coverage.tables.contains(&table));
+    let marked = MarkedCoverages::read(store, tenant, &people.evidence).await?;
+    let table = people.evidence.table;
+    let ids = common.keys().copied().chain(marked.candidates()).collect();
+    let selection = CoverageSelection { ids, table, datasets: declared_datasets(statements) };
+    let records = store.select_coverages(tenant, ticket, &selection).await?;
+    let meets = |record: &&CoverageRecord| {
+        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
         is_equal || common.get(&record.id).is_some_and(|common| common.values().any(|number| *number > 0))
     };
     // exact evidence goes before what cells say
-    let others: BTreeSet<CoverageId> = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
-    let resemblances = resemblances(store, tenant, &people.evidence, &others).await?;
+    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
+    let resemblances = marked.resemblances(store, tenant, &others).await?;
     let mut standing = StandingCoverages::default();
     for CoverageRecord { id, job, state, coverage, published, .. } in records {
         if state == CoverageState::Pending {
@@ -243,33 +250,67 @@ pub async fn standing(
     Ok(standing)
 }
 
-/// Which of these coverages have cells like those of a table.
-async fn resemblances(
-    store: &dyn PeopleStore,
-    tenant: &str,
-    evidence: &Evidence,
-    among: &BTreeSet<CoverageId>,
-) -> Result<BTreeMap<CoverageId, Resemblance>, StoreError> {
-    let mut blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
-    let mut signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
-    let mut hashes: Vec<KeyedHash> = marks(evidence).into_iter().map(|mark| mark.hash).collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    for some in hashes.chunks(HASHES_PER_CALL) {
-        for (id, mark) in store.common_marks(tenant, some).await? {
-            let of_kind = if mark.kind == AlikeKind::Block { &mut blocks } else { &mut signatures };
-            of_kind.entry(id).or_default().insert(mark.hash);
+/// The datasets that statements name.
+pub(crate) fn declared_datasets(statements: &[SeparationStatement]) -> BTreeSet<Uuid> {
+    let dataset = |place: &Place| match place {
+        Place::Dataset(id) => Some(*id),
+        Place::Population(_) => None,
+    };
+    statements.iter().flat_map(|statement| &statement.of).filter_map(dataset).collect()
+}
+
+/// The coverages that have marks of a table.
+struct MarkedCoverages<'a> {
+    evidence: &'a Evidence,
+    blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>>,
+    signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>>,
+}
+
+impl<'a> MarkedCoverages<'a> {
+    async fn read(store: &dyn PeopleStore, tenant: &str, evidence: &'a Evidence) -> Result<Self, StoreError> {
+        let mut marked = Self { evidence, blocks: BTreeMap::new(), signatures: BTreeMap::new() };
+        let mut hashes: Vec<KeyedHash> = marks(evidence).into_iter().map(|mark| mark.hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        for some in hashes.chunks(HASHES_PER_CALL) {
+            for (id, mark) in store.common_marks(tenant, some).await? {
+                let is_block = mark.kind == AlikeKind::Block;
+                let of_kind = if is_block { &mut marked.blocks } else { &mut marked.signatures };
+                of_kind.entry(id).or_default().insert(mark.hash);
+            }
         }
+        Ok(marked)
     }
-    let mut nearest: Vec<(usize, CoverageId)> = signatures.iter().map(|(id, common)| (common.len(), *id)).collect();
-    nearest.retain(|(number, id)| *number >= MIN_COMMON_SIGNATURES && among.contains(id));
-    nearest.sort_unstable_by(|a, b| b.cmp(a));
-    let read: BTreeSet<CoverageId> = nearest.into_iter().take(MAX_READ_SAMPLES).map(|(_, id)| id).collect();
-    let mut found = BTreeMap::new();
-    for id in among.iter().filter(|id| blocks.contains_key(id) || read.contains(id)) {
-        let samples = if read.contains(id) { store.signature_samples(tenant, *id).await? } else { Vec::new() };
-        let is_common = |mark| blocks.get(id).is_some_and(|common| common.contains(&mark));
-        found.extend(evidence.resemblance(is_common, &samples).map(|by| (*id, by)));
+
+    fn resemblance(&self, id: CoverageId, samples: &[SignatureSample]) -> Option<Resemblance> {
+        let is_common = |mark| self.blocks.get(&id).is_some_and(|common| common.contains(&mark));
+        self.evidence.resemblance(is_common, samples)
     }
-    Ok(found)
+
+    /// The coverages that may be alike.
+    fn candidates(&self) -> impl Iterator<Item = CoverageId> {
+        let by_blocks = self.blocks.keys().filter(|id| self.resemblance(**id, &[]).is_some());
+        let by_rows = self.signatures.iter().filter(|(_, common)| common.len() >= MIN_COMMON_SIGNATURES);
+        by_blocks.copied().chain(by_rows.map(|(id, _)| *id))
+    }
+
+    /// Which of these coverages are alike.
+    async fn resemblances(
+        &self,
+        store: &dyn PeopleStore,
+        tenant: &str,
+        among: &BTreeSet<CoverageId>,
+    ) -> Result<BTreeMap<CoverageId, Resemblance>, StoreError> {
+        let mut nearest: Vec<(usize, CoverageId)> =
+            self.signatures.iter().map(|(id, common)| (common.len(), *id)).collect();
+        nearest.retain(|(number, id)| *number >= MIN_COMMON_SIGNATURES && among.contains(id));
+        nearest.sort_unstable_by(|a, b| b.cmp(a));
+        let read: BTreeSet<CoverageId> = nearest.into_iter().take(MAX_READ_SAMPLES).map(|(_, id)| id).collect();
+        let mut found = BTreeMap::new();
+        for &id in among.iter().filter(|id| self.blocks.contains_key(id) || read.contains(id)) {
+            let samples = if read.contains(&id) { store.signature_samples(tenant, id).await? } else { Vec::new() };
+            found.extend(self.resemblance(id, &samples).map(|by| (id, by)));
+        }
+        Ok(found)
+    }
 }

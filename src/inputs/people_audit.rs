@@ -6,6 +6,7 @@ use std::io;
 
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::context::JobContext;
 use super::env::InputEnv;
@@ -14,8 +15,12 @@ use super::evidence::StoredRows;
 use super::kept_rows::KeptRows;
 use crate::control::{Cancelled, Control, Phase};
 use crate::microdata::Chunk;
-use crate::people::{Coverage, CoverageId, Fold, KeyedHash, PopulationRegistry, Separation, SystemEvidence};
-use crate::ports::{AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, HASHES_PER_CALL, StoreError};
+use crate::people::{
+    Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
+};
+use crate::ports::{
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, HASHES_PER_CALL, StoreError,
+};
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
 use crate::vault::ContentHasher;
@@ -119,7 +124,15 @@ impl<'a> PeopleAudit<'a> {
         let InputEnv { handle, store, .. } = self.env;
         let tenant = &self.job.dataset.tenant;
         let claim = self.claim(entry)?;
-        let records = handle.block_on(store.standing_coverages(tenant, entry.ticket + 1))?;
+        let statements = handle.block_on(store.separations(tenant))?;
+        let shared = self.shared()?;
+        let selection = CoverageSelection {
+            ids: shared.common.keys().chain(shared.blocks.keys()).copied().chain(shared.nearest()).collect(),
+            table: Some(hash_of(self.facts.table)),
+            datasets: statements.iter().flat_map(|statement| &statement.of).filter_map(dataset_of).collect(),
+        };
+        // with its own
+        let records = handle.block_on(store.select_coverages(tenant, entry.ticket + 1, &selection))?;
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
         let recorded = self.recorded(own)?;
@@ -133,8 +146,7 @@ impl<'a> PeopleAudit<'a> {
         let is_other = |of: &&CoverageRecord| of.id != entry.id && of.ticket.is_none_or(|ticket| ticket < entry.ticket);
         let others: Vec<&CoverageRecord> = records.iter().filter(is_other).collect();
         check_end(entry, &others)?;
-        let others = self.others(&others)?;
-        let statements = handle.block_on(store.separations(tenant))?;
+        let others = self.others(&others, shared)?;
         let statements: Vec<RecordedStatement> = statements
             .iter()
             .map(|of| RecordedStatement {
@@ -188,55 +200,66 @@ impl<'a> PeopleAudit<'a> {
         })
     }
 
-    /// The other coverages, as they stand to the rows.
-    fn others(&mut self, records: &[&CoverageRecord]) -> Result<Vec<OtherCoverage>, PeopleAuditError> {
+    /// What coverages have in common with the rows.
+    fn shared(&mut self) -> Result<SharedEvidence, PeopleAuditError> {
         let tenant = &self.job.dataset.tenant;
         let InputEnv { handle, store, .. } = self.env;
-        let mut others: BTreeMap<CoverageId, OtherCoverage> =
-            records.iter().map(|record| (record.id, other(record))).collect();
+        let mut shared = SharedEvidence::default();
         for system in &mut self.facts.systems {
             system.persons.batches(HASHES_PER_CALL, |some| -> Result<(), PeopleAuditError> {
                 let some: Vec<KeyedHash> = some.iter().copied().map(hash_of).collect();
                 for (id, number) in handle.block_on(store.common_persons(tenant, &system.name, &some))? {
-                    if let Some(other) = others.get_mut(&id) {
-                        *other.common.entry(system.name.clone()).or_default() += number;
-                    }
+                    *shared.common.entry(id).or_default().entry(system.name.clone()).or_default() += number;
                 }
                 Ok(())
             })?;
         }
-        for record in records.iter().filter(|record| record.coverage.tables.is_empty()) {
-            if handle.block_on(self.has_equal_content(record))? {
-                others.entry(record.id).and_modify(|other| _ = other.tables.insert(self.facts.table));
-            }
-        }
         let hashes: BTreeSet<u128> = self.facts.marks.iter().map(|mark| mark.hash).collect();
         let hashes: Vec<KeyedHash> = hashes.into_iter().map(hash_of).collect();
-        let mut signatures: BTreeMap<CoverageId, BTreeSet<u128>> = BTreeMap::new();
         for some in hashes.chunks(HASHES_PER_CALL) {
             for (id, mark) in handle.block_on(store.common_marks(tenant, some))? {
-                let hash = number_of(mark.hash);
-                match (mark.kind, others.get_mut(&id)) {
-                    (AlikeKind::Block, Some(other)) => _ = other.blocks.insert(hash),
-                    (AlikeKind::Signature(_), Some(_)) => _ = signatures.entry(id).or_default().insert(hash),
-                    (_, None) => {}
-                }
+                let of_kind = match mark.kind {
+                    AlikeKind::Block => &mut shared.blocks,
+                    AlikeKind::Signature(_) => &mut shared.signatures,
+                };
+                of_kind.entry(id).or_default().insert(number_of(mark.hash));
             }
         }
-        let is_apart = |id: &CoverageId| {
-            others[id].common.values().all(|number| *number == 0) && !others[id].tables.contains(&self.facts.table)
-        };
-        let mut nearest: Vec<(usize, CoverageId)> =
-            signatures.into_iter().map(|(id, common)| (common.len(), id)).collect();
-        nearest.retain(|(number, id)| *number >= MIN_TWINS && is_apart(id));
-        nearest.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, id) in nearest.into_iter().take(MAX_SAMPLED_COVERAGES) {
+        Ok(shared)
+    }
+
+    /// The other coverages, as they stand to the rows.
+    fn others(
+        &self,
+        records: &[&CoverageRecord],
+        mut shared: SharedEvidence,
+    ) -> Result<Vec<OtherCoverage>, PeopleAuditError> {
+        let tenant = &self.job.dataset.tenant;
+        let InputEnv { handle, store, .. } = self.env;
+        let mut sampled = 0;
+        let mut others: BTreeMap<CoverageId, OtherCoverage> = BTreeMap::new();
+        for record in records {
+            let mut other = other(record);
+            other.common = shared.common.remove(&record.id).unwrap_or_default();
+            other.blocks = shared.blocks.remove(&record.id).unwrap_or_default();
+            if other.tables.is_empty() && handle.block_on(self.has_equal_content(record))? {
+                other.tables.insert(self.facts.table);
+            }
+            others.insert(record.id, other);
+        }
+        for id in shared.nearest() {
+            let Some(other) = others.get_mut(&id) else { continue };
+            let is_exact = other.tables.contains(&self.facts.table) || other.common.values().any(|number| *number > 0);
+            if is_exact || sampled == MAX_SAMPLED_COVERAGES {
+                continue;
+            }
+            sampled += 1;
             let samples = handle.block_on(store.signature_samples(tenant, id))?;
-            let samples = samples.iter().map(|sample| AuditedSample {
-                rows: sample.lowest.iter().map(|of| (number_of(of.hash), of.rows)).collect(),
-                is_cut: sample.is_cut,
-            });
-            others.entry(id).and_modify(|other| other.samples = samples.collect());
+            let sample = |of: &SignatureSample| AuditedSample {
+                rows: of.lowest.iter().map(|of| (number_of(of.hash), of.rows)).collect(),
+                is_cut: of.is_cut,
+            };
+            other.samples = samples.iter().map(sample).collect();
         }
         Ok(others.into_values().collect())
     }
@@ -251,6 +274,25 @@ impl<'a> PeopleAudit<'a> {
             }
         }
         Ok(false)
+    }
+}
+
+/// What coverages have in common with the rows of a release.
+#[derive(Default)]
+struct SharedEvidence {
+    /// Per key system how many persons.
+    common: BTreeMap<CoverageId, BTreeMap<String, u64>>,
+    blocks: BTreeMap<CoverageId, BTreeSet<u128>>,
+    signatures: BTreeMap<CoverageId, BTreeSet<u128>>,
+}
+
+impl SharedEvidence {
+    /// The coverages that may be alike by rows, those with most common signatures first.
+    fn nearest(&self) -> Vec<CoverageId> {
+        let common = self.signatures.iter().map(|(id, common)| (common.len(), *id));
+        let mut nearest: Vec<(usize, CoverageId)> = common.filter(|(number, _)| *number >= MIN_TWINS).collect();
+        nearest.sort_unstable_by(|a, b| b.cmp(a));
+        nearest.into_iter().map(|(_, id)| id).collect()
     }
 }
 
@@ -348,6 +390,10 @@ fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(),
         && before.is_subset(published)
         && published.len() >= entry.columns.len();
     if is_kept { Ok(()) } else { fault(OtherCoverageError::Forgets) }
+}
+
+fn dataset_of(place: &Place) -> Option<Uuid> {
+    if let Place::Dataset(id) = place { Some(*id) } else { None }
 }
 
 fn other(record: &CoverageRecord) -> OtherCoverage {

@@ -52,6 +52,15 @@ impl Coverage {
         populations.chain(self.datasets.iter().copied().map(Place::Dataset)).collect()
     }
 
+    /// What makes coverages stand alike to rows that share neither people nor cells with them: populations and key
+    /// systems. None of a coverage that stands by itself: undeclared, of rows that are gone, or a chain.
+    #[must_use]
+    pub fn group(&self) -> Option<String> {
+        let is_alone = self.populations.is_empty() || self.tables.is_empty() || self.chain.is_some();
+        let systems: Vec<&String> = self.systems.keys().collect();
+        if is_alone { None } else { serde_json::to_string(&(&self.populations, systems)).ok() }
+    }
+
     /// Takes over what a dataset of the same rows knows of them, unless it is of another population. The answer names
     /// the key systems by which the persons were not known before: their hashes have to be added.
     pub fn adopt(&mut self, dataset: Uuid, population: Option<&str>, evidence: &Evidence) -> Vec<String> {

@@ -38,9 +38,9 @@ pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDoc
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
-    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CoverageRecord, CoverageState, HASHES_PER_CALL,
-    NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationOutcome, SeparationRecord,
-    SeriesStatement,
+    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState,
+    HASHES_PER_CALL, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationOutcome,
+    SeparationRecord, SeriesStatement,
 };
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
 pub use portable::hashes::CarriedHashes;

@@ -117,6 +117,17 @@ pub struct CoverageRecord {
     pub published: BTreeSet<String>,
 }
 
+/// The live coverages that a job looks at by themselves.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CoverageSelection {
+    /// Those that share people or cells with it.
+    pub ids: BTreeSet<CoverageId>,
+    /// The mark of its table: coverages of an equal one.
+    pub table: Option<KeyedHash>,
+    /// The datasets of which something is declared: coverages of their rows.
+    pub datasets: BTreeSet<Uuid>,
+}
+
 /// How an announcement ends.
 #[derive(Clone, PartialEq, Debug)]
 pub enum AnnouncementEnd {
@@ -354,6 +365,15 @@ pub trait PeopleStore: Send + Sync {
 
     /// The live coverages, and the pending ones with a lower ticket, by ticket and number.
     async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError>;
+
+    /// The pending coverages with a lower ticket, and of the live ones those that are selected, those without a group, and the
+    /// first of each [`Coverage::group`], by ticket and number.
+    async fn select_coverages(
+        &self,
+        tenant: &str,
+        ticket: i64,
+        selection: &CoverageSelection,
+    ) -> Result<Vec<CoverageRecord>, StoreError>;
 
     /// How many of these persons stand in which pending or live coverage, at most [`HASHES_PER_CALL`] persons.
     async fn common_persons(

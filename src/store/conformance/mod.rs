@@ -274,6 +274,7 @@ macro_rules! conformance {
             people:
                 a_population_is_read_as_it_was_defined
                 coverages_stand_in_the_order_of_tickets
+                one_coverage_stands_for_its_group
                 rows_of_published_people_are_left_out
                 evidence_of_a_dataset_goes_with_its_rows
                 evidence_of_a_visible_dataset_is_added_once

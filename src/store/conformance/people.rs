@@ -15,7 +15,7 @@ use crate::people::{
     UnrelatedPolicy, look, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageSelection, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
     PeopleEntryOutcome, SeparationOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
@@ -100,6 +100,56 @@ pub(crate) async fn a_population_is_read_as_it_was_defined(bench: &impl Bench) {
     assert_eq!(store.people_registry(TENANT).await.unwrap(), registry);
     define(&*store, "clinic", &["other", "k", "third"]).await;
     assert_eq!(bench.count("audit_log").await, 3, "a refused definition is not logged");
+}
+
+pub(crate) async fn one_coverage_stands_for_its_group(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    define(&*store, "births", &["k"]).await;
+    let mut clinic = Vec::new();
+    for number in 1..=4 {
+        clinic.push(live(&*store, "clinic", &[number], number).await);
+    }
+    let births = live(&*store, "births", &[5], 5).await;
+    let undeclared = NewCoverage {
+        coverage: Coverage::new(Uuid::from_u128(6), None, &evidence(&[], 6)),
+        ..new_coverage(&evidence(&[], 6), "clinic", 6)
+    };
+    let undeclared = store.announce_coverage(&undeclared).await.unwrap();
+    store.draw_ticket(TENANT, undeclared).await.unwrap();
+    store.end_announcement(TENANT, undeclared, &AnnouncementEnd::Live).await.unwrap();
+    let (pending, late) = (announced(&*store, "clinic", &[7], 7).await, announced(&*store, "clinic", &[8], 8).await);
+    let low = store.draw_ticket(TENANT, pending).await.unwrap();
+    store.draw_ticket(TENANT, late).await.unwrap();
+    let selected = |selection: CoverageSelection| {
+        let store = store.clone();
+        async move {
+            let records = store.select_coverages(TENANT, low + 1, &selection).await.unwrap();
+            let all = store.standing_coverages(TENANT, low + 1).await.unwrap();
+            assert!(records.iter().all(|record| all.contains(record)));
+            records.into_iter().map(|record| record.id).collect::<Vec<_>>()
+        }
+    };
+    let nothing = CoverageSelection::default();
+    assert_eq!(selected(nothing.clone()).await, [clinic[0], births, undeclared, pending]);
+    let ids = BTreeSet::from([clinic[2], late]);
+    let by_id = CoverageSelection { ids, ..nothing.clone() };
+    assert_eq!(selected(by_id).await, [clinic[0], clinic[2], births, undeclared, pending]);
+    let by_table = CoverageSelection { table: Some(hash(4)), ..nothing.clone() };
+    assert_eq!(selected(by_table).await, [clinic[0], clinic[3], births, undeclared, pending]);
+    let of_dataset = |number| CoverageSelection {
+        datasets: BTreeSet::from([Uuid::from_u128(number)]),
+        ..CoverageSelection::default()
+    };
+    assert_eq!(selected(of_dataset(2)).await, [clinic[0], clinic[1], births, undeclared, pending]);
+    assert_eq!(selected(of_dataset(9)).await, [clinic[0], births, undeclared, pending]);
+    // what joins a coverage is listed with it
+    let mut coverage = new_coverage(&evidence(&[3], 3), "clinic", 3).coverage;
+    coverage.datasets.insert(Uuid::from_u128(9));
+    let end = AnnouncementEnd::Joined { target: clinic[2], coverage, published: BTreeSet::new(), learned: Vec::new() };
+    store.end_announcement(TENANT, pending, &end).await.unwrap();
+    assert_eq!(selected(of_dataset(9)).await, [clinic[0], clinic[2], births, undeclared]);
+    assert!(store.select_coverages("x", low, &of_dataset(2)).await.unwrap().is_empty(), "another tenant's");
 }
 
 pub(crate) async fn coverages_stand_in_the_order_of_tickets(bench: &impl Bench) {
@@ -455,7 +505,7 @@ async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
         is_republication: false,
     };
     loop {
-        let found = standing(&*store, TENANT, ticket, &people).await.unwrap();
+        let found = standing(&*store, TENANT, ticket, &people, &[]).await.unwrap();
         let statements = store.separations(TENANT).await.unwrap();
         let policy = UnrelatedPolicy::Refuse;
         let view = LedgerView { live: &found.live, pending: &found.pending, statements: &statements, policy };

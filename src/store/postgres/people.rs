@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
-use crate::ports::{AlikeMark, StoreError};
-use crate::store::rows::CommonMarkRow;
+use crate::ports::{AlikeMark, CoverageSelection, StoreError};
+use crate::store::rows::{CommonMarkRow, CoverageRow};
 
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
@@ -32,6 +32,20 @@ const COMMON_MARKS: &str = "\
 SELECT a.coverage, a.hash, a.kind, a.weight FROM UNNEST($2) AS w (hash)
 JOIN alike AS a ON a.hash = w.hash
 JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
+
+/// Takes arrays of coverages and of datasets.
+const SELECT_COVERAGES: &str = "\
+-- select_coverages
+SELECT id, job, state, ticket, body, published FROM coverages
+WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) AND id IN (
+  SELECT id FROM coverages WHERE tenant = $1 AND state = 'pending' AND ticket < $2
+  UNION SELECT id FROM coverages WHERE tenant = $1 AND state = 'live' AND people_group IS NULL
+  UNION SELECT id FROM (
+    SELECT id, ROW_NUMBER() OVER (PARTITION BY people_group ORDER BY ticket, id) AS place FROM coverages
+    WHERE tenant = $1 AND state = 'live' AND people_group IS NOT NULL) AS g WHERE place = 1
+  UNION SELECT UNNEST($3)
+  UNION SELECT coverage FROM coverage_datasets WHERE dataset_id IN (SELECT UNNEST($4))
+  UNION SELECT coverage FROM coverage_tables WHERE mark = $5) ORDER BY ticket, id";
 
 /// Takes two arrays of coverages.
 const SHARE_PERSONS: &str = "\
@@ -83,6 +97,18 @@ impl PostgresStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
     }
+}
+
+pub(in crate::store) async fn selected_coverages(
+    connection: &mut PgConnection,
+    tenant: &str,
+    ticket: i64,
+    selection: &CoverageSelection,
+) -> Result<Vec<CoverageRow>, sqlx::Error> {
+    let ids: Vec<i64> = selection.ids.iter().map(|id| id.0).collect();
+    let datasets: Vec<Uuid> = selection.datasets.iter().copied().collect();
+    let mark = selection.table.map(|mark| mark.to_bytes().to_vec());
+    run_sql!(query_as.fetch_all, connection, SELECT_COVERAGES, tenant, ticket, ids, datasets, mark)
 }
 
 /// Whether a person stands in a coverage of each list.

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::people::{
-    CoverageId, Evidence, KeyedHash, Place, PopulationError, PopulationRegistry, Separation, SeparationStatement,
-    SignatureSample,
+    Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationError, PopulationRegistry, Separation,
+    SeparationStatement, SignatureSample,
 };
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
-    PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
+    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
+    PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
 };
 use crate::store::rows::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
@@ -57,6 +57,12 @@ fn awaited(statements: &[&SeparationStatement], standing: &[CoverageRecord]) -> 
     let named: BTreeSet<&Place> = statements.iter().flat_map(|statement| &statement.of).collect();
     let is_named = |record: &&CoverageRecord| record.coverage.places().iter().any(|place| named.contains(place));
     standing.iter().filter(|record| record.state == CoverageState::Pending).find(is_named).map(|record| record.id)
+}
+
+fn records(rows: Vec<CoverageRow>) -> Vec<CoverageRecord> {
+    let mut records: Vec<CoverageRecord> = rows.into_iter().map(CoverageRow::into).collect();
+    records.sort_by_key(|record| (record.ticket, record.id));
+    records
 }
 
 both_stores! {
@@ -154,6 +160,7 @@ both_stores! {
                 let id: i64 = run_sql!(
                     query_scalar.fetch_one, &mut *tx, sql::INSERT_COVERAGE, &new.tenant, new.job, body, published, cuts
                 )?;
+                list_coverage(&mut tx, id, &new.coverage).await?;
                 tx.commit().await?;
                 Ok(CoverageId(id))
             };
@@ -213,6 +220,17 @@ both_stores! {
         async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
             standing(&mut tx, tenant, ticket).await.map_err(failed)
+        }
+
+        async fn select_coverages(
+            &self,
+            tenant: &str,
+            ticket: i64,
+            selection: &CoverageSelection,
+        ) -> Result<Vec<CoverageRecord>, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let rows = selected_coverages(&mut tx, tenant, ticket, selection).await.map_err(failed)?;
+            Ok(records(rows))
         }
 
         async fn common_persons(
@@ -409,8 +427,9 @@ both_stores! {
         tenant: &str,
         dataset: Uuid,
     ) -> Result<(), TransactionError> {
-        let live = standing(connection, tenant, 0).await?;
-        for CoverageRecord { id, .. } in live.into_iter().filter(|of| of.coverage.datasets.contains(&dataset)) {
+        let live: Vec<CoverageRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::COVERAGES_OF_DATASET, tenant, dataset)?;
+        for CoverageRecord { id, .. } in records(live).into_iter().filter(|of| of.coverage.datasets.contains(&dataset)) {
             // what joins it from now on waits for this transaction, and then finds it void
             let record = locked(connection, tenant, id).await?;
             let mut is_disclosed = false;
@@ -456,6 +475,7 @@ both_stores! {
             }
             let (known, published) = (Json(&joined.coverage), Json(&joined.published));
             run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
+            list_coverage(connection, target.0, &joined.coverage).await?;
         }
         run_sql!(query.execute, connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
         Ok(())
@@ -479,9 +499,23 @@ both_stores! {
     ) -> Result<Vec<CoverageRecord>, sqlx::Error> {
         let rows: Vec<CoverageRow> =
             run_sql!(query_as.fetch_all, connection, sql::STANDING_COVERAGES, tenant, ticket)?;
-        let mut records: Vec<CoverageRecord> = rows.into_iter().map(CoverageRow::into).collect();
-        records.sort_by_key(|record| (record.ticket, record.id));
-        Ok(records)
+        Ok(records(rows))
+    }
+
+    /// Lists a coverage by its group, tables and datasets.
+    pub(in crate::store) async fn list_coverage(
+        connection: &mut Connection,
+        id: i64,
+        coverage: &Coverage,
+    ) -> Result<(), sqlx::Error> {
+        for mark in &coverage.tables {
+            run_sql!(query.execute, &mut *connection, sql::LIST_TABLE, mark.to_bytes().to_vec(), id)?;
+        }
+        for dataset in &coverage.datasets {
+            run_sql!(query.execute, &mut *connection, sql::LIST_DATASET, dataset, id)?;
+        }
+        run_sql!(query.execute, connection, sql::SET_GROUP, id, coverage.group())?;
+        Ok(())
     }
 
     /// A coverage, which no other transaction changes until this one ends.

@@ -230,15 +230,18 @@ both_stores! {
                 known.published.extend(published.iter().cloned());
                 let (body, published) = (Json(&known.coverage), Json(&known.published));
                 run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, target.0, body, published)?;
+                list_coverage(connection, target.0, &known.coverage).await?;
                 target.0
             }
             None => {
                 // of jobs that do not run here
                 let (job, body, published, cuts) = (Uuid::nil(), Json(coverage), Json(published), Json(cuts));
-                run_sql!(
+                let id: i64 = run_sql!(
                     query_scalar.fetch_one, &mut *connection, sql::IMPORT_COVERAGE, tenant, job, ticket, body,
                     published, cuts
-                )?
+                )?;
+                list_coverage(connection, id, coverage).await?;
+                id
             }
         };
         for PortableHashes { system, hashes, .. } in &carried.hashes {

@@ -94,6 +94,25 @@ pub(crate) const STANDING_COVERAGES: &str = "\
 SELECT id, job, state, ticket, body, published FROM coverages
 WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDER BY ticket, id";
 
+/// Coverages whose datasets are not listed are looked into.
+pub(crate) const COVERAGES_OF_DATASET: &str = "\
+-- coverages_of_dataset
+SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND state = 'live' AND id IN (
+  SELECT id FROM coverages WHERE tenant = $1 AND state = 'live' AND people_group IS NULL
+  UNION SELECT coverage FROM coverage_datasets WHERE dataset_id = $2) ORDER BY ticket, id";
+
+pub(crate) const SET_GROUP: &str = "\
+-- set_group
+UPDATE coverages SET people_group = $2 WHERE id = $1";
+
+pub(crate) const LIST_TABLE: &str = "\
+-- list_table
+INSERT INTO coverage_tables (mark, coverage) VALUES ($1, $2) ON CONFLICT (mark, coverage) DO NOTHING";
+
+pub(crate) const LIST_DATASET: &str = "\
+-- list_dataset
+INSERT INTO coverage_datasets (dataset_id, coverage) VALUES ($1, $2) ON CONFLICT (dataset_id, coverage) DO NOTHING";
+
 pub(crate) const SYSTEM_NUMBER: &str = "\
 -- system_number
 SELECT id FROM key_systems WHERE tenant = $1 AND name = $2";

@@ -11,14 +11,16 @@ use uuid::Uuid;
 pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{TransactionError, failed};
-pub(in crate::store) use super::people::{LOCKED_COVERAGE, insert_marks, insert_persons, share_persons};
+pub(in crate::store) use super::people::{
+    LOCKED_COVERAGE, insert_marks, insert_persons, selected_coverages, share_persons,
+};
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
 use crate::ports::{LedgerCopy, ReleaseRecord};
 use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
 pub(in crate::store) use crate::store::shared::people::sqlite::{
-    define, end_announced, locked, next_ticket, standing, system_number, void_unpublished,
+    define, end_announced, list_coverage, locked, next_ticket, standing, system_number, void_unpublished,
 };
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;

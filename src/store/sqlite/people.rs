@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
-use crate::ports::{AlikeMark, StoreError};
-use crate::store::rows::CommonMarkRow;
+use crate::ports::{AlikeMark, CoverageSelection, StoreError};
+use crate::store::rows::{CommonMarkRow, CoverageRow};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
@@ -33,6 +33,20 @@ const COMMON_MARKS: &str = "\
 SELECT a.coverage, a.hash, a.kind, a.weight FROM json_each($2) AS w
 CROSS JOIN alike AS a ON a.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
+
+/// Takes JSON lists of coverages and of hexadecimal datasets.
+const SELECT_COVERAGES: &str = "\
+-- select_coverages
+SELECT id, job, state, ticket, body, published FROM coverages
+WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) AND id IN (
+  SELECT id FROM coverages WHERE tenant = $1 AND state = 'pending' AND ticket < $2
+  UNION SELECT id FROM coverages WHERE tenant = $1 AND state = 'live' AND people_group IS NULL
+  UNION SELECT id FROM (
+    SELECT id, ROW_NUMBER() OVER (PARTITION BY people_group ORDER BY ticket, id) AS place FROM coverages
+    WHERE tenant = $1 AND state = 'live' AND people_group IS NOT NULL) AS g WHERE place = 1
+  UNION SELECT value FROM json_each($3)
+  UNION SELECT coverage FROM coverage_datasets WHERE dataset_id IN (SELECT unhex(value) FROM json_each($4))
+  UNION SELECT coverage FROM coverage_tables WHERE mark = $5) ORDER BY ticket, id";
 
 /// Takes two JSON lists of coverages.
 const SHARE_PERSONS: &str = "\
@@ -82,6 +96,18 @@ impl SqliteStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)
     }
+}
+
+pub(in crate::store) async fn selected_coverages(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    ticket: i64,
+    selection: &CoverageSelection,
+) -> Result<Vec<CoverageRow>, sqlx::Error> {
+    let ids: Vec<i64> = selection.ids.iter().map(|id| id.0).collect();
+    let datasets: Vec<String> = selection.datasets.iter().map(|id| id.simple().to_string()).collect();
+    let mark = selection.table.map(|mark| mark.to_bytes().to_vec());
+    run_sql!(query_as.fetch_all, connection, SELECT_COVERAGES, tenant, ticket, Json(ids), Json(datasets), mark)
 }
 
 /// Whether a person stands in a coverage of each list.
