@@ -33,7 +33,7 @@ pub use attack::negative_association::find_negative_associations;
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
-pub use contract::evidence::{DeclaredSearch, VerifierError, VerifierInput};
+pub use contract::input::{DeclaredSearch, VerifierError, VerifierInput};
 pub use definition::measure::BucketMeasure;
 pub use definition::share::ShareOfRows;
 pub use external::decomposition_view::DecompositionView;

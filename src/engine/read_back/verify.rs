@@ -80,7 +80,7 @@ pub fn verify(
     };
     let bounds = thresholds_in(claim.manifest, claim.names);
     let is_searched = claim.manifest.dependencies.searched != Some(SearchedDependencies::None);
-    let evidence = VerifierInput {
+    let input = VerifierInput {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
         dependencies: &dependencies.known,
@@ -98,7 +98,7 @@ pub fn verify(
         thresholds: claim.thresholds.unwrap_or(&bounds),
         closes: claim.closes.unwrap_or(claim.manifest.dependencies.ineligible_strata.is_some()),
     };
-    let verification = verifier::verify(&evidence, control)?;
+    let verification = verifier::verify(&input, control)?;
     let mut summary = summary(&verification);
     summary.checks.push(digests(claim.manifest, parts)?);
     let mistyped = mistyped(claim.manifest, parts)?;

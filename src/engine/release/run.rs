@@ -146,7 +146,7 @@ impl<'a> DescribedRelease<'a> {
         let withdrawn = specification.assumed_unknown().iter().map(|unknown| unknown.dependency);
         let withdrawn: Vec<(AttrSet, AttrSet)> = withdrawn.map(|of| (of.determinant, of.dependent)).collect();
         let searched = discovery_options(specification);
-        let evidence = VerifierInput {
+        let input = VerifierInput {
             publication,
             submitted: specification.method.rules(),
             dependencies: &known,
@@ -169,7 +169,7 @@ impl<'a> DescribedRelease<'a> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        let verification = verifier::verify(&evidence, control)?;
+        let verification = verifier::verify(&input, control)?;
         if verification.verified() && verification.linkage == Linkage::Checked {
             return Ok(verification);
         }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::evidence::VerifierInput;
+use super::input::VerifierInput;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     CellContent, DecompositionDetails, EnforcedBy, EnforcedRule, Guarantee, MethodDetails, Part, Protected,
@@ -27,9 +27,9 @@ fn attributes(part: &Part) -> AttrSet {
 
 impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
-    pub(in crate::verifier) fn from_evidence(evidence: &VerifierInput<'a>) -> Option<Self> {
-        let MethodDetails::Decompose(details) = &evidence.publication.method_details else { return None };
-        let [buckets, joint] = &evidence.publication.tables[..] else { return None };
+    pub(in crate::verifier) fn from_input(input: &VerifierInput<'a>) -> Option<Self> {
+        let MethodDetails::Decompose(details) = &input.publication.method_details else { return None };
+        let [buckets, joint] = &input.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
         let sensitive: AttrSet = details.l.keys().copied().collect();
         let others = details.l.keys().filter(|attr| **attr != details.primary);
@@ -99,7 +99,7 @@ pub(in crate::verifier) fn shared(table: &PublishedTable) -> AttrSet {
 }
 
 /// Checks that a generalized table has a shape that the verifier can read.
-pub(in crate::verifier) fn claimed(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
+pub(in crate::verifier) fn claimed(input: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
     let [part] = &table.parts[..] else {
         return Err("generalized cells stand in one part".to_owned());
     };
@@ -108,12 +108,12 @@ pub(in crate::verifier) fn claimed(evidence: &VerifierInput<'_>, table: &Publish
     }
     let without_taxonomy = |column: &&PublishedColumn| {
         matches!(column.cells, CellContent::Node { .. })
-            && evidence.taxonomies.iter().all(|declared| declared.attribute != column.attribute)
+            && input.taxonomies.iter().all(|declared| declared.attribute != column.attribute)
     };
     if let Some(column) = part.columns.iter().find(without_taxonomy) {
         return Err(format!(
             "{} is published as nodes, but no taxonomy of it is declared",
-            evidence.name(column.attribute)
+            input.name(column.attribute)
         ));
     }
     let (shared, attributes) =
@@ -128,17 +128,17 @@ pub(in crate::verifier) fn claimed(evidence: &VerifierInput<'_>, table: &Publish
                 };
                 // of two exact columns, each reveals the other
                 if !attributes.without(attr).is_subset(shared) || guard.known != attributes.without(attr) {
-                    let others = evidence.list(attributes.without(attr).minus(shared));
-                    return Err(format!("a guard protects {} next to exact values of {others}", evidence.name(attr)));
+                    let others = input.list(attributes.without(attr).minus(shared));
+                    return Err(format!("a guard protects {} next to exact values of {others}", input.name(attr)));
                 }
             }
         }
     }
-    let enforced = evidence.publication.rules.iter().filter(|rule| is_enforced_by(rule, table));
+    let enforced = input.publication.rules.iter().filter(|rule| is_enforced_by(rule, table));
     for rule in enforced {
         let exact = rule.known.intersection(attributes).minus(shared);
         if !exact.is_empty() {
-            return Err(format!("{} are known and not generalized", evidence.list(exact)));
+            return Err(format!("{} are known and not generalized", input.list(exact)));
         }
     }
     Ok(())
@@ -149,14 +149,14 @@ fn is_enforced_by(rule: &EnforcedRule, table: &PublishedTable) -> bool {
 }
 
 /// The guards that every class must keep; for an exclusive table, the rules that it enforces.
-pub(in crate::verifier) fn promised(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Vec<TableGuard> {
+pub(in crate::verifier) fn promised(input: &VerifierInput<'_>, table: &PublishedTable) -> Vec<TableGuard> {
     if let TableProtection::Guarding(guards) = &table.protection {
         // all rows of a class agree on the known attributes
         return guards.iter().map(|guard| TableGuard { known: AttrSet::EMPTY, ..guard.clone() }).collect();
     }
     let mut promised: Vec<TableGuard> = Vec::new();
     for rule in
-        evidence.publication.rules.iter().filter(|rule| is_enforced_by(rule, table) && rule.protects != Protected::Rows)
+        input.publication.rules.iter().filter(|rule| is_enforced_by(rule, table) && rule.protects != Protected::Rows)
     {
         match promised.iter_mut().find(|guard| guard.protects == rule.protects) {
             Some(guard) => guard.guarantees.push(rule.guarantee),
@@ -168,12 +168,12 @@ pub(in crate::verifier) fn promised(evidence: &VerifierInput<'_>, table: &Publis
 
 /// Whether the publication is one exclusive table that enforces such a rule in its classes.
 pub(in crate::verifier) fn keeps_alone(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     known: AttrSet,
     sensitive: Attr,
     guarantee: Guarantee,
 ) -> bool {
-    let [table] = &evidence.publication.tables[..] else { return false };
+    let [table] = &input.publication.tables[..] else { return false };
     let keeps = |rule: &EnforcedRule| {
         is_enforced_by(rule, table)
             && rule.protects == Protected::Attribute(sensitive)
@@ -182,17 +182,17 @@ pub(in crate::verifier) fn keeps_alone(
     };
     table.protection == TableProtection::Exclusive
         && table.is_generalized()
-        && evidence.publication.rules.iter().any(keeps)
+        && input.publication.rules.iter().any(keeps)
 }
 
 /// Checks that no table shows exact values of the known attributes, as k-anonymity of classes needs.
-pub(in crate::verifier) fn hides(evidence: &VerifierInput<'_>, known: AttrSet) -> Result<(), String> {
-    for table in &evidence.publication.tables {
+pub(in crate::verifier) fn hides(input: &VerifierInput<'_>, known: AttrSet) -> Result<(), String> {
+    for table in &input.publication.tables {
         let exact = known
             .intersection(crate::verifier::definition::gnf::LiteralTable::from_published(table).attributes)
             .minus(shared(table));
         if !exact.is_empty() {
-            return Err(format!("table {} shows exact values of {}", table.name, evidence.list(exact)));
+            return Err(format!("table {} shows exact values of {}", table.name, input.list(exact)));
         }
     }
     Ok(())
@@ -202,10 +202,10 @@ pub(in crate::verifier) fn hides(evidence: &VerifierInput<'_>, known: AttrSet) -
 pub(in crate::verifier) type ValueCounts = Vec<u64>;
 
 /// The combinations that rules and guards protect.
-pub(in crate::verifier) fn combinations(evidence: &VerifierInput<'_>) -> BTreeSet<AttrSet> {
-    let guards = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::from_published(table).guards);
-    let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
-    let submitted = evidence.submitted.iter().map(|rule| rule.protects);
+pub(in crate::verifier) fn combinations(input: &VerifierInput<'_>) -> BTreeSet<AttrSet> {
+    let guards = input.publication.tables.iter().flat_map(|table| gnf::LiteralTable::from_published(table).guards);
+    let listed = input.publication.rules.iter().map(|rule| rule.protects);
+    let submitted = input.submitted.iter().map(|rule| rule.protects);
     let all = guards.map(|guard| guard.protects).chain(listed).chain(submitted);
     all.filter(|protects| matches!(protects, Protected::Joint(_))).map(Protected::attributes).collect()
 }
@@ -215,11 +215,11 @@ pub(in crate::verifier) fn combinations(evidence: &VerifierInput<'_>) -> BTreeSe
 /// A joint value is at most as likely as each of its components, so each component and each combination of some
 /// suffices.
 pub(in crate::verifier) fn protections(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     protects: Protected,
 ) -> impl Iterator<Item = Protected> {
     let sensitive = protects.attributes();
-    let mut within = combinations(evidence);
+    let mut within = combinations(input);
     within.insert(sensitive);
     let within = within.into_iter().filter(move |joint| joint.len() > 1 && joint.is_subset(sensitive));
     sensitive.iter().map(Protected::Attribute).chain(within.map(Protected::Joint))
@@ -242,8 +242,8 @@ pub(in crate::verifier) struct SlicingClaim {
 
 impl SlicingClaim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
-    pub(in crate::verifier) fn from_evidence(evidence: &VerifierInput<'_>) -> Option<Self> {
-        let publication = evidence.publication;
+    pub(in crate::verifier) fn from_input(input: &VerifierInput<'_>) -> Option<Self> {
+        let publication = input.publication;
         let MethodDetails::Slicing { diversity, .. } = &publication.method_details else { return None };
         let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
         let Protected::Attribute(sensitive) = rule.protects else { return None };
@@ -268,8 +268,8 @@ impl SlicingClaim {
     }
 
     /// Whether an attribute may stand in several columns.
-    pub(in crate::verifier) fn repeats(evidence: &VerifierInput<'_>) -> bool {
-        Self::from_evidence(evidence).is_some_and(|claim| claim.shared)
+    pub(in crate::verifier) fn repeats(input: &VerifierInput<'_>) -> bool {
+        Self::from_input(input).is_some_and(|claim| claim.shared)
     }
 
     /// Whether the claim is about the rows of the original.
@@ -296,9 +296,9 @@ pub(in crate::verifier) fn is_boxed(table: &PublishedTable) -> bool {
 /// Checks that the verifier can check a table of generalized columns.
 ///
 /// All columns but the protected ones must be intervals, and the publication must declare the rows of each box.
-pub(in crate::verifier) fn boxed(evidence: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
+pub(in crate::verifier) fn boxed(input: &VerifierInput<'_>, table: &PublishedTable) -> Result<(), String> {
     let MethodDetails::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
-        &evidence.publication.method_details
+        &input.publication.method_details
     else {
         return Err("its buckets hold generalized cells without a declared column k".to_owned());
     };
@@ -309,7 +309,7 @@ pub(in crate::verifier) fn boxed(evidence: &VerifierInput<'_>, table: &Published
     for column in table.parts.iter().flat_map(|part| &part.columns) {
         let wanted = if protected.contains(column.attribute) { CellContent::Exact } else { CellContent::Interval };
         if column.cells != wanted {
-            return Err(format!("{} has not the cells that a column of boxes needs", evidence.name(column.attribute)));
+            return Err(format!("{} has not the cells that a column of boxes needs", input.name(column.attribute)));
         }
     }
     Ok(())

@@ -2,4 +2,4 @@
 
 pub(super) mod checks;
 pub(super) mod claim;
-pub(super) mod evidence;
+pub(super) mod input;

@@ -9,14 +9,14 @@ use crate::microdata::{Attr, AttributeType, Codes, ValueKey};
 use crate::publication::{CellContent, Part, PublishedColumn, PublishedTable};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds::counterfeits;
 use crate::with_codes;
 
 /// Whether the original, if available, has the attribute.
-pub(in crate::verifier) fn is_readable(evidence: &VerifierInput<'_>, attr: Attr) -> bool {
-    evidence.original.is_none_or(|original| original.attributes().contains(attr))
+pub(in crate::verifier) fn is_readable(input: &VerifierInput<'_>, attr: Attr) -> bool {
+    input.original.is_none_or(|original| original.attributes().contains(attr))
 }
 
 /// Name of the column of labels.
@@ -71,16 +71,16 @@ struct UnreadablePart(CheckName, String);
 ///
 /// `None` when the rows cannot be read.
 pub(in crate::verifier) fn read(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     control: &Control,
     table: &PublishedTable,
     part: &Part,
     log: &mut CheckLog,
 ) -> Result<Option<(ParsedPart, RowKeys)>, VerifierError> {
     let place = place_of(table, part);
-    let known = part.columns.iter().all(|column| is_readable(evidence, column.attribute));
+    let known = part.columns.iter().all(|column| is_readable(input, column.attribute));
     let result = if known {
-        rows(evidence, control, table, part, log)?
+        rows(input, control, table, part, log)?
     } else {
         Err(UnreadablePart(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
     };
@@ -113,14 +113,14 @@ struct ColumnParser<'a> {
 }
 
 impl<'a> ColumnParser<'a> {
-    fn new(evidence: &VerifierInput<'a>, column: &PublishedColumn, expected: usize) -> Self {
+    fn new(input: &VerifierInput<'a>, column: &PublishedColumn, expected: usize) -> Self {
         let batch = Vec::with_capacity(BATCH_ROWS_IN_CACHE);
         if column.cells != CellContent::Exact {
             let dictionary = PartDictionary::new(None, Some(AttributeType::Text));
             return Self { dictionary, codes: Codes::with_capacity(0, expected), batch };
         }
-        let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
-        let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
+        let domain = input.original.map(|original| original.column(column.attribute).domain.as_ref());
+        let kind = input.kinds.get(column.attribute.index()).copied().flatten();
         let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
         Self { dictionary: PartDictionary::new(domain, kind), codes, batch }
     }
@@ -160,7 +160,7 @@ struct RowParser<'a> {
 type LabelField = (ValueKey, usize, bool);
 
 impl<'a> RowParser<'a> {
-    fn new(evidence: &VerifierInput<'a>, part: &'a Part) -> Self {
+    fn new(input: &VerifierInput<'a>, part: &'a Part) -> Self {
         // bounds the reservation for a part that claims more rows than it has
         let expected = part.len.min(1 << 24) as usize;
         Self {
@@ -168,7 +168,7 @@ impl<'a> RowParser<'a> {
             is_single: !part.bucketed && part.columns.len() == 1,
             labels: part.bucketed.then(|| Vec::with_capacity(expected)),
             last_label: ((ValueKey::from_bytes(b""), 0, false), None),
-            columns: part.columns.iter().map(|column| ColumnParser::new(evidence, column, expected)).collect(),
+            columns: part.columns.iter().map(|column| ColumnParser::new(input, column, expected)).collect(),
             rows: 0,
         }
     }
@@ -211,16 +211,16 @@ impl<'a> RowParser<'a> {
         Ok(())
     }
 
-    fn finish(self, evidence: &VerifierInput<'_>) -> ParsedPart {
+    fn finish(self, input: &VerifierInput<'_>) -> ParsedPart {
         let part = self.part;
-        let keeps_text = DecompositionClaim::from_evidence(evidence).is_some() || SlicingClaim::repeats(evidence);
+        let keeps_text = DecompositionClaim::from_input(input).is_some() || SlicingClaim::repeats(input);
         let parsed = |(column, claimed): (ColumnParser<'_>, &PublishedColumn)| {
             let codes = || 0..column.dictionary.len() as u32;
             ParsedColumn {
                 attribute: claimed.attribute,
                 size: column.dictionary.len(),
                 ranks: column.dictionary.ranks(),
-                declared: evidence.declared(claimed.attribute, codes().map(|code| column.dictionary.value(code))),
+                declared: input.declared(claimed.attribute, codes().map(|code| column.dictionary.value(code))),
                 cells: (claimed.cells != CellContent::Exact || keeps_text)
                     .then(|| codes().map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()),
                 codes: column.codes,
@@ -242,21 +242,21 @@ pub(in crate::verifier) fn place_of(table: &PublishedTable, part: &Part) -> Stri
 }
 
 fn rows(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     control: &Control,
     table: &PublishedTable,
     part: &Part,
     log: &mut CheckLog,
 ) -> Result<Result<ParsedPart, UnreadablePart>, VerifierError> {
     let place = &place_of(table, part);
-    let mut reader = PartRecords::new(evidence.parts.open(&part.file(&table.name))?);
+    let mut reader = PartRecords::new(input.parts.open(&part.file(&table.name))?);
     let width = usize::from(part.bucketed) + part.columns.len();
     match next(&mut reader)? {
         Some(Some(record)) if record.len() == width => header(record, part, place, log),
         Some(Some(_)) => return Ok(Err(UnreadablePart(CheckName::Columns, "the header has other columns".to_owned()))),
         _ => return Ok(Err(UnreadablePart(CheckName::Columns, "there is no header".to_owned()))),
     }
-    let mut parser = RowParser::new(evidence, part);
+    let mut parser = RowParser::new(input, part);
     loop {
         let record = match next(&mut reader)? {
             Some(Some(record)) if record.len() == width => record,
@@ -275,8 +275,8 @@ fn rows(
     if parser.rows as u64 != part.len {
         log.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
-    dictionary(evidence, part, &parser.columns, place, log);
-    Ok(Ok(parser.finish(evidence)))
+    dictionary(input, part, &parser.columns, place, log);
+    Ok(Ok(parser.finish(input)))
 }
 
 /// The next record, `Some(None)` at the end; `None` when the bytes are malformed.
@@ -309,15 +309,9 @@ fn label(text: &[u8], quoted: bool) -> Option<u32> {
 }
 
 /// Checks that columns hold exactly the values of the original, without the null marker.
-fn dictionary(
-    evidence: &VerifierInput<'_>,
-    part: &Part,
-    columns: &[ColumnParser<'_>],
-    place: &str,
-    log: &mut CheckLog,
-) {
+fn dictionary(input: &VerifierInput<'_>, part: &Part, columns: &[ColumnParser<'_>], place: &str, log: &mut CheckLog) {
     for (column, claimed) in columns.iter().zip(&part.columns) {
-        let name = evidence.name(claimed.attribute);
+        let name = input.name(claimed.attribute);
         let values = &column.dictionary;
         if let Some(null) = &part.null
             && (0..values.len() as u32).any(|code| values.value(code) == Some(null.as_bytes()))
@@ -325,7 +319,7 @@ fn dictionary(
             log.fail(CheckName::Dictionary, format!("{place}: the null marker is a value of {name}"));
         }
         // generalized cells are checked with their classes
-        let Some(original) = evidence.original.filter(|_| claimed.cells == CellContent::Exact) else { continue };
+        let Some(original) = input.original.filter(|_| claimed.cells == CellContent::Exact) else { continue };
         let mut wanted = occurring(&original.column(claimed.attribute).codes, values.known());
         wanted.resize(values.len(), false);
         let seen = occurring(&column.codes, values.len());
@@ -337,8 +331,8 @@ fn dictionary(
         }
         // the rows that the joint table lacks decide which values are absent; the content check covers them
         let lacking =
-            DecompositionClaim::from_evidence(evidence).is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
-        if absent > 0 && evidence.publication.suppressed == 0 && !lacking {
+            DecompositionClaim::from_input(input).is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
+        if absent > 0 && input.publication.suppressed == 0 && !lacking {
             log.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));
         }
     }

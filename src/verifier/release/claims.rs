@@ -11,13 +11,13 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::definition::gnf;
 use crate::verifier::read::part::is_readable;
 
 /// Checks the claims of a publication.
-pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
-    let publication = evidence.publication;
+pub(in crate::verifier) fn check(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let publication = input.publication;
     if publication.tables.is_empty() {
         log.fail(CheckName::Columns, "no table is published");
     }
@@ -28,23 +28,23 @@ pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, log: &mut CheckLo
     }
     match &publication.method_details {
         MethodDetails::None | MethodDetails::Bucketize { .. } => {}
-        MethodDetails::Slicing { .. } => slicing::claims(evidence, log),
-        MethodDetails::Sequential(sequence) => details::claims(evidence, sequence, log),
-        MethodDetails::Decompose(_) => decomposed::claims(evidence, log),
+        MethodDetails::Slicing { .. } => slicing::claims(input, log),
+        MethodDetails::Sequential(sequence) => details::claims(input, sequence, log),
+        MethodDetails::Decompose(_) => decomposed::claims(input, log),
     }
-    names(evidence, log);
+    names(input, log);
     for table in &publication.tables {
-        columns(evidence, table, log);
-        protection(evidence, table, log);
+        columns(input, table, log);
+        protection(input, table, log);
     }
-    needs(evidence, log);
+    needs(input, log);
 }
 
 /// Checks that names are unique: those of tables and files, and the published name of each attribute.
-fn names(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
+fn names(input: &VerifierInput<'_>, log: &mut CheckLog) {
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
-    for table in &evidence.publication.tables {
+    for table in &input.publication.tables {
         if !tables.insert(&table.name) {
             log.fail(CheckName::Columns, format!("two tables are named {}", table.name));
         }
@@ -56,7 +56,7 @@ fn names(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
                 let same = *names.entry(column.attribute).or_insert(&column.name) == &column.name
                     && *attributes.entry(&column.name).or_insert(column.attribute) == column.attribute;
                 if !same || column.name == crate::verifier::read::part::BUCKET_COLUMN_NAME {
-                    let name = evidence.name(column.attribute);
+                    let name = input.name(column.attribute);
                     log.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
                 }
             }
@@ -69,12 +69,12 @@ fn names(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
 /// The attributes may be published, stand once in a table, and have readable cells.
 ///
 /// Where columns share attributes, an attribute stands once in a part.
-fn columns(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
+fn columns(input: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let mut seen = AttrSet::EMPTY;
     if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
         log.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
     }
-    let repeats = claim::SlicingClaim::repeats(evidence);
+    let repeats = claim::SlicingClaim::repeats(input);
     for part in &table.parts {
         if repeats {
             seen = AttrSet::EMPTY;
@@ -84,16 +84,16 @@ fn columns(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut Check
             log.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
         // the check of a decomposition covers its lists
-        let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::from_evidence(evidence).is_some();
-        if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
+        let listed = part.rows == RowMeaning::Values && claim::DecompositionClaim::from_input(input).is_some();
+        if part.rows != RowMeaning::Tuples && !listed && !counterfeited(input, table, part) {
             log.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
         if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
             log.fail(CheckName::Columns, format!("{place}: only a part of one column has a null marker"));
         }
         for column in &part.columns {
-            let name = evidence.name(column.attribute);
-            if !evidence.accounted.contains(column.attribute) || !is_readable(evidence, column.attribute) {
+            let name = input.name(column.attribute);
+            if !input.accounted.contains(column.attribute) || !is_readable(input, column.attribute) {
                 log.fail(CheckName::Columns, format!("{place}: {name} is not to be published"));
             }
             if seen.contains(column.attribute) {
@@ -107,8 +107,8 @@ fn columns(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut Check
 /// Whether a part may hold counterfeits.
 ///
 /// It has the protected attribute alone, under a uniform threshold.
-fn counterfeited(evidence: &VerifierInput<'_>, table: &PublishedTable, part: &Part) -> bool {
-    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.method_details
+fn counterfeited(input: &VerifierInput<'_>, table: &PublishedTable, part: &Part) -> bool {
+    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = input.publication.method_details
     else {
         return false;
     };
@@ -120,15 +120,15 @@ fn counterfeited(evidence: &VerifierInput<'_>, table: &PublishedTable, part: &Pa
 }
 
 /// Checks that the parts of a table have the shape that its protection needs.
-fn protection(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
+fn protection(input: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog) {
     let name = &table.name;
     let mut fail = |detail: String| log.fail(CheckName::Guards, format!("table {name}: {detail}"));
     if claim::is_boxed(table) {
-        if let Err(detail) = claim::boxed(evidence, table) {
+        if let Err(detail) = claim::boxed(input, table) {
             fail(detail);
         }
     } else if table.is_generalized() {
-        if let Err(detail) = claim::claimed(evidence, table) {
+        if let Err(detail) = claim::claimed(input, table) {
             fail(detail);
         }
         return;
@@ -139,19 +139,18 @@ fn protection(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut Ch
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
-        TableProtection::Exclusive if claim::SlicingClaim::from_evidence(evidence).is_some() => {
+        TableProtection::Exclusive if claim::SlicingClaim::from_input(input).is_some() => {
             if !table.parts.iter().all(|part| part.bucketed) {
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
         }
-        TableProtection::Exclusive if claim::DecompositionClaim::from_evidence(evidence).is_some() => {}
+        TableProtection::Exclusive if claim::DecompositionClaim::from_input(input).is_some() => {}
         // the check of requirements covers its joins
-        TableProtection::Exclusive if details::sequential_details(evidence).is_some() => {}
+        TableProtection::Exclusive if details::sequential_details(input).is_some() => {}
         TableProtection::Exclusive => fail("an exclusive table cannot be checked".to_owned()),
         TableProtection::Guarding(guards) => {
             // all columns of a sliced table may be one
-            let fewest =
-                if matches!(evidence.publication.method_details, MethodDetails::Slicing { .. }) { 1 } else { 2 };
+            let fewest = if matches!(input.publication.method_details, MethodDetails::Slicing { .. }) { 1 } else { 2 };
             if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
                 fail("a guarding table has several parts, all tied by bucket".to_owned());
             }
@@ -159,7 +158,7 @@ fn protection(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut Ch
                 fail("there is no guard".to_owned());
             }
             for guard in guards {
-                if let Err(detail) = guarding(evidence, table, guard) {
+                if let Err(detail) = guarding(input, table, guard) {
                     fail(detail);
                 }
             }
@@ -167,9 +166,9 @@ fn protection(evidence: &VerifierInput<'_>, table: &PublishedTable, log: &mut Ch
     }
 }
 
-fn guarding(evidence: &VerifierInput<'_>, table: &PublishedTable, guard: &TableGuard) -> Result<(), String> {
+fn guarding(input: &VerifierInput<'_>, table: &PublishedTable, guard: &TableGuard) -> Result<(), String> {
     let sensitive = guard.protects.attributes();
-    let names = evidence.list(sensitive);
+    let names = input.list(sensitive);
     if matches!(guard.protects, Protected::Joint(_)) && sensitive.len() < 2 {
         return Err("a guarding combination has a single attribute".to_owned());
     }
@@ -179,7 +178,7 @@ fn guarding(evidence: &VerifierInput<'_>, table: &PublishedTable, guard: &TableG
     }
     let attributes = gnf::LiteralTable::from_published(table).attributes;
     if !guard.known.is_subset(attributes) {
-        let missing = evidence.list(guard.known.minus(attributes));
+        let missing = input.list(guard.known.minus(attributes));
         return Err(format!("the guard of {names} names {missing}, which the table does not hold"));
     }
     // another part with the same buckets may hold attributes that determine the protected one; buckets do not protect
@@ -189,7 +188,7 @@ fn guarding(evidence: &VerifierInput<'_>, table: &PublishedTable, guard: &TableG
         gnf::LiteralTable::from_published(table).guards.iter().filter(|other| other.protects != guard.protects);
     let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
     if guard.known.meets(behind) {
-        let known = evidence.list(guard.known.intersection(behind));
+        let known = input.list(guard.known.intersection(behind));
         return Err(format!("the guard of {names} takes {known} as known, which another part of the table protects"));
     }
     if guard.guarantees.is_empty() {
@@ -204,9 +203,9 @@ fn guarding(evidence: &VerifierInput<'_>, table: &PublishedTable, guard: &TableG
 }
 
 /// Checks that guards promise what the rules need that their tables enforce.
-fn needs(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
-    let tables = &evidence.publication.tables;
-    for rule in &evidence.publication.rules {
+fn needs(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let tables = &input.publication.tables;
+    for rule in &input.publication.rules {
         let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
         let (name, table, known) = match &rule.enforced_by {
             EnforcedBy::Unreachable => continue,
@@ -225,14 +224,14 @@ fn needs(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
         // the rows decide which classes there are
         let by_classes = match rule.protects {
             Protected::Rows => matches!(rule.guarantee, Guarantee::KAnonymity { .. }) && table.is_some(),
-            Protected::Attribute(attr) => claim::keeps_alone(evidence, known, attr, rule.guarantee),
+            Protected::Attribute(attr) => claim::keeps_alone(input, known, attr, rule.guarantee),
             Protected::Joint(_) => false,
         };
-        let by_mixture = |part: Protected| match (claim::SlicingClaim::from_evidence(evidence), part) {
+        let by_mixture = |part: Protected| match (claim::SlicingClaim::from_input(input), part) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
-        let by_claim = match (claim::DecompositionClaim::from_evidence(evidence), rule.protects) {
+        let by_claim = match (claim::DecompositionClaim::from_input(input), rule.protects) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
@@ -240,7 +239,7 @@ fn needs(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
             || by_claim
             || table.is_some_and(|table| {
                 let node = gnf::LiteralTable::from_published(table);
-                let mut parts = crate::verifier::contract::claim::protections(evidence, rule.protects);
+                let mut parts = crate::verifier::contract::claim::protections(input, rule.protects);
                 parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
             });
         if !promised {
@@ -251,21 +250,16 @@ fn needs(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
 }
 
 /// Checks the details of bucketization: declared thresholds, setting of sizes, and loss.
-pub(in crate::verifier) fn check_thresholds(
-    evidence: &VerifierInput<'_>,
-    figures: &[TableFigures],
-    log: &mut CheckLog,
-) {
-    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.method_details
-    else {
+pub(in crate::verifier) fn check_thresholds(input: &VerifierInput<'_>, figures: &[TableFigures], log: &mut CheckLog) {
+    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &input.publication.method_details else {
         let known: HashSet<(Attr, Guarantee)> =
-            evidence.thresholds.iter().map(|declared| (declared.attribute, declared.thresholds.guarantee())).collect();
+            input.thresholds.iter().map(|declared| (declared.attribute, declared.thresholds.guarantee())).collect();
         let is_declared = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
             (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => known.contains(&(attr, guarantee)),
             (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
         };
-        let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
-        let guards = evidence.publication.tables.iter().flat_map(|table| match &table.protection {
+        let rules = input.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
+        let guards = input.publication.tables.iter().flat_map(|table| match &table.protection {
             TableProtection::Guarding(guards) => &guards[..],
             _ => &[],
         });
@@ -275,7 +269,7 @@ pub(in crate::verifier) fn check_thresholds(
         }
         return;
     };
-    let [rule] = evidence.submitted else {
+    let [rule] = input.submitted else {
         return log.fail(CheckName::Gnf, "thresholds belong to one rule");
     };
     let is_of_rule = match (thresholds, rule.guarantee) {

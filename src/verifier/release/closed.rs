@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Protected, PublishedTable, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName, ClosedBuckets};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
@@ -101,7 +101,7 @@ impl ClosedStrata {
     /// Checks that each bucket that breaks a guarantee is a whole stratum, and gives the figures of these buckets.
     pub(in crate::verifier) fn check(
         &self,
-        evidence: &VerifierInput<'_>,
+        input: &VerifierInput<'_>,
         table: &PublishedTable,
         log: &mut CheckLog,
     ) -> BTreeMap<AttrSet, ClosedBuckets> {
@@ -109,8 +109,8 @@ impl ClosedStrata {
         for guard in table.protection.guards().iter().filter(|guard| guard.closes) {
             let protects = guard.protects.attributes();
             let broken = self.broken.get(&protects).map_or(&[][..], Vec::as_slice);
-            if let Err(detail) = self.whole_strata(evidence, guard, broken) {
-                let names = evidence.list(protects);
+            if let Err(detail) = self.whole_strata(input, guard, broken) {
+                let names = input.list(protects);
                 log.fail(CheckName::Guarantee, format!("table {}: the guard of {names} {detail}", table.name));
             }
             let shares = broken.iter().map(|bucket| ShareOfRows::new(bucket.most, bucket.rows));
@@ -127,11 +127,11 @@ impl ClosedStrata {
     /// Whether each of these buckets holds all rows with its values of the constant attributes.
     fn whole_strata(
         &self,
-        evidence: &VerifierInput<'_>,
+        input: &VerifierInput<'_>,
         guard: &TableGuard,
         broken: &[BrokenBucket],
     ) -> Result<(), String> {
-        if !evidence.closes {
+        if !input.closes {
             return Err("closes strata, which was not asked for".to_owned());
         }
         if guard.constant.is_empty() || guard.protects == Protected::Rows {
@@ -140,7 +140,7 @@ impl ClosedStrata {
         let mut values = Vec::new();
         for attr in guard.constant.iter() {
             let of_bucket = self.values.0.get(&attr);
-            values.push(of_bucket.ok_or_else(|| format!("closes strata of {}, not shown", evidence.name(attr)))?);
+            values.push(of_bucket.ok_or_else(|| format!("closes strata of {}, not shown", input.name(attr)))?);
         }
         let mut buckets: AHashMap<Vec<Option<u32>>, u64> = AHashMap::new();
         let key = |label: u32| values.iter().map(|of| of.get(&label).copied()).collect::<Vec<_>>();

@@ -11,7 +11,7 @@ use crate::microdata::{Codes, Table};
 use crate::publication::{Part, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
 
@@ -35,35 +35,35 @@ pub(in crate::verifier) struct PartPlace<'a> {
 
 impl PartPlace<'_> {
     /// The part as the publication claims it.
-    pub(in crate::verifier) fn claimed<'e>(&self, evidence: &VerifierInput<'e>) -> &'e Part {
-        &evidence.publication.tables[self.table].parts[self.position]
+    pub(in crate::verifier) fn claimed<'e>(&self, input: &VerifierInput<'e>) -> &'e Part {
+        &input.publication.tables[self.table].parts[self.position]
     }
 }
 
 /// Compares a part with the original.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
     mut keys: RowKeys,
     log: &mut CheckLog,
 ) {
-    let Some(original) = evidence.original else { return };
+    let Some(original) = input.original else { return };
     let mut fail = |detail: &str| log.fail(CheckName::Content, format!("{}: {detail}", place.name));
-    let suppressed = usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX);
+    let suppressed = usize::try_from(input.publication.suppressed).unwrap_or(usize::MAX);
     if part.counterfeits > 0 {
-        return with_counterfeits(evidence, place.table, part, place.name, log);
+        return with_counterfeits(input, place.table, part, place.name, log);
     }
     if part.rows.checked_add(suppressed) != Some(original.rows()) {
         return fail("it does not have a row for each row of the original that is published");
     }
-    let codes = match expected_codes(evidence, original, place, part) {
+    let codes = match expected_codes(input, original, place, part) {
         Ok(codes) => codes,
         Err(detail) => return fail(detail),
     };
     let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
     let mut expected = RowKeys::pack(&part.layout(), original.rows(), columns);
-    let Some(witness) = evidence.witness else {
+    let Some(witness) = input.witness else {
         keys.sort();
         expected.sort();
         // without a witness, any row may be suppressed
@@ -133,16 +133,16 @@ impl BucketedRows<'_> {
 /// # Errors
 /// The detail of a fault in boxes.
 fn expected_codes<'o>(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     original: &'o Table,
     place: &PartPlace<'_>,
     part: &ParsedPart,
 ) -> Result<Vec<Cow<'o, Codes>>, &'static str> {
-    let boxes = match evidence.witness.and_then(|witness| witness.tables.get(place.table)) {
+    let boxes = match input.witness.and_then(|witness| witness.tables.get(place.table)) {
         Some(TableWitness::Boxes { boxes, .. }) => boxes.get(place.position).map(Vec::as_slice),
         _ => None,
     };
-    let is_boxed = evidence.publication.tables.get(place.table).is_none_or(claim::is_boxed);
+    let is_boxed = input.publication.tables.get(place.table).is_none_or(claim::is_boxed);
     let mut codes = Vec::with_capacity(part.columns.len());
     for column in &part.columns {
         let of = original.column(column.attribute);
@@ -161,12 +161,12 @@ fn expected_codes<'o>(
 /// Compares a part of one column that has counterfeits with the original.
 ///
 /// Each counterfeit is a value that its bucket lacks otherwise.
-fn with_counterfeits(evidence: &VerifierInput<'_>, index: usize, part: &ParsedPart, place: &str, log: &mut CheckLog) {
-    let (Some(original), [column], Some(labels)) = (evidence.original, &part.columns[..], &part.labels) else {
+fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart, place: &str, log: &mut CheckLog) {
+    let (Some(original), [column], Some(labels)) = (input.original, &part.columns[..], &part.labels) else {
         return log.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
     };
     let real: Vec<u32> = original.column(column.attribute).codes.iter().collect();
-    let assigned = match evidence.witness.map(|witness| witness.tables.get(index)) {
+    let assigned = match input.witness.map(|witness| witness.tables.get(index)) {
         Some(Some(TableWitness::Buckets(assigned))) if assigned.len() == real.len() => Some(assigned),
         Some(_) => {
             return log.fail(CheckName::Content, format!("{place}: the assignment is of other rows"));
@@ -225,16 +225,16 @@ fn counted(assigned: &[u32], rows: usize) -> Option<BucketOffsets> {
 
 /// Checks that labels are independent between tables, and independent of the order of rows.
 pub(in crate::verifier) fn check_labels(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let (Some(original), Some(witness)) = (evidence.original, evidence.witness) else { return Ok(()) };
-    let tables = &evidence.publication.tables;
+    let (Some(original), Some(witness)) = (input.original, input.witness) else { return Ok(()) };
+    let tables = &input.publication.tables;
     if witness.tables.len() != tables.len() {
         log.fail(CheckName::Content, "the assignment of rows is of other tables");
     }
-    let rows = original.rows().saturating_sub(usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX));
+    let rows = original.rows().saturating_sub(usize::try_from(input.publication.suppressed).unwrap_or(usize::MAX));
     let bucketed: Vec<(&str, Cow<'_, [u32]>, BucketOffsets)> = tables
         .iter()
         .zip(&witness.tables)

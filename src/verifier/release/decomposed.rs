@@ -14,7 +14,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::feasible_worlds::{ExclusionLimits, InferableValue, InferenceError, PossibleValues};
 use crate::verifier::definition::observed_decomposition::{LabelledValues, ObservedDecomposition};
 use crate::verifier::read::interner::ValueInterner;
@@ -24,13 +24,13 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 const MIN_LISTED_VALUES: usize = 2;
 
 /// Checks the claims of a decomposition.
-pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
-    let Some(claim) = DecompositionClaim::from_evidence(evidence) else {
+pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let Some(claim) = DecompositionClaim::from_input(input) else {
         log.fail(CheckName::Columns, "the tables are not those of a decomposition");
         return log.fail(CheckName::Guards, "the tables of a decomposition do not have its shape");
     };
     let mut listed = BTreeSet::new();
-    for rule in &evidence.publication.rules {
+    for rule in &input.publication.rules {
         let (Protected::Attribute(attr), Guarantee::LDiversity { l }) = (rule.protects, rule.guarantee) else {
             log.fail(CheckName::Guards, "a rule of a decomposition asks for something else than l-diversity");
             continue;
@@ -38,7 +38,7 @@ pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckL
         let same =
             claim.details.l.get(&attr) == Some(&l) && rule.enforced_by == EnforcedBy::Table(claim.buckets.name.clone());
         if !same || !listed.insert(attr) {
-            let name = evidence.name(attr);
+            let name = input.name(attr);
             log.fail(CheckName::Guards, format!("the declared l of {name} is not that of its rule"));
         }
     }
@@ -46,9 +46,9 @@ pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckL
         log.fail(CheckName::Guards, "a sensitive attribute has no rule");
     }
     let sensitive: AttrSet = claim.details.l.keys().copied().collect();
-    for (determinant, dependent) in evidence.dependencies {
+    for (determinant, dependent) in input.dependencies {
         if dependent.meets(sensitive) && determinant.meets(sensitive) && determinant.meets(claim.known) {
-            let (from, to) = (evidence.list(*determinant), evidence.list(*dependent));
+            let (from, to) = (input.list(*determinant), input.list(*dependent));
             log.fail(CheckName::Gnf, format!("{from} determine {to}, and are not all sensitive"));
         }
     }
@@ -56,15 +56,15 @@ pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckL
 
 /// Compares a list of values of buckets, or the joint table, with the original.
 pub(in crate::verifier) fn content(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
     log: &mut CheckLog,
 ) {
-    let Some(original) = evidence.original else { return };
+    let Some(original) = input.original else { return };
     let mut fail = |detail: &str| log.fail(CheckName::Content, format!("{}: {detail}", place.name));
-    if claim.is_joint(place.claimed(evidence)) {
+    if claim.is_joint(place.claimed(input)) {
         let codes = |row: usize| -> Vec<u32> {
             part.columns.iter().map(|column| original.column(column.attribute).codes.get(row)).collect()
         };
@@ -88,7 +88,7 @@ pub(in crate::verifier) fn content(
         return fail("values of buckets stand in a part of one column");
     };
     // the assignment alone says which rows are in a bucket
-    let Some(witness) = evidence.witness else { return };
+    let Some(witness) = input.witness else { return };
     let assigned = match witness.tables.first() {
         Some(TableWitness::Buckets(assigned)) if assigned.len() == original.rows() => assigned,
         _ => return fail("the assignment is of other rows"),
@@ -141,7 +141,7 @@ fn numbered(column: &ParsedColumn, numbers: &mut ValueInterner) -> Vec<u32> {
 ///
 /// The checks cover the listed values, values excluded by the joint table, and the declared inferences.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     both: &BothTables,
     control: &Control,
@@ -154,7 +154,7 @@ pub(in crate::verifier) fn check(
         log.fail(CheckName::Guarantee, format!("table {name}: its buckets could not be read"));
         return Ok(());
     };
-    check_lists(evidence, claim, &observed, log);
+    check_lists(input, claim, &observed, log);
     let possible = match observed.possible(control) {
         Ok(possible) => possible,
         Err(InferenceError::Cancelled) => return Err(crate::control::Cancelled.into()),
@@ -175,7 +175,7 @@ pub(in crate::verifier) fn check(
     let found = figures(claim, &observed, &possible, control)?;
     if found.bounded != claim.details.bounded {
         let wrong = claim.details.bounded.minus(found.bounded).union(found.bounded.minus(claim.details.bounded));
-        let detail = format!("table {name}: whether {} is bounded is not as the buckets show", evidence.list(wrong));
+        let detail = format!("table {name}: whether {} is bounded is not as the buckets show", input.list(wrong));
         log.fail(CheckName::Guarantee, detail);
     }
     if found != *claim.details {
@@ -189,7 +189,7 @@ pub(in crate::verifier) fn check(
 
 /// Checks the number of listed values of each bucket.
 fn check_lists(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     observed: &ObservedDecomposition,
     log: &mut CheckLog,
@@ -199,14 +199,13 @@ fn check_lists(
         let l = claim.details.l[&attr];
         let few = observed.sets.iter().filter(|sets| (sets[at].len() as u64) < l).count();
         if few > 0 {
-            let detail = format!("table {name}: {few} buckets list fewer than {l} values of {}", evidence.name(attr));
+            let detail = format!("table {name}: {few} buckets list fewer than {l} values of {}", input.name(attr));
             log.fail(CheckName::Guarantee, detail);
         }
         // without noise, a bucket has at most as many values as rows
         let many = |(rows, sets): (&Vec<u32>, &Vec<BTreeSet<u32>>)| sets[at].len() > rows.len();
         if observed.exact[at] && observed.primary.iter().zip(&observed.sets).any(many) {
-            let detail =
-                format!("table {name}: there are buckets with more values of {} than rows", evidence.name(attr));
+            let detail = format!("table {name}: there are buckets with more values of {} than rows", input.name(attr));
             log.fail(CheckName::Guarantee, detail);
         }
     }

@@ -17,7 +17,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, parts, promised, protections, shared};
-use crate::verifier::contract::evidence::{DeclaredSearch, VerifierError, VerifierInput};
+use crate::verifier::contract::input::{DeclaredSearch, VerifierError, VerifierInput};
 use crate::verifier::definition::links::{
     Dependencies, LinkedGuard, LinkedTable, LinkedTables, link_across, links_of, protected_part,
 };
@@ -29,41 +29,41 @@ use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 ///
 /// `constant` are the attributes in which the buckets of each table are constant by its parts.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     constant: &[AttrSet],
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let mut known: Dependencies = evidence.dependencies.to_vec();
-    if let Some((original, search)) = evidence.original.zip(evidence.dependency_search.as_ref()) {
+    let mut known: Dependencies = input.dependencies.to_vec();
+    if let Some((original, search)) = input.original.zip(input.dependency_search.as_ref()) {
         let rows = DependencyRows::new(original, search.tolerance);
-        found(evidence, search, &rows, log);
-        let unlisted = unlisted(evidence, search, &rows, control)?;
+        found(input, search, &rows, log);
+        let unlisted = unlisted(input, search, &rows, control)?;
         for (determinant, dependent) in unlisted.iter().filter(|_| search.lists_all) {
-            let (from, to) = (evidence.list(*determinant), evidence.list(*dependent));
+            let (from, to) = (input.list(*determinant), input.list(*dependent));
             log.fail(CheckName::Dependencies, format!("{from} determines {to}, which is not listed"));
         }
         // the adversary knows them, though the release makes no use of them
         known.extend(unlisted);
     }
-    if let Some(original) = evidence.original {
-        for index in 0..evidence.publication.tables.len() {
+    if let Some(original) = input.original {
+        for index in 0..input.publication.tables.len() {
             control.check()?;
-            constant_by_witness(evidence, original, index, log);
+            constant_by_witness(input, original, index, log);
         }
     }
-    match sequential_details(evidence) {
-        Some(sequence) => sequential::links::check(evidence, sequence, &known, control, log),
+    match sequential_details(input) {
+        Some(sequence) => sequential::links::check(input, sequence, &known, control, log),
         None => {
-            paths(evidence, constant, &known, log);
+            paths(input, constant, &known, log);
             Ok(())
         }
     }
 }
 
 /// Checks that dependencies that were found hold and are no accidents.
-fn found(evidence: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &DependencyRows<'_>, log: &mut CheckLog) {
-    let attributes = evidence.original.map_or(AttrSet::EMPTY, Table::attributes);
+fn found(input: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &DependencyRows<'_>, log: &mut CheckLog) {
+    let attributes = input.original.map_or(AttrSet::EMPTY, Table::attributes);
     for &(determinant, dependent) in search.found {
         let holds = |to: Attr| {
             let mut members = determinant.iter();
@@ -76,7 +76,7 @@ fn found(evidence: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &Depen
             accepted != Acceptance::Unknown
         };
         if !dependent.iter().all(holds) {
-            let (from, to) = (evidence.list(determinant), evidence.list(dependent));
+            let (from, to) = (input.list(determinant), input.list(dependent));
             log.fail(CheckName::Dependencies, format!("{from} does not determine {to}, or only by accident"));
         }
     }
@@ -84,12 +84,12 @@ fn found(evidence: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &Depen
 
 /// The dependencies with one determinant that the adversary is assumed to know, and that are neither listed nor withdrawn.
 fn unlisted(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     search: &DeclaredSearch<'_>,
     rows: &DependencyRows<'_>,
     control: &Control,
 ) -> Result<Dependencies, VerifierError> {
-    let attributes = evidence.original.map_or(AttrSet::EMPTY, Table::attributes);
+    let attributes = input.original.map_or(AttrSet::EMPTY, Table::attributes);
     let usable: AttrSet = attributes.iter().filter(|&attr| rows.is_usable(attr)).collect();
     let mut missing = Dependencies::new();
     for from in usable.iter() {
@@ -98,7 +98,7 @@ fn unlisted(
         for to in usable.without(from).iter() {
             control.check()?;
             let is_it = |(of, dependent): &&(AttrSet, AttrSet)| *of == determinant && dependent.contains(to);
-            let is_listed = evidence.dependencies.iter().chain(search.withdrawn).any(|of| is_it(&of));
+            let is_listed = input.dependencies.iter().chain(search.withdrawn).any(|of| is_it(&of));
             if !is_listed && rows.single(&sorted, from, to) == Acceptance::Known {
                 missing.push((determinant, AttrSet::one(to)));
             }
@@ -132,20 +132,20 @@ fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = (&TableGuard,
 }
 
 /// Checks on the rows of the original that buckets are constant in the claimed attributes.
-fn constant_by_witness(evidence: &VerifierInput<'_>, original: &Table, index: usize, log: &mut CheckLog) {
-    let table = &evidence.publication.tables[index];
+fn constant_by_witness(input: &VerifierInput<'_>, original: &Table, index: usize, log: &mut CheckLog) {
+    let table = &input.publication.tables[index];
     let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, (_, constant)| all.union(constant));
     if !constant.is_subset(original.attributes()) {
-        let missing = evidence.list(constant.minus(original.attributes()));
+        let missing = input.list(constant.minus(original.attributes()));
         let detail = format!("table {}: its buckets are claimed constant in {missing}, which has no rows", table.name);
         return log.fail(CheckName::Dependencies, detail);
     }
-    let assigned = evidence.witness.and_then(|witness| witness.tables.get(index));
+    let assigned = input.witness.and_then(|witness| witness.tables.get(index));
     let Some(TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. }) = assigned else { return };
     for attr in constant.iter() {
         let rows = labels.iter().copied().zip(original.column(attr).codes.iter()).filter(|(label, _)| *label > 0);
         if !is_constant(rows) {
-            let name = evidence.name(attr);
+            let name = input.name(attr);
             let detail = format!("table {}: a bucket is not constant in {name}", table.name);
             log.fail(CheckName::Dependencies, detail);
         }
@@ -155,14 +155,10 @@ fn constant_by_witness(evidence: &VerifierInput<'_>, original: &Table, index: us
 /// The attributes of a part in which the rows of each label agree.
 ///
 /// Cells that stand for several values do not say so.
-pub(in crate::verifier) fn constant_columns(
-    evidence: &VerifierInput<'_>,
-    claimed: &Part,
-    part: &ParsedPart,
-) -> AttrSet {
+pub(in crate::verifier) fn constant_columns(input: &VerifierInput<'_>, claimed: &Part, part: &ParsedPart) -> AttrSet {
     let Some(labels) = &part.labels else { return AttrSet::EMPTY };
     let is_constant = |(column, claimed): &(&ParsedColumn, &PublishedColumn)| {
-        let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+        let declared = input.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
         let tree = declared.map(|declared| declared.tree.as_ref());
         let is_single = |cell: &Option<Vec<u8>>| is_single(claimed.cells.shape(), tree, cell.as_deref());
         let are_single = claimed.cells == CellContent::Exact
@@ -178,7 +174,7 @@ pub(in crate::verifier) fn constant_columns(
 /// Those of the row side are in the part, and `constant` has those in which it is constant. With the original, others
 /// are compared where the protected values of a row determine them.
 pub(in crate::verifier) fn varying_in_part(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     table: &PublishedTable,
     part: &ParsedPart,
     constant: AttrSet,
@@ -193,8 +189,7 @@ pub(in crate::verifier) fn varying_in_part(
             false => {
                 let columns: Vec<&ParsedColumn> =
                     part.columns.iter().filter(|column| protected.contains(column.attribute)).collect();
-                determined(evidence, &columns, *attr)
-                    .is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
+                determined(input, &columns, *attr).is_none_or(|values| is_constant(labels.iter().copied().zip(values)))
             }
         };
         varying = varying.union(claimed.iter().filter(|attr| !is_constant(attr)).collect());
@@ -205,8 +200,8 @@ pub(in crate::verifier) fn varying_in_part(
 /// For each row of a part, the value of an attribute that its protected values determine in the original.
 ///
 /// A value that the original lacks is unlike all others. `None` where nothing is determined.
-fn determined(evidence: &VerifierInput<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
-    let original = evidence.original.filter(|original| original.attributes().contains(attr))?;
+fn determined(input: &VerifierInput<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
+    let original = input.original.filter(|original| original.attributes().contains(attr))?;
     let from: Vec<_> = columns.iter().map(|column| &original.column(column.attribute).codes).collect();
     if from.is_empty() {
         return None;
@@ -234,38 +229,38 @@ fn is_constant(rows: impl Iterator<Item = (u32, u32)>) -> bool {
 ///
 /// `constant` are the attributes in which the buckets of each table are constant by its parts.
 pub(in crate::verifier) fn linked_tables(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     constant: &[AttrSet],
     known: &[(AttrSet, AttrSet)],
 ) -> Option<LinkedTables> {
-    let links = links(evidence, known);
+    let links = links(input, known);
     // other definitions than guards: columns that overlap or are mixed, and joins
-    if links.is_empty() || is_without_buckets(evidence) {
+    if links.is_empty() || is_without_buckets(input) {
         return None;
     }
-    let tables = evidence.publication.tables.iter().zip(constant);
-    let tables = tables.map(|(table, constant)| linked_table(evidence, table, *constant)).collect();
+    let tables = input.publication.tables.iter().zip(constant);
+    let tables = tables.map(|(table, constant)| linked_table(input, table, *constant)).collect();
     // without rows, all that is listed counts as exact
     let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
-        evidence.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+        input.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
     };
     Some(LinkedTables { tables, links, exact: known.iter().filter(holds).copied().collect() })
 }
 
 /// The links that constrain what the release shows and its rules know.
-pub(in crate::verifier) fn links(evidence: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
-    let tables = &evidence.publication.tables;
+pub(in crate::verifier) fn links(input: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<AttrSet> {
+    let tables = &input.publication.tables;
     let shown = tables.iter().flat_map(parts).fold(AttrSet::EMPTY, AttrSet::union);
-    links_of(known, evidence.submitted.iter().fold(shown, |all, rule| all.union(rule.known)))
+    links_of(known, input.submitted.iter().fold(shown, |all, rule| all.union(rule.known)))
 }
 
 /// Whether the claims of the release are about mixtures over buckets, columns that share attributes, or joins.
-fn is_without_buckets(evidence: &VerifierInput<'_>) -> bool {
-    SlicingClaim::from_evidence(evidence).is_some() || sequential_details(evidence).is_some()
+fn is_without_buckets(input: &VerifierInput<'_>) -> bool {
+    SlicingClaim::from_input(input).is_some() || sequential_details(input).is_some()
 }
 
 /// A table with its protections; those that the publication does not state follow from its shape.
-fn linked_table(evidence: &VerifierInput<'_>, table: &PublishedTable, constant: AttrSet) -> LinkedTable {
+fn linked_table(input: &VerifierInput<'_>, table: &PublishedTable, constant: AttrSet) -> LinkedTable {
     let parts: Vec<AttrSet> = parts(table).collect();
     let plain = LinkedTable::new(&parts, guards(table));
     let attributes = plain.attributes;
@@ -275,13 +270,13 @@ fn linked_table(evidence: &VerifierInput<'_>, table: &PublishedTable, constant: 
         });
         keeps.collect::<Vec<_>>()
     };
-    let (row_side, keeps) = match DecompositionClaim::from_evidence(evidence) {
+    let (row_side, keeps) = match DecompositionClaim::from_input(input) {
         _ if table.protection != TableProtection::Exclusive => return plain,
         // values behind the buckets, listed or joint, are tied to each other
         Some(claim) if claim.buckets.name == table.name => (claim.known, claim.kept()),
         Some(_) => return plain,
         // exact cells of a row stand beside each other
-        None => (shared(table), keeps(promised(evidence, table))),
+        None => (shared(table), keeps(promised(input, table))),
     };
     let protected = attributes.minus(row_side);
     LinkedTable {
@@ -293,28 +288,28 @@ fn linked_table(evidence: &VerifierInput<'_>, table: &PublishedTable, constant: 
 /// Checks every rule beside the links.
 ///
 /// What follows from a dependency is kept by the rule that it follows from.
-fn paths(evidence: &VerifierInput<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
-    if SlicingClaim::from_evidence(evidence).is_some() {
-        let columns: Vec<AttrSet> = evidence.publication.tables.iter().flat_map(parts).collect();
-        if let Some(tied) = link_across(&columns, &links(evidence, known)) {
-            let detail = format!("dependencies tie {} across columns, where nothing is proved", evidence.list(tied));
+fn paths(input: &VerifierInput<'_>, constant: &[AttrSet], known: &[(AttrSet, AttrSet)], log: &mut CheckLog) {
+    if SlicingClaim::from_input(input).is_some() {
+        let columns: Vec<AttrSet> = input.publication.tables.iter().flat_map(parts).collect();
+        if let Some(tied) = link_across(&columns, &links(input, known)) {
+            let detail = format!("dependencies tie {} across columns, where nothing is proved", input.list(tied));
             log.fail(CheckName::Dependencies, detail);
         }
         return;
     }
-    let Some(linked) = linked_tables(evidence, constant, known) else { return };
-    let listed = evidence.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);
+    let Some(linked) = linked_tables(input, constant, known) else { return };
+    let listed = input.publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency);
     let listed = listed.map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: rule.known,
         protects: rule.protects,
         guarantee: rule.guarantee,
     });
-    let rules = evidence.submitted.iter().cloned().chain(listed);
+    let rules = input.submitted.iter().cloned().chain(listed);
     for rule in rules.filter(|rule| rule.protects != Protected::Rows) {
-        let mut parts = protections(evidence, rule.protects);
+        let mut parts = protections(input, rule.protects);
         if !parts.any(|part| linked.hold(rule.known, part, rule.guarantee)) {
-            let (from, to) = (evidence.list(rule.known), evidence.list(rule.protects.attributes()));
+            let (from, to) = (input.list(rule.known), input.list(rule.protects.attributes()));
             let detail = format!("rule {}: dependencies lead from {from} to {to} around the guards", rule.pointer);
             log.fail(CheckName::Dependencies, detail);
         }

@@ -15,7 +15,7 @@ use crate::microdata::{CellShape, Column};
 use crate::publication::{Guarantee, PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::shared;
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::cells::{CellDomain, CellMeaning, ColumnMeaning, uncovered_rows, unknown_labels};
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
@@ -31,13 +31,13 @@ pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) 
 
 /// Checks that every class has as many rows as the largest k of a submitted or listed k-anonymity rule.
 pub(in crate::verifier) fn anonymity(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     table: &PublishedTable,
     buckets: &BucketOffsets,
     log: &mut CheckLog,
 ) {
-    let submitted = evidence.submitted.iter().map(|rule| rule.guarantee);
-    let listed = evidence.publication.rules.iter().map(|rule| rule.guarantee);
+    let submitted = input.submitted.iter().map(|rule| rule.guarantee);
+    let listed = input.publication.rules.iter().map(|rule| rule.guarantee);
     let asked = submitted.chain(listed).filter_map(|guarantee| match guarantee {
         Guarantee::KAnonymity { k } => Some(k),
         _ => None,
@@ -54,16 +54,16 @@ pub(in crate::verifier) fn anonymity(
 /// Exact values must equal those of the witnessed rows. Other cells must cover them, and be the narrowest for their
 /// class.
 pub(in crate::verifier) fn content(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
     log: &mut CheckLog,
 ) {
-    let claimed = place.claimed(evidence);
+    let claimed = place.claimed(input);
     let nodes = part.columns.iter().zip(&claimed.columns).filter(|(_, of)| of.cells.shape() == CellShape::Node);
     for (column, _) in nodes {
-        let name = evidence.name(column.attribute);
-        let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+        let name = input.name(column.attribute);
+        let declared = input.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
         let (Some(declared), Some(cells)) = (declared, &column.cells) else { continue };
         let unknown = unknown_labels(&declared.tree, cells.iter().map(Option::as_deref));
         if unknown > 0 {
@@ -71,7 +71,7 @@ pub(in crate::verifier) fn content(
             log.fail(CheckName::Dictionary, detail);
         }
     }
-    let Some(original) = evidence.original else { return };
+    let Some(original) = input.original else { return };
     if part.rows != original.rows() {
         let detail = format!("{}: it does not have a row for each row of the original", place.name);
         return log.fail(CheckName::Content, detail);
@@ -80,14 +80,14 @@ pub(in crate::verifier) fn content(
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
         let of_column = column.cells.as_ref().map(|cells| {
-            let declared = evidence.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
+            let declared = input.taxonomies.iter().find(|declared| declared.attribute == column.attribute);
             let cell_domain =
                 CellDomain::new(claimed.cells.shape(), declared.map(|declared| declared.tree.as_ref()), domain)?;
             let cells = cells.iter().map(|cell| CellMeaning::read(&cell_domain, cell.as_deref()));
             Some((cells.collect::<Option<Vec<CellMeaning>>>()?, cell_domain))
         });
         if matches!(of_column, Some(None)) {
-            let name = evidence.name(column.attribute);
+            let name = input.name(column.attribute);
             let detail = format!("{}: cells of {name} are not made of values of the original", place.name);
             log.fail(CheckName::Dictionary, detail);
             return log.fail(CheckName::Content, format!("{}: its cells cannot be read", place.name));
@@ -99,8 +99,8 @@ pub(in crate::verifier) fn content(
         meaning: meanings.as_ref().map(|(meanings, cell_domain)| (meanings.as_slice(), cell_domain)),
         original: original.column(column.attribute),
     });
-    let rows = PartComparison { evidence, place: place.name, part, columns: columns.collect() };
-    match evidence.witness.map(|witness| witness.tables.get(place.table)) {
+    let rows = PartComparison { input, place: place.name, part, columns: columns.collect() };
+    match input.witness.map(|witness| witness.tables.get(place.table)) {
         Some(Some(TableWitness::Rows(places))) => rows.linked(places, log),
         Some(_) => log.fail(CheckName::Content, format!("{}: the assignment of rows is of another kind", place.name)),
         None => rows.unlinked(log),
@@ -116,7 +116,7 @@ struct ComparedColumn<'a> {
 
 /// The rows of a part, as many as those of the original.
 struct PartComparison<'a> {
-    evidence: &'a VerifierInput<'a>,
+    input: &'a VerifierInput<'a>,
     /// The names of table and part, for details.
     place: &'a str,
     part: &'a ParsedPart,
@@ -126,7 +126,7 @@ struct PartComparison<'a> {
 impl PartComparison<'_> {
     /// Compares the rows with those that the witness assigns to them.
     fn linked(&self, places: &[u32], log: &mut CheckLog) {
-        let Self { evidence, place, part, columns } = self;
+        let Self { input, place, part, columns } = self;
         let mut taken = vec![false; part.rows];
         let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
         if places.len() != part.rows || !places.iter().all(fresh) {
@@ -134,7 +134,7 @@ impl PartComparison<'_> {
         }
         let labels = part.labels.as_deref().unwrap_or_default();
         for ComparedColumn { column, meaning, original } in columns {
-            let name = evidence.name(column.attribute);
+            let name = input.name(column.attribute);
             let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
             let Some((meanings, cell_domain)) = meaning else {
                 let wrong = cells().filter(|(cell, code)| cell != code).count();
@@ -175,7 +175,7 @@ impl PartComparison<'_> {
     /// Exact values together must be the projection of the original. Some assignment of rows to the cells of each
     /// generalized attribute must cover all values.
     fn unlinked(&self, log: &mut CheckLog) {
-        let Self { evidence, place, part, columns } = self;
+        let Self { input, place, part, columns } = self;
         let rows = part.rows;
         let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
         let mut exact: BTreeSet<u32> = BTreeSet::new();
@@ -195,7 +195,7 @@ impl PartComparison<'_> {
             column.codes.iter().for_each(|cell| counts[cell as usize] += 1);
             let short = uncovered_rows(meanings, cell_domain, &counts, &original.counts());
             if short > 0 {
-                let name = evidence.name(column.attribute);
+                let name = input.name(column.attribute);
                 let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
                 log.fail(CheckName::Content, detail);
             }

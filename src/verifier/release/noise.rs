@@ -9,20 +9,20 @@ use super::dependencies::links;
 use crate::microdata::{AttrSet, Codes};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::DecompositionClaim;
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Checks the listed values of buckets against the linked values of their rows: the original has them together.
 ///
 /// An adversary who knows how these go together rules out all others.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &DecompositionClaim<'_>,
     parts: &[ParsedPart],
     log: &mut CheckLog,
 ) {
-    let (Some(original), [rows, lists @ ..]) = (evidence.original, parts) else { return };
-    let links = links(evidence, evidence.dependencies);
+    let (Some(original), [rows, lists @ ..]) = (input.original, parts) else { return };
+    let links = links(input, input.dependencies);
     for list in lists {
         let ([listed], Some(labels)) = (&list.columns[..], &list.labels) else { continue };
         for link in links.iter().filter(|link| link.contains(listed.attribute)) {
@@ -42,7 +42,7 @@ pub(in crate::verifier) fn check(
                 labels.iter().zip(listed.codes.iter()).filter(|(label, value)| !is_possible(**label, *value));
             let impossible = impossible.count();
             if impossible > 0 {
-                let (name, linked) = (evidence.name(listed.attribute), evidence.list(known));
+                let (name, linked) = (input.name(listed.attribute), input.list(known));
                 let detail =
                     format!("{impossible} listed values of {name} do not occur with {linked} of their buckets");
                 log.fail(CheckName::Dependencies, detail);

@@ -17,7 +17,7 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::SlicedDiversity;
 use crate::verifier::contract::checks::{CheckLog, CheckName, PosteriorSummary};
 use crate::verifier::contract::claim::SlicingClaim;
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::read::interner::ValueInterner;
 use crate::verifier::read::overlapping_columns::weights;
 use crate::verifier::read::overlapping_columns::{ExactWeight, MAX_SENSITIVE_COLUMNS, OverlappingColumns, set};
@@ -27,14 +27,14 @@ use crate::verifier::read::part::ParsedPart;
 ///
 /// Gives the posteriors of the sensitive attribute, where all buckets could be read.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<Option<PosteriorSummary>, VerifierError> {
     let mut numbers = ValueInterner::default();
-    let is_complete = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
+    let is_complete = input.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
     let columns = OverlappingColumns::new(read, claim.sensitive, &mut numbers).filter(|_| is_complete);
     let Some(columns) = columns else {
         log.fail(CheckName::Guarantee, "a sliced table could not be read completely");
@@ -57,7 +57,7 @@ pub(in crate::verifier) fn check(
     }
     let claimed = ClaimedColumns { columns: &columns, claim, control };
     let found = claimed.check_buckets(log)?;
-    if let (Some(original), true) = (evidence.original, claim.diversity != SlicedDiversity::Bucket) {
+    if let (Some(original), true) = (input.original, claim.diversity != SlicedDiversity::Bucket) {
         let trees = trees.filter(|_| needed);
         claimed.check_mixtures(original, &mut numbers, trees.as_deref(), log)?;
     }

@@ -14,7 +14,7 @@ use ahash::AHashMap;
 
 use crate::control::Control;
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::VerifierError;
+use crate::verifier::contract::input::VerifierError;
 use crate::verifier::read::row_keys::RowKeys;
 
 /// The most unknown numbers whose bounds are tightened. With more of them, each row still needs some bucket.

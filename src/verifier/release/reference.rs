@@ -11,7 +11,7 @@ use crate::microdata::AttrSet;
 use crate::publication::{Guarantee, SubmittedRule, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::protections;
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::{BucketShares, at_least};
 use crate::verifier::definition::measure::BucketMeasure;
 use crate::verifier::definition::taxonomy::DeclaredValues;
@@ -90,23 +90,23 @@ impl RelativeBuckets<'_> {
 /// Checks that the known side of every rule says with which stratum its guarantee compares.
 ///
 /// Otherwise the rows that fit what is known have several references, and a mixture of their bounds says nothing.
-pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
-    let listed = evidence.publication.rules.iter().map(|rule| SubmittedRule {
+pub(in crate::verifier) fn check(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let listed = input.publication.rules.iter().map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: rule.known,
         protects: rule.protects,
         guarantee: rule.guarantee,
     });
-    for rule in evidence.submitted.iter().cloned().chain(listed).filter(|rule| is_relative(&rule.guarantee)) {
-        let determined = determined(rule.known, evidence.dependencies);
-        let sides: Vec<AttrSet> = protections(evidence, rule.protects).map(|of| of.attributes()).collect();
-        let guards = evidence.publication.tables.iter().flat_map(|table| table.protection.guards());
+    for rule in input.submitted.iter().cloned().chain(listed).filter(|rule| is_relative(&rule.guarantee)) {
+        let determined = determined(rule.known, input.dependencies);
+        let sides: Vec<AttrSet> = protections(input, rule.protects).map(|of| of.attributes()).collect();
+        let guards = input.publication.tables.iter().flat_map(|table| table.protection.guards());
         let mut bounding = guards
             .filter(|guard| sides.contains(&guard.protects.attributes()))
             .filter(|guard| guard.guarantees.iter().any(|held| at_least(*held, rule.guarantee)))
             .peekable();
         if bounding.peek().is_some() && !bounding.any(|guard| guard.constant.is_subset(determined)) {
-            let known = evidence.list(rule.known);
+            let known = input.list(rule.known);
             let detail = format!("rule {}: {known} does not determine the strata of its reference", rule.pointer);
             log.fail(CheckName::Guards, detail);
         }

@@ -12,7 +12,7 @@ use crate::publication::{
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::claim::{ValueCounts, protections};
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::definition::dependencies::follow_dependencies;
 use crate::verifier::definition::gnf;
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable};
@@ -22,21 +22,21 @@ use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::read::bucket_classes::JointColumn;
 
 /// Checks the submitted rules and every listed rule.
-pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, report: TablesReport, log: &mut CheckLog) {
+pub(in crate::verifier) fn check(input: &VerifierInput<'_>, report: TablesReport, log: &mut CheckLog) {
     let TablesReport { counts, declared, combined, constant, .. } = report;
-    let publication = evidence.publication;
+    let publication = input.publication;
     let search = RuleSearch {
-        evidence,
+        input,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
-        linked: linked_tables(evidence, &constant, evidence.dependencies),
+        linked: linked_tables(input, &constant, input.dependencies),
         declared: declared
             .into_iter()
             .enumerate()
-            .map(|(index, shown)| match evidence.original {
+            .map(|(index, shown)| match input.original {
                 Some(original) if index < original.attributes().len() => {
                     let attr = Attr::from(index);
                     let domain = &original.column(attr).domain;
-                    evidence.declared(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
+                    input.declared(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
                 }
                 _ => shown,
             })
@@ -44,7 +44,7 @@ pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, report: TablesRep
         counts: counts
             .into_iter()
             .enumerate()
-            .map(|(index, shown)| match evidence.original {
+            .map(|(index, shown)| match input.original {
                 Some(original) if index < original.attributes().len() => {
                     Some(original.column(Attr::from(index)).counts())
                 }
@@ -53,7 +53,7 @@ pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, report: TablesRep
             .collect(),
         combined: RefCell::new(combined),
     };
-    for rule in evidence.submitted {
+    for rule in input.submitted {
         if let Err(detail) = search.submitted(rule) {
             log.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
         }
@@ -67,7 +67,7 @@ pub(in crate::verifier) fn check(evidence: &VerifierInput<'_>, report: TablesRep
 }
 
 struct RuleSearch<'a> {
-    evidence: &'a VerifierInput<'a>,
+    input: &'a VerifierInput<'a>,
     nodes: Vec<LiteralTable<'a>>,
     /// The tables with the links of dependencies, where these constrain guards.
     linked: Option<LinkedTables>,
@@ -83,7 +83,7 @@ impl RuleSearch<'_> {
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
         self.insiders(rule.protects.attributes())?;
         if let Guarantee::KAnonymity { .. } = rule.guarantee {
-            claim::hides(self.evidence, rule.known)?;
+            claim::hides(self.input, rule.known)?;
         } else {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
             // a rule that holds beside the links keeps what follows from them
@@ -92,7 +92,7 @@ impl RuleSearch<'_> {
             let followed = match self.followed(rule) {
                 Err(_) if kept => Vec::new(),
                 // a decomposition does not link dependent sensitive values to rows
-                Ok(_) if claim::DecompositionClaim::from_evidence(self.evidence).is_some() => Vec::new(),
+                Ok(_) if claim::DecompositionClaim::from_input(self.input).is_some() => Vec::new(),
                 followed => followed?,
             };
             for follows in followed {
@@ -101,11 +101,11 @@ impl RuleSearch<'_> {
                     continue;
                 }
                 let because =
-                    |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
+                    |fault| format!("by a dependency {} must stay protected: {fault}", self.input.list(follows));
                 self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
             }
         }
-        let listed = self.evidence.publication.rules.iter().any(|protection| same(rule, protection));
+        let listed = self.input.publication.rules.iter().any(|protection| same(rule, protection));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
     }
 
@@ -115,10 +115,10 @@ impl RuleSearch<'_> {
     /// excluded values alone. Needs the original.
     fn insiders(&self, protected: AttrSet) -> Result<(), String> {
         let single = protected.iter().next().filter(|_| protected.len() == 1);
-        let Some((original, attr)) = self.evidence.original.zip(single) else { return Ok(()) };
+        let Some((original, attr)) = self.input.original.zip(single) else { return Ok(()) };
         let excluded = self.declared.get(attr.index()).map(|declared| &declared.excluded);
         let Some(excluded) = excluded.filter(|excluded| !excluded.is_empty()) else { return Ok(()) };
-        for (determinant, dependent) in self.evidence.dependencies {
+        for (determinant, dependent) in self.input.dependencies {
             if !dependent.contains(attr) || !determinant.is_subset(original.attributes()) {
                 continue;
             }
@@ -133,7 +133,7 @@ impl RuleSearch<'_> {
                 _ => false,
             };
             if is_informative.iter().any(|(values, is_informative)| !is_informative && !is_declared(values)) {
-                let (from, to) = (self.evidence.list(*determinant), self.evidence.name(attr));
+                let (from, to) = (self.input.list(*determinant), self.input.name(attr));
                 return Err(format!(
                     "values of {from} occur only with excluded values of {to}, and are not declared excludable"
                 ));
@@ -143,7 +143,7 @@ impl RuleSearch<'_> {
     }
 
     fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
-        follow_dependencies(rule, self.evidence.dependencies).map_err(str::to_owned)
+        follow_dependencies(rule, self.input.dependencies).map_err(str::to_owned)
     }
 
     /// Checks that a rule holds [Jin et al. 2010, Theorem 4.1].
@@ -158,11 +158,11 @@ impl RuleSearch<'_> {
             return Err("its guarantee says nothing of combinations".to_owned());
         }
         let mut fault = String::new();
-        for part in protections(self.evidence, protects) {
-            let names = self.evidence.list(part.attributes());
+        for part in protections(self.input, protects) {
+            let names = self.input.list(part.attributes());
             fault = match self.status(known, part, guarantee) {
                 LiteralStatus::Violated(reaching) => {
-                    format!("{} reach {names} and no table guards it", self.evidence.list(reaching))
+                    format!("{} reach {names} and no table guards it", self.input.list(reaching))
                 }
                 _ if !self.eligible(part, guarantee) => {
                     format!("{names} has a value too frequent for the guarantee")
@@ -175,16 +175,16 @@ impl RuleSearch<'_> {
 
     fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> LiteralStatus {
         match sensitive {
-            Protected::Attribute(attr) if claim::keeps_alone(self.evidence, known, attr, guarantee) => {
+            Protected::Attribute(attr) if claim::keeps_alone(self.input, known, attr, guarantee) => {
                 LiteralStatus::Guarded(vec![(0, known)])
             }
             Protected::Attribute(attr)
-                if claim::DecompositionClaim::from_evidence(self.evidence)
+                if claim::DecompositionClaim::from_input(self.input)
                     .is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
             {
                 LiteralStatus::Guarded(vec![(0, known)])
             }
-            Protected::Attribute(attr) => match claim::SlicingClaim::from_evidence(self.evidence) {
+            Protected::Attribute(attr) => match claim::SlicingClaim::from_input(self.input) {
                 // the one table there is
                 Some(claim) if claim.covers(known, attr, guarantee) => {
                     LiteralStatus::Guarded(vec![(0, known.intersection(claim.attributes()))])
@@ -206,8 +206,7 @@ impl RuleSearch<'_> {
         };
         let attributes = sensitive.attributes();
         // a joint table that lacks rows does not show the counts of its values
-        let claim =
-            claim::DecompositionClaim::from_evidence(self.evidence).filter(|_| self.evidence.original.is_none());
+        let claim = claim::DecompositionClaim::from_input(self.input).filter(|_| self.input.original.is_none());
         if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
             return true;
         }
@@ -218,7 +217,7 @@ impl RuleSearch<'_> {
             }
             Protected::Joint(attrs) => {
                 let mut combined = self.combined.borrow_mut();
-                if let Some(original) = self.evidence.original.filter(|o| attrs.is_subset(o.attributes()))
+                if let Some(original) = self.input.original.filter(|o| attrs.is_subset(o.attributes()))
                     && !combined.contains_key(&attrs)
                 {
                     combined.insert(attrs, joint_counts(original, attrs));
@@ -237,7 +236,7 @@ impl RuleSearch<'_> {
 
     /// The submitted rules with a pointer.
     fn at<'s>(&'s self, pointer: &'s str) -> impl Iterator<Item = &'s SubmittedRule> {
-        self.evidence.submitted.iter().filter(move |rule| rule.pointer == pointer)
+        self.input.submitted.iter().filter(move |rule| rule.pointer == pointer)
     }
 
     /// Checks that a listed rule was submitted or follows from one, and holds for the claimed reason.
@@ -255,7 +254,7 @@ impl RuleSearch<'_> {
                         && rule.guarantee == protection.guarantee
                         && self.followed(rule).is_ok_and(|followed| followed.contains(&protects))
                 };
-                if !self.evidence.submitted.iter().any(follows) {
+                if !self.input.submitted.iter().any(follows) {
                     return Err("it follows from no rule and no dependency".to_owned());
                 }
             }
@@ -275,11 +274,11 @@ impl RuleSearch<'_> {
             let is_enforced_by =
                 |table: &PublishedTable| protection.enforced_by == EnforcedBy::Table(table.name.clone());
             let listed =
-                self.evidence.publication.tables.iter().any(|table| table.is_generalized() && is_enforced_by(table));
+                self.input.publication.tables.iter().any(|table| table.is_generalized() && is_enforced_by(table));
             return if listed { Ok(()) } else { Err("it is not enforced by the claimed table".to_owned()) };
         }
         self.holds(protection.known, protection.protects, protection.guarantee)?;
-        let confirmed = protections(self.evidence, protection.protects).any(|part| {
+        let confirmed = protections(self.input, protection.protects).any(|part| {
             let status = self.status(protection.known, part, protection.guarantee);
             self.confirms(&status, &protection.enforced_by) && self.eligible(part, protection.guarantee)
         });
@@ -287,7 +286,7 @@ impl RuleSearch<'_> {
     }
 
     fn confirms(&self, status: &LiteralStatus, enforced_by: &EnforcedBy) -> bool {
-        let name = |index: usize| &self.evidence.publication.tables[index].name;
+        let name = |index: usize| &self.input.publication.tables[index].name;
         match (status, enforced_by) {
             (LiteralStatus::Unreachable, EnforcedBy::Unreachable) => true,
             (LiteralStatus::Guarded(guardians), EnforcedBy::Guardian { table, known }) => {

@@ -16,13 +16,13 @@ use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
 use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{SlicingClaim, is_boxed, parts};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
 /// Checks that every box of a part holds as many rows as declared.
-pub(in crate::verifier) fn frequent(evidence: &VerifierInput<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
-    let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.method_details else { return };
+pub(in crate::verifier) fn frequent(input: &VerifierInput<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
+    let MethodDetails::Slicing { column_k: Some(k), .. } = &input.publication.method_details else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
     let rare = JointColumn::new(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
     if rare > 0 {
@@ -64,9 +64,9 @@ pub(in crate::verifier) fn intervals(column: &ParsedColumn, original: &Column, b
 }
 
 /// Checks the claims of a sliced publication about its columns.
-pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckLog) {
-    let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.method_details else { return };
-    let [table] = &evidence.publication.tables[..] else {
+pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let MethodDetails::Slicing { columns, diversity, column_k } = &input.publication.method_details else { return };
+    let [table] = &input.publication.tables[..] else {
         return log.fail(CheckName::Columns, "a sliced publication has one table");
     };
     if !parts(table).eq(columns.iter().copied()) || !table.parts.iter().all(|part| part.bucketed) {
@@ -75,7 +75,7 @@ pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckL
     if column_k.is_some() && !is_boxed(table) {
         log.fail(CheckName::Columns, format!("table {}: its columns are not generalized", table.name));
     }
-    let protected = evidence.publication.rules.iter().map(|rule| rule.protects.attributes());
+    let protected = input.publication.rules.iter().map(|rule| rule.protects.attributes());
     let protected = protected.fold(AttrSet::EMPTY, AttrSet::union);
     if columns.last().is_none_or(|last| !protected.is_subset(*last)) {
         log.fail(
@@ -93,7 +93,7 @@ pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, log: &mut CheckL
     }
     let guarding = matches!(table.protection, TableProtection::Guarding(_));
     let guards = *diversity == SlicedDiversity::Bucket && !shares;
-    if guarding != guards || (!guarding && SlicingClaim::from_evidence(evidence).is_none()) {
+    if guarding != guards || (!guarding && SlicingClaim::from_input(input).is_none()) {
         let detail = format!("table {}: its protection is not that of the declared diversity", table.name);
         log.fail(CheckName::Guards, detail);
     }
@@ -158,15 +158,15 @@ struct MatchedBucketCounts<'a> {
 ///
 /// `read` has all parts of the table.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     claim: &SlicingClaim,
     read: &[ParsedPart],
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let Some(original) = evidence.original else { return Ok(()) };
+    let Some(original) = input.original else { return Ok(()) };
     let unread = "a sliced table could not be read completely";
-    if evidence.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
+    if input.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
         log.fail(CheckName::Guarantee, unread);
         return Ok(());
     }

@@ -21,7 +21,7 @@ use crate::publication::{
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCounts};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
 use crate::verifier::definition::share::ShareOfRows;
@@ -51,7 +51,7 @@ pub(in crate::verifier) struct TablesReport {
 
 /// Reads and checks every table.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<TablesReport, VerifierError> {
@@ -60,27 +60,27 @@ pub(in crate::verifier) fn check(
         counts: vec![None; MAX_ATTRIBUTES],
         declared: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
-        constant: vec![AttrSet::EMPTY; evidence.publication.tables.len()],
+        constant: vec![AttrSet::EMPTY; input.publication.tables.len()],
         decomposition: BothTables::default(),
     };
-    for (index, table) in evidence.publication.tables.iter().enumerate() {
-        let mut check = TableCheck::new(evidence, control, index);
+    for (index, table) in input.publication.tables.iter().enumerate() {
+        let mut check = TableCheck::new(input, control, index);
         for position in 0..table.parts.len() {
             check.part(position, &mut report, log)?;
         }
         report.figures.push(check.finish(log)?);
     }
-    if let Some(claim) = DecompositionClaim::from_evidence(evidence) {
-        decomposed::check(evidence, &claim, &report.decomposition, control, log)?;
-        noise::check(evidence, &claim, &report.decomposition.0, log);
+    if let Some(claim) = DecompositionClaim::from_input(input) {
+        decomposed::check(input, &claim, &report.decomposition, control, log)?;
+        noise::check(input, &claim, &report.decomposition.0, log);
     }
-    lengths(evidence, &report, log);
+    lengths(input, &report, log);
     Ok(report)
 }
 
 impl TablesReport {
     /// Adds the counts of a part.
-    fn add_counts(&mut self, evidence: &VerifierInput<'_>, part: &ParsedPart) {
+    fn add_counts(&mut self, input: &VerifierInput<'_>, part: &ParsedPart) {
         let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
         for column in &part.columns {
             let shown = count(column);
@@ -90,7 +90,7 @@ impl TablesReport {
                 self.declared[column.attribute.index()].clone_from(&column.declared);
             }
         }
-        for attrs in claim::combinations(evidence) {
+        for attrs in claim::combinations(input) {
             let Some(shown) = JointColumn::new(part, attrs).map(|joint| joint.counts()) else { continue };
             if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
                 self.combined.insert(attrs, shown);
@@ -100,13 +100,13 @@ impl TablesReport {
 }
 
 /// Checks that every table holds every row that is not suppressed.
-fn lengths(evidence: &VerifierInput<'_>, tables: &TablesReport, log: &mut CheckLog) {
-    let rows = match evidence.original {
-        Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
+fn lengths(input: &VerifierInput<'_>, tables: &TablesReport, log: &mut CheckLog) {
+    let rows = match input.original {
+        Some(original) => (original.rows() as u64).saturating_sub(input.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
-    let claim = DecompositionClaim::from_evidence(evidence);
-    for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
+    let claim = DecompositionClaim::from_input(input);
+    for (table, figures) in input.publication.tables.iter().zip(&tables.figures) {
         // other checks compare lists of values, and joint values of some rows, with the other parts
         let other = |part: &Part| part.rows == RowMeaning::Values || claim.is_some_and(|claim| claim.is_joint(part));
         if table.parts.iter().all(other) {
@@ -129,7 +129,7 @@ fn lengths(evidence: &VerifierInput<'_>, tables: &TablesReport, log: &mut CheckL
 
 /// Check of one table, part by part.
 struct TableCheck<'a> {
-    evidence: &'a VerifierInput<'a>,
+    input: &'a VerifierInput<'a>,
     control: &'a Control,
     index: usize,
     table: &'a PublishedTable,
@@ -156,27 +156,27 @@ struct TableCheck<'a> {
 }
 
 impl<'a> TableCheck<'a> {
-    fn new(evidence: &'a VerifierInput<'a>, control: &'a Control, index: usize) -> Self {
-        let table = &evidence.publication.tables[index];
+    fn new(input: &'a VerifierInput<'a>, control: &'a Control, index: usize) -> Self {
+        let table = &input.publication.tables[index];
         let is_boxed = claim::is_boxed(table);
         let is_generalized = table.is_generalized() && !is_boxed;
-        let slicing = SlicingClaim::from_evidence(evidence);
-        let decomposition = DecompositionClaim::from_evidence(evidence);
+        let slicing = SlicingClaim::from_input(input);
+        let decomposition = DecompositionClaim::from_input(input);
         let guards = match &table.protection {
-            _ if is_generalized => claim::promised(evidence, table),
+            _ if is_generalized => claim::promised(input, table),
             TableProtection::Guarding(guards) => guards.clone(),
             TableProtection::Exclusive if let Some(claim) = &decomposition => claim.promised(table),
             TableProtection::Exclusive => slicing.iter().map(SlicingClaim::figures_guard).collect(),
             TableProtection::Plain => Vec::new(),
         };
         Self {
-            evidence,
+            input,
             control,
             index,
             table,
             is_boxed,
             is_generalized,
-            is_sequential: sequential_details(evidence).is_some(),
+            is_sequential: sequential_details(input).is_some(),
             slicing,
             decomposition,
             guards,
@@ -192,15 +192,15 @@ impl<'a> TableCheck<'a> {
     /// Checks one part, by its position in the table.
     fn part(&mut self, position: usize, report: &mut TablesReport, log: &mut CheckLog) -> Result<(), VerifierError> {
         let claimed = &self.table.parts[position];
-        let Some((mut part, keys)) = part::read(self.evidence, self.control, self.table, claimed, log)? else {
+        let Some((mut part, keys)) = part::read(self.input, self.control, self.table, claimed, log)? else {
             return Ok(());
         };
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
         let is_listed = claimed.rows == RowMeaning::Values;
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
         // with an original, its counts decide eligibility
-        if self.evidence.original.is_none() && !is_listed && !lacks_rows {
-            report.add_counts(self.evidence, &part);
+        if self.input.original.is_none() && !is_listed && !lacks_rows {
+            report.add_counts(self.input, &part);
         }
         if position == 0 {
             self.figures.rows = part.rows as u64;
@@ -210,10 +210,10 @@ impl<'a> TableCheck<'a> {
             generalized::label(self.table, &mut part);
         }
         self.closed.read_constants(self.table, &part);
-        let constant = dependencies::constant_columns(self.evidence, claimed, &part);
+        let constant = dependencies::constant_columns(self.input, claimed, &part);
         report.constant[self.index] = report.constant[self.index].union(constant);
-        for attr in dependencies::varying_in_part(self.evidence, self.table, &part, constant).iter() {
-            let detail = format!("{place}: a bucket is not constant in {}", self.evidence.name(attr));
+        for attr in dependencies::varying_in_part(self.input, self.table, &part, constant).iter() {
+            let detail = format!("{place}: a bucket is not constant in {}", self.input.name(attr));
             log.fail(CheckName::Dependencies, detail);
         }
         match (&part.labels, &part.buckets) {
@@ -227,14 +227,14 @@ impl<'a> TableCheck<'a> {
                 self.control.check()?;
                 self.guards(claimed, &part, buckets, log)?;
                 if self.is_generalized {
-                    generalized::anonymity(self.evidence, self.table, buckets, log);
+                    generalized::anonymity(self.input, self.table, buckets, log);
                 }
             }
         }
         if self.is_boxed {
-            slicing::frequent(self.evidence, &part, &place, log);
+            slicing::frequent(self.input, &part, &place, log);
         }
-        if self.evidence.original.is_some() || self.is_generalized {
+        if self.input.original.is_some() || self.is_generalized {
             self.control.check()?;
             self.placed.extend(self.placed(claimed, &part, &keys));
             self.content(position, &part, keys, &place, log);
@@ -252,7 +252,7 @@ impl<'a> TableCheck<'a> {
 
     /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.
     fn placed(&self, claimed: &Part, part: &ParsedPart, keys: &RowKeys) -> Option<PlacedPart> {
-        let original = self.evidence.original.filter(|_| self.evidence.witness.is_none() && claimed.bucketed)?;
+        let original = self.input.original.filter(|_| self.input.witness.is_none() && claimed.bucketed)?;
         let labels = part.labels.as_ref().filter(|_| claimed.columns.iter().all(|c| c.cells == CellContent::Exact))?;
         let counting = match claimed.rows {
             RowMeaning::Tuples => RowCounting::Equal,
@@ -271,15 +271,15 @@ impl<'a> TableCheck<'a> {
             return;
         }
         let place = PartPlace { table: self.index, position, name };
-        if self.is_generalized || (self.is_boxed && self.evidence.witness.is_none()) {
-            return generalized::content(self.evidence, &place, part, log);
+        if self.is_generalized || (self.is_boxed && self.input.witness.is_none()) {
+            return generalized::content(self.input, &place, part, log);
         }
         let claimed = &self.table.parts[position];
         match &self.decomposition {
             Some(claim) if claimed.rows == RowMeaning::Values || claim.is_joint(claimed) => {
-                decomposed::content(self.evidence, claim, &place, part, log);
+                decomposed::content(self.input, claim, &place, part, log);
             }
-            _ => content::check(self.evidence, &place, part, keys, log),
+            _ => content::check(self.input, &place, part, keys, log),
         }
     }
 
@@ -303,15 +303,15 @@ impl<'a> TableCheck<'a> {
     fn finish(mut self, log: &mut CheckLog) -> Result<TableFigures, VerifierError> {
         match self.slicing {
             Some(claim) if claim.shared => {
-                let found = overlapping::check(self.evidence, &claim, &self.parts, self.control, log)?;
+                let found = overlapping::check(self.input, &claim, &self.parts, self.control, log)?;
                 self.figures.posteriors.extend(found.map(|found| (claim.sensitive, found)));
             }
-            Some(claim) => slicing::check(self.evidence, &claim, &self.parts, self.control, log)?,
+            Some(claim) => slicing::check(self.input, &claim, &self.parts, self.control, log)?,
             None => {}
         }
-        self.figures.closed = self.closed.check(self.evidence, self.table, log);
+        self.figures.closed = self.closed.check(self.input, self.table, log);
         let place = format!("table {}", self.table.name);
-        placement::check(&self.placed, self.evidence.publication.suppressed, &place, self.control, log)?;
+        placement::check(&self.placed, self.input.publication.suppressed, &place, self.control, log)?;
         if self.checked_guards.len() < self.guards.len() {
             log.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", self.table.name));
         }
@@ -363,7 +363,7 @@ impl<'a> TableCheck<'a> {
             }
             let broken = absolute.iter().zip(&observed.broken).filter(|(_, broken)| **broken > 0);
             for (guarantee, broken) in broken.filter(|_| !guard.closes) {
-                let (names, word) = (self.evidence.list(sensitive), guarantee.as_str());
+                let (names, word) = (self.input.list(sensitive), guarantee.as_str());
                 let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", self.table.name);
                 log.fail(CheckName::Guarantee, detail);
             }
@@ -392,7 +392,7 @@ impl<'a> TableCheck<'a> {
             log.fail(CheckName::Guarantee, detail);
             return Ok(Vec::new());
         };
-        let names = self.evidence.list(compared.guard.protects.attributes());
+        let names = self.input.list(compared.guard.protects.attributes());
         for (guarantee, broken) in figures.broken.into_iter().filter(|(_, broken)| *broken > 0) {
             let word = guarantee.as_str();
             let detail = format!("table {name}: {broken} buckets do not keep {word} of {names} in their strata");
@@ -407,7 +407,7 @@ impl<'a> TableCheck<'a> {
             EnforcedBy::Guardian { table, .. } | EnforcedBy::Table(table) => *table == self.table.name,
             EnforcedBy::Unreachable => false,
         };
-        let rules = self.evidence.publication.rules.iter().enumerate();
+        let rules = self.input.publication.rules.iter().enumerate();
         rules
             .filter(|(_, rule)| enforces(rule) && sensitive.is_subset(rule.protects.attributes()))
             .map(|(index, rule)| (index, rule.guarantee))

@@ -51,7 +51,7 @@ fn guard_of(fixture: &mut VerifierFixture) -> &mut TableGuard {
 }
 
 /// The failed checks with the original and the witness, with the original, and with the parts alone.
-fn failed_by_evidence(fixture: &VerifierFixture) -> [Vec<CheckName>; 3] {
+fn failed_by_input(fixture: &VerifierFixture) -> [Vec<CheckName>; 3] {
     [(true, true), (true, false), (false, false)]
         .map(|(original, witness)| failed(&fixture.verify_with(original, witness)))
 }
@@ -59,7 +59,7 @@ fn failed_by_evidence(fixture: &VerifierFixture) -> [Vec<CheckName>; 3] {
 #[test]
 fn closed_buckets_that_are_whole_strata_pass() {
     let fixture = published(labels(&people()));
-    assert_eq!(failed_by_evidence(&fixture), [const { Vec::new() }; 3]);
+    assert_eq!(failed_by_input(&fixture), [const { Vec::new() }; 3]);
     let report = fixture.verify();
     let closed = report.tables[0].closed[&AttrSet::one(Attr(DX))];
     assert_eq!(closed, ClosedBuckets { buckets: 1, rows: 12, worst: Some(ShareOfRows::new(12, 12)) });
@@ -69,11 +69,11 @@ fn closed_buckets_that_are_whole_strata_pass() {
 fn closing_that_was_not_asked_for_is_found() {
     let mut fixture = published(labels(&people()));
     fixture.closes = false;
-    assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&fixture), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
     // a guard that closes nothing is broken by the same bucket
     fixture.closes = true;
     guard_of(&mut fixture).closes = false;
-    assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&fixture), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn part_of_a_closed_stratum_is_found() {
     let mut parts = labels(&people());
     let place = parts.iter().position(|label| *label == 25).expect("a row of the third chapter");
     parts[place] = 26;
-    assert_eq!(failed_by_evidence(&published(parts)), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&published(parts)), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn broken_bucket_in_an_eligible_stratum_is_found() {
     };
     let (one, other) = (place(1, "d0"), place(2, "d1"));
     broken.swap(one, other);
-    assert_eq!(failed_by_evidence(&published(broken)), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&published(broken)), [const { [CheckName::Guarantee] }; 3].map(Vec::from));
 }
 
 #[test]
 fn union_of_a_closed_stratum_with_another_is_found() {
     let merged: Vec<u32> = labels(&people()).into_iter().map(|label| if label > 12 { 13 } else { label }).collect();
-    for failed in failed_by_evidence(&published(merged)) {
+    for failed in failed_by_input(&published(merged)) {
         assert!(failed.contains(&CheckName::Dependencies), "{failed:?}");
     }
 }
@@ -110,7 +110,7 @@ fn union_of_a_closed_stratum_with_another_is_found() {
 fn closed_strata_of_no_attribute_are_found() {
     let mut fixture = published(labels(&people()));
     guard_of(&mut fixture).constant = AttrSet::EMPTY;
-    for failed in failed_by_evidence(&fixture) {
+    for failed in failed_by_input(&fixture) {
         assert!(failed.contains(&CheckName::Guarantee), "{failed:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::verifier::attack::bucket::BucketAttackReport;
 use crate::verifier::attack::dependency::find_by_dependencies;
 use crate::verifier::attack::possible_worlds::count_worlds;
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::{DeclaredSearch, VerifierInput};
+use crate::verifier::contract::input::{DeclaredSearch, VerifierInput};
 use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable, status};
 use crate::verifier::definition::links::{LinkedTable, LinkedTables};
 use crate::verifier::definition::share::ShareOfRows;
@@ -106,7 +106,7 @@ fn failed(report: &VerifierReport) -> Vec<CheckName> {
 }
 
 /// The failed checks with the original and the witness, with the original, and with the parts alone.
-fn failed_by_evidence(fixture: &VerifierFixture) -> [Vec<CheckName>; 3] {
+fn failed_by_input(fixture: &VerifierFixture) -> [Vec<CheckName>; 3] {
     [(true, true), (true, false), (false, false)]
         .map(|(original, witness)| failed(&fixture.verify_with(original, witness)))
 }
@@ -140,14 +140,14 @@ fn values_in_the_protected_part_divide_buckets() {
     });
     assert!(buckets.values().any(|chapters| chapters.iter().any(|chapter| *chapter != chapters[0])));
     let none = [const { Vec::new() }; 3];
-    assert_eq!(failed_by_evidence(&in_one_part(labels.clone(), one(CHAPTER))), none);
+    assert_eq!(failed_by_input(&in_one_part(labels.clone(), one(CHAPTER))), none);
     // the link leads around a guard that does not name it
     assert_eq!(
-        failed_by_evidence(&in_one_part(labels, AttrSet::EMPTY)),
+        failed_by_input(&in_one_part(labels, AttrSet::EMPTY)),
         [const { [CheckName::Dependencies] }; 3].map(Vec::from)
     );
     // a chapter with one row in its bucket reveals it
-    for failed in failed_by_evidence(&in_one_part(pairs(&rows, None), one(CHAPTER))) {
+    for failed in failed_by_input(&in_one_part(pairs(&rows, None), one(CHAPTER))) {
         assert!(failed.contains(&CheckName::Guarantee), "{failed:?}");
     }
 }
@@ -160,7 +160,7 @@ fn bucket_with_two_strata_is_found() {
     let place = |chapter: &str| rows.iter().position(|row| row[1].as_deref() == Some(chapter)).expect("a row");
     labels.swap(place("c0"), place("c2"));
     let fixture = published(rows, labels, one(CHAPTER));
-    assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn stratum_below_the_bound_that_is_merged_is_found() {
     }
     for constant in [one(CHAPTER), AttrSet::EMPTY] {
         let fixture = published(rows.clone(), labels.clone(), constant);
-        assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
+        assert_eq!(failed_by_input(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
     }
 }
 
@@ -181,7 +181,7 @@ fn stratum_below_the_bound_that_is_merged_is_found() {
 fn shortened_list_of_constant_attributes_is_found() {
     let mut fixture = strata(0);
     guard_of(&mut fixture).constant = AttrSet::EMPTY;
-    assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn moved_attribute_on_the_row_side_is_found() {
     let guards = vec![guard(&[AGE], Protected::Attribute(Attr(DX)), 2)];
     fixture.bucketized(&[AGE, CHAPTER], &[("sa", &[DX])], guards, labels);
     fixture.hold(rule(0, &[AGE], DX, 2), guardian("t1", &[AGE]));
-    assert_eq!(failed_by_evidence(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
+    assert_eq!(failed_by_input(&fixture), [const { [CheckName::Dependencies] }; 3].map(Vec::from));
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn unused_dependency_that_is_not_listed_still_counts() {
     let mut fixture = published(rows, labels, AttrSet::EMPTY);
     fixture.dependencies.clear();
     let (original, parts) = (table(&fixture.names, &fixture.original), fixture.bytes());
-    let evidence = fixture.evidence(&parts);
-    let search = evidence.dependency_search.expect("a search");
+    let input = fixture.input(&parts);
+    let search = input.dependency_search.expect("a search");
     for lists_all in [true, false] {
         let dependency_search = Some(DeclaredSearch { lists_all, ..search });
-        let evidence = VerifierInput { dependency_search, original: Some(&original), ..evidence };
-        let report = verify(&evidence, &Control::default()).expect("a report");
+        let input = VerifierInput { dependency_search, original: Some(&original), ..input };
+        let report = verify(&input, &Control::default()).expect("a report");
         assert_eq!(failed(&report), [CheckName::Dependencies], "{report:#?}");
     }
 }

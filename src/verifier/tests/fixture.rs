@@ -12,7 +12,7 @@ use crate::publication::{
     TableGuard, TableName, TableProtection, TableWitness, Witness,
 };
 use crate::verifier::contract::checks::{Check, CheckName, VerifierReport};
-use crate::verifier::contract::evidence::{DeclaredSearch, VerifierInput};
+use crate::verifier::contract::input::{DeclaredSearch, VerifierInput};
 use crate::verifier::verify::verify;
 
 pub(in crate::verifier) type Cell = Option<String>;
@@ -24,7 +24,7 @@ pub(in crate::verifier) struct Grid {
     pub(in crate::verifier) rows: Vec<(String, Vec<Cell>)>,
 }
 
-/// A publication with the evidence that verifies it.
+/// A publication with the input that verifies it.
 pub(in crate::verifier) struct VerifierFixture {
     pub(in crate::verifier) names: Vec<String>,
     pub(in crate::verifier) original: Vec<Vec<Cell>>,
@@ -280,7 +280,7 @@ impl VerifierFixture {
         Memory(self.files.iter().map(file).collect())
     }
 
-    /// Verifies with all evidence.
+    /// Verifies with all input.
     pub(in crate::verifier) fn verify(&self) -> VerifierReport {
         self.verify_with(true, true)
     }
@@ -298,11 +298,11 @@ impl VerifierFixture {
         let assigned = Witness { tables: assigned.collect() };
         let parts = self.bytes();
         let (original, witness) = (original.then_some(&table), witness.then_some(&assigned));
-        verified(&VerifierInput { original, witness, ..self.evidence(&parts) })
+        verified(&VerifierInput { original, witness, ..self.input(&parts) })
     }
 
     /// The claims and declarations, without the original and the witness.
-    pub(in crate::verifier) fn evidence<'a>(&'a self, parts: &'a dyn PublishedBytes) -> VerifierInput<'a> {
+    pub(in crate::verifier) fn input<'a>(&'a self, parts: &'a dyn PublishedBytes) -> VerifierInput<'a> {
         VerifierInput {
             publication: &self.publication,
             submitted: &self.submitted,
@@ -347,9 +347,9 @@ impl VerifierFixture {
     }
 }
 
-/// The report on evidence that can be read.
-pub(in crate::verifier) fn verified(evidence: &VerifierInput<'_>) -> VerifierReport {
-    verify(evidence, &Control::default()).expect("an answer")
+/// The report on input that can be read.
+pub(in crate::verifier) fn verified(input: &VerifierInput<'_>) -> VerifierReport {
+    verify(input, &Control::default()).expect("an answer")
 }
 
 /// The names of the failed checks.

@@ -13,7 +13,7 @@ use crate::verifier::contract::checks::CheckName::{
     Columns, Content, Dictionary, Gnf, Guarantee as Kept, Guards, Order,
 };
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::definition::share::ShareOfRows;
 
 const FILE: &str = "t1.rows.csv";
@@ -107,7 +107,7 @@ impl Case {
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.fixture.bytes();
         let (original, witness) = (original.then_some(&of), witness.then_some(&assigned));
-        verified(&VerifierInput { original, witness, ..self.fixture.evidence(&parts) })
+        verified(&VerifierInput { original, witness, ..self.fixture.input(&parts) })
     }
 
     fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {

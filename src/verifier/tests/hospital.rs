@@ -14,7 +14,7 @@ use crate::publication::{
     RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
 };
 use crate::verifier::contract::checks::{CheckName, Linkage, PosteriorSummary};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::fraction::Distance;
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::share::ShareOfRows;
@@ -263,12 +263,12 @@ fn verify_cancelled_or_unreadable_is_an_error() {
     let fixture = hospital();
     let parts = fixture.bytes();
     let control = Control::default();
-    assert!(verify(&fixture.evidence(&parts), &control).is_ok());
+    assert!(verify(&fixture.input(&parts), &control).is_ok());
     control.cancel();
-    assert!(matches!(verify(&fixture.evidence(&parts), &control), Err(VerifierError::Cancelled(_))));
+    assert!(matches!(verify(&fixture.input(&parts), &control), Err(VerifierError::Cancelled(_))));
     let mut without = fixture.bytes();
     without.0.remove("t1.sa.csv");
-    assert!(matches!(verify(&fixture.evidence(&without), &Control::default()), Err(VerifierError::Io(_))));
+    assert!(matches!(verify(&fixture.input(&without), &Control::default()), Err(VerifierError::Io(_))));
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn verify_malformed_part_fails_every_check_of_rows() {
         let fixture = hospital();
         let mut parts = fixture.bytes();
         parts.0.insert("t2.rows.csv".to_owned(), text.as_bytes().to_vec());
-        let report = verified(&fixture.evidence(&parts));
+        let report = verified(&fixture.input(&parts));
         let failed = failed(&report);
         for check in [CheckName::Columns, CheckName::Order, CheckName::Dictionary] {
             assert!(failed.contains(&check), "{text:?} {failed:?}");
@@ -334,8 +334,8 @@ fn verify_large_domains_reads_rows_in_strides() {
     let control = Control::default();
     control.begin(crate::control::Phase::Verify, count as u64).expect("not cancelled");
     let parts = fixture.bytes();
-    let evidence = VerifierInput { submitted: &[], ..fixture.evidence(&parts) };
-    assert!(verify(&evidence, &control).is_ok());
+    let input = VerifierInput { submitted: &[], ..fixture.input(&parts) };
+    assert!(verify(&input, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
 }
 

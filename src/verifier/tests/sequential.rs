@@ -13,7 +13,7 @@ use crate::publication::{
 };
 use crate::verifier::contract::checks::CheckName::{Columns, Content, Dictionary, Gnf, Guards, Order, Requirements};
 use crate::verifier::contract::checks::{CheckName, VerifierReport};
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::release::sequential::premise::by_itself;
 
 const FILE: &str = "t1.rows.csv";
@@ -149,14 +149,14 @@ impl Case {
         let parts = self.fixture.bytes();
         let mut publication = self.fixture.publication.clone();
         publication.method_details = MethodDetails::Sequential(Box::new(self.sequence.clone()));
-        let evidence = VerifierInput {
+        let input = VerifierInput {
             publication: &publication,
             original: original.then_some(&of),
             witness: witness.then_some(&assigned),
             earlier_releases: earlier.then_some(&self.earlier),
-            ..self.fixture.evidence(&parts)
+            ..self.fixture.input(&parts)
         };
-        verified(&evidence)
+        verified(&input)
     }
 
     fn set(&mut self, row: usize, column: usize, cell: &str) {

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttributeType, CellShape, Table, Taxonomy};
 use crate::publication::{EarlierRelease, SequentialDetails};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 
 pub(crate) use super::groups::JoinError;
 pub(crate) use super::join::ReleaseJoin;
@@ -21,15 +21,15 @@ pub(crate) use super::observed::ObservedRelease;
 
 /// Checks cuts, rows, row correspondence and requirements.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let [table] = &evidence.publication.tables[..] else { return Ok(()) };
+    let [table] = &input.publication.tables[..] else { return Ok(()) };
     let [part] = &table.parts[..] else { return Ok(()) };
-    let kind = |at: usize| evidence.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
-    let bytes = evidence.parts.open(&part.file(&table.name))?;
+    let kind = |at: usize| input.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
+    let bytes = input.parts.open(&part.file(&table.name))?;
     let Some(mut observed) = ObservedRelease::read(part, &kind, bytes, control)? else {
         log.fail(CheckName::Requirements, "the rows of the part cannot be read");
         return Ok(());
@@ -37,23 +37,23 @@ pub(in crate::verifier) fn check(
     for column in &mut observed.columns {
         column.name = joined_as(sequence, 0, &column.name).to_owned();
     }
-    let trees = taxonomies(evidence, sequence);
+    let trees = taxonomies(input, sequence);
     cuts::check(sequence, &observed, &trees, log);
-    if let Some(original) = evidence.original {
-        let rows = CutRows { evidence, table, original, observed: &observed, cuts: &sequence.cuts, trees: &trees };
+    if let Some(original) = input.original {
+        let rows = CutRows { input, table, original, observed: &observed, cuts: &sequence.cuts, trees: &trees };
         rows.check(control, log)?;
     }
-    let Some(earlier) = earlier(evidence.earlier_releases, sequence) else { return Ok(()) };
-    let same_rows = match correspondence(evidence, sequence, &earlier, observed.rows, log) {
+    let Some(earlier) = earlier(input.earlier_releases, sequence) else { return Ok(()) };
+    let same_rows = match correspondence(input, sequence, &earlier, observed.rows, log) {
         Ok(same_rows) => same_rows,
         Err(detail) => {
             log.fail(CheckName::Requirements, detail);
             return Ok(());
         }
     };
-    if let Some(excluded) = evidence.earlier_releases.and_then(|earlier| earlier.excluded.as_deref()) {
+    if let Some(excluded) = input.earlier_releases.and_then(|earlier| earlier.excluded.as_deref()) {
         exclusions(sequence, excluded, &trees, control, log)?;
-    } else if evidence.original.is_some() && !sequence.exclusions.is_empty() {
+    } else if input.original.is_some() && !sequence.exclusions.is_empty() {
         log.fail(CheckName::Requirements, "an exclusion cannot be checked against the original");
     }
     if !trees_agree(&trees, &earlier, &observed) {
@@ -74,12 +74,9 @@ pub(in crate::verifier) fn check(
 }
 
 /// The taxonomies of the new release, by the names under which attributes are joined.
-pub(super) fn taxonomies(
-    evidence: &VerifierInput<'_>,
-    sequence: &SequentialDetails,
-) -> BTreeMap<String, Arc<Taxonomy>> {
-    let named = evidence.taxonomies.iter().filter_map(|declared| {
-        let name = evidence.names.get(declared.attribute.index())?;
+pub(super) fn taxonomies(input: &VerifierInput<'_>, sequence: &SequentialDetails) -> BTreeMap<String, Arc<Taxonomy>> {
+    let named = input.taxonomies.iter().filter_map(|declared| {
+        let name = input.names.get(declared.attribute.index())?;
         Some((joined_as(sequence, 0, name).to_owned(), Arc::clone(&declared.tree)))
     });
     named.collect()
@@ -92,7 +89,7 @@ pub(super) fn taxonomies(
 /// # Errors
 /// The detail of a fault that leaves the rows unknown.
 fn correspondence(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     earlier: &[&EarlierRelease],
     rows: usize,
@@ -104,7 +101,7 @@ fn correspondence(
             return Err("the declared names in an earlier release are not its names");
         }
     }
-    let same_rows = earlier.iter().map(|release| premise::are_same(release, rows, evidence.original));
+    let same_rows = earlier.iter().map(|release| premise::are_same(release, rows, input.original));
     let same_rows: Vec<bool> = same_rows.collect::<Result<_, _>>()?;
     if sequence.other_rows != same_rows.contains(&false) {
         log.fail(CheckName::Requirements, "the declared correspondence of rows is not that of the releases");

@@ -4,19 +4,19 @@ use crate::publication::{
     CellContent, EarlierRelease, EarlierReleases, MethodDetails, SequentialDetails, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::VerifierInput;
+use crate::verifier::contract::input::VerifierInput;
 
 /// The details of a sequential release.
-pub(in crate::verifier) fn sequential_details<'a>(evidence: &'a VerifierInput<'_>) -> Option<&'a SequentialDetails> {
-    match &evidence.publication.method_details {
+pub(in crate::verifier) fn sequential_details<'a>(input: &'a VerifierInput<'_>) -> Option<&'a SequentialDetails> {
+    match &input.publication.method_details {
         MethodDetails::Sequential(sequence) => Some(sequence),
         _ => None,
     }
 }
 
 /// Whether all earlier releases are available.
-pub(in crate::verifier) fn has_earlier(evidence: &VerifierInput<'_>, sequence: &SequentialDetails) -> bool {
-    earlier(evidence.earlier_releases, sequence).is_some()
+pub(in crate::verifier) fn has_earlier(input: &VerifierInput<'_>, sequence: &SequentialDetails) -> bool {
+    earlier(input.earlier_releases, sequence).is_some()
 }
 
 /// The earlier releases in their numbered order.
@@ -29,28 +29,27 @@ pub(in crate::verifier) fn earlier<'a>(
 }
 
 /// Checks that the release is one exclusive table with one part, generalized by its cuts.
-pub(in crate::verifier) fn claims(evidence: &VerifierInput<'_>, sequence: &SequentialDetails, log: &mut CheckLog) {
-    let publication = evidence.publication;
+pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, sequence: &SequentialDetails, log: &mut CheckLog) {
+    let publication = input.publication;
     let [table] = &publication.tables[..] else {
         return log.fail(CheckName::Guards, "a sequential release is one table");
     };
     if table.protection != TableProtection::Exclusive || table.parts.len() != 1 || table.parts[0].bucketed {
         log.fail(CheckName::Guards, format!("table {}: it is exclusive, of one part without buckets", table.name));
     }
-    if !publication.rules.is_empty() || !evidence.submitted.is_empty() {
+    if !publication.rules.is_empty() || !input.submitted.is_empty() {
         log.fail(CheckName::Gnf, "a sequential release keeps requirements, and no rules");
     }
     let columns = table.parts.iter().flat_map(|part| &part.columns);
     for column in columns {
         let own = joined_as(sequence, 0, &column.name);
         let is_cut = sequence.cuts.iter().filter(|(name, _)| name == own).count();
-        let name = evidence.name(column.attribute);
+        let name = input.name(column.attribute);
         if is_cut != usize::from(column.cells != CellContent::Exact) {
             log.fail(CheckName::Requirements, format!("{name} is not published with the cells of its cut"));
         }
-        let of_original = evidence.original.and_then(|original| original.names().get(column.attribute.index()));
-        if evidence.names.get(column.attribute.index()) != Some(&column.name) || of_original.is_some_and(|of| of != own)
-        {
+        let of_original = input.original.and_then(|original| original.names().get(column.attribute.index()));
+        if input.names.get(column.attribute.index()) != Some(&column.name) || of_original.is_some_and(|of| of != own) {
             log.fail(CheckName::Columns, format!("{name} is joined under the name of another attribute"));
         }
     }

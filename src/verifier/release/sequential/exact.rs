@@ -16,20 +16,20 @@ use super::observed::{ObservedColumn, ObservedRelease};
 use crate::control::Control;
 use crate::microdata::{CellShape, Column, Taxonomy};
 use crate::publication::{EarlierRelease, JoinResult, PublishedColumn, SequentialDetails, XyRequirement};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 
 /// Whether a requirement holds on its joins where the attributes in `known_exactly` of the new release have their values in place
 /// of labels; true without the original, which alone has them.
 pub(super) fn holds(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     requirement: &XyRequirement,
     on: &[JoinResult],
     control: &Control,
 ) -> Result<bool, VerifierError> {
-    let trees = super::check::taxonomies(evidence, sequence);
-    let releases = earlier(evidence.earlier_releases, sequence);
-    let Some((earlier, view)) = releases.zip(view(evidence, sequence, requirement, &trees)) else { return Ok(true) };
+    let trees = super::check::taxonomies(input, sequence);
+    let releases = earlier(input.earlier_releases, sequence);
+    let Some((earlier, view)) = releases.zip(view(input, sequence, requirement, &trees)) else { return Ok(true) };
     let Some(view) = view else { return Ok(false) };
     let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
         earlier.into_iter().map(|release| (release, ObservedRelease::from_earlier(release))).collect();
@@ -49,13 +49,13 @@ pub(super) fn holds(
 ///
 /// `None` without the original, and `Some(None)` where a cut gives a value no label.
 fn view(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     requirement: &XyRequirement,
     trees: &BTreeMap<String, Arc<Taxonomy>>,
 ) -> Option<Option<ObservedRelease>> {
-    let original = evidence.original?;
-    let parts = evidence.publication.tables.iter().flat_map(|table| &table.parts);
+    let original = input.original?;
+    let parts = input.publication.tables.iter().flat_map(|table| &table.parts);
     let columns = parts.flat_map(|part| &part.columns).map(|published| {
         let name = joined_as(sequence, 0, &published.name);
         let cut = sequence.cuts.iter().find(|(of, _)| of == name).map(|(_, labels)| labels);

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, CellShape};
 use crate::publication::{SequentialDetails, XyRequirement, YElement};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::links::{closure, link_across, links_of, tied};
 use crate::verifier::definition::significance::is_exact;
 
@@ -20,27 +20,27 @@ use crate::verifier::definition::significance::is_exact;
 /// are grouped or matched, the requirement states these and also holds with their values. Labels of an earlier release
 /// have none that could be tested.
 pub(in crate::verifier) fn check(
-    evidence: &VerifierInput<'_>,
+    input: &VerifierInput<'_>,
     sequence: &SequentialDetails,
     known: &[(AttrSet, AttrSet)],
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let columns = evidence.publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
-    let earlier = earlier(evidence.earlier_releases, sequence).unwrap_or_default();
+    let columns = input.publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
+    let earlier = earlier(input.earlier_releases, sequence).unwrap_or_default();
     let mut releases: Vec<AttrSet> = vec![columns.map(|column| column.attribute).collect()];
     for release in &earlier {
-        releases.push(release.columns.iter().filter_map(|column| attr_of(evidence, sequence, &column.name)).collect());
+        releases.push(release.columns.iter().filter_map(|column| attr_of(input, sequence, &column.name)).collect());
     }
     let visible = releases.iter().fold(AttrSet::EMPTY, |all, release| all.union(*release));
     let links = links_of(known, visible);
     let links = links.as_slice();
     if let Some(across) = link_across(&releases, links).filter(|_| !sequence.against.is_empty()) {
-        let detail = format!("dependencies tie {} of different releases to each other", evidence.list(across));
+        let detail = format!("dependencies tie {} of different releases to each other", input.list(across));
         log.fail(CheckName::Dependencies, detail);
     }
-    let exact = exact_of(evidence, known);
-    let join = LinkedJoin { evidence, sequence, releases: &releases };
+    let exact = exact_of(input, known);
+    let join = LinkedJoin { input, sequence, releases: &releases };
     for (requirement, on) in &sequence.requirements {
         let named = requirement.y.iter().filter_map(|of| match of {
             YElement::Attribute(of) => join.attr_of(&of.attribute),
@@ -52,7 +52,7 @@ pub(in crate::verifier) fn check(
         let own = join.concerned(requirement, 0, own.intersection(revealed));
         let listed: AttrSet = requirement.known_exactly.iter().filter_map(|name| join.attr_of(name)).collect();
         let mut fail = |attributes: AttrSet, what: &str| {
-            let (from, to) = (evidence.list(attributes), evidence.list(counted));
+            let (from, to) = (input.list(attributes), input.list(counted));
             log.fail(CheckName::Dependencies, format!("dependencies tie {to} to {from}, {what}"));
         };
         let unproved = own.minus(closure(counted, &exact));
@@ -60,7 +60,7 @@ pub(in crate::verifier) fn check(
             fail(unproved, "which is not computed from it in every row");
         } else if own != listed {
             fail(own.union(listed), "and the requirement does not state exactly these as known exactly");
-        } else if !own.is_empty() && !exact::holds(evidence, sequence, requirement, on, control)? {
+        } else if !own.is_empty() && !exact::holds(input, sequence, requirement, on, control)? {
             fail(own, "and for who knows these exactly the requirement does not hold");
         }
         for (number, release) in (1..).zip(&earlier) {
@@ -76,23 +76,23 @@ pub(in crate::verifier) fn check(
 }
 
 /// The dependencies that hold in every row; without rows, all that is listed counts as exact.
-fn exact_of(evidence: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<(AttrSet, AttrSet)> {
+fn exact_of(input: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<(AttrSet, AttrSet)> {
     let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
-        evidence.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+        input.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
     };
     known.iter().filter(holds).copied().collect()
 }
 
 /// A join with the attributes that each of its releases publishes.
 struct LinkedJoin<'a> {
-    evidence: &'a VerifierInput<'a>,
+    input: &'a VerifierInput<'a>,
     sequence: &'a SequentialDetails,
     releases: &'a [AttrSet],
 }
 
 impl LinkedJoin<'_> {
     fn attr_of(&self, name: &str) -> Option<Attr> {
-        attr_of(self.evidence, self.sequence, name)
+        attr_of(self.input, self.sequence, name)
     }
 
     /// Those of the attributes of a release by which a requirement groups rows, or by which these match others.
@@ -108,6 +108,6 @@ impl LinkedJoin<'_> {
 }
 
 /// The attribute that is joined under a name.
-fn attr_of(evidence: &VerifierInput<'_>, sequence: &SequentialDetails, of: &str) -> Option<Attr> {
-    evidence.names.iter().position(|name| joined_as(sequence, 0, name) == of).map(Attr::from)
+fn attr_of(input: &VerifierInput<'_>, sequence: &SequentialDetails, of: &str) -> Option<Attr> {
+    input.names.iter().position(|name| joined_as(sequence, 0, name) == of).map(Attr::from)
 }

@@ -54,7 +54,7 @@ impl ObservedRelease {
         kinds: &dyn Fn(usize) -> AttributeType,
         bytes: Box<dyn Read + '_>,
         control: &Control,
-    ) -> Result<Option<Self>, crate::verifier::contract::evidence::VerifierError> {
+    ) -> Result<Option<Self>, crate::verifier::contract::input::VerifierError> {
         let width = part.columns.len();
         let mut reader = PartRecords::new(bytes);
         let mut dictionaries: Vec<AHashMap<Option<Vec<u8>>, u32>> = vec![AHashMap::new(); width];
@@ -106,6 +106,6 @@ impl ObservedRelease {
     }
 }
 
-fn io_error(error: io::Error) -> crate::verifier::contract::evidence::VerifierError {
+fn io_error(error: io::Error) -> crate::verifier::contract::input::VerifierError {
     error.into()
 }

@@ -9,11 +9,11 @@ use crate::control::Control;
 use crate::microdata::{Attr, CellShape, Table, Taxonomy};
 use crate::publication::{PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::contract::evidence::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{VerifierError, VerifierInput};
 
 /// Published rows, and the cuts and the original that should give them.
 pub(super) struct CutRows<'a> {
-    pub(super) evidence: &'a VerifierInput<'a>,
+    pub(super) input: &'a VerifierInput<'a>,
     pub(super) table: &'a PublishedTable,
     pub(super) original: &'a Table,
     pub(super) observed: &'a ObservedRelease,
@@ -56,7 +56,7 @@ impl CutRows<'_> {
             self.fail(log, "it has an attribute that the original lacks");
             return None;
         }
-        let name = self.evidence.name(attribute);
+        let name = self.input.name(attribute);
         let domain = &self.original.column(attribute).domain;
         let cut = self.cuts.iter().find(|(name, _)| *name == column.name).map(|(_, labels)| labels);
         if column.shape == CellShape::Interval && !is_tight(cut.map_or(&[], Vec::as_slice), domain, column.kind) {
@@ -83,7 +83,7 @@ impl CutRows<'_> {
         let wanted = |row: usize| -> Vec<u32> { expected.iter().map(|of| code(of, row)).collect() };
         let found = |row: usize| -> Vec<u32> { self.observed.columns.iter().map(|column| column.codes[row]).collect() };
         let rows = self.observed.rows;
-        match self.evidence.witness.map(|witness| witness.tables.first()) {
+        match self.input.witness.map(|witness| witness.tables.first()) {
             Some(Some(TableWitness::Rows(places))) => {
                 if !are_distinct(places, rows) {
                     return self.fail(log, "rows do not have distinct positions");

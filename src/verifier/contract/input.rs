@@ -52,7 +52,7 @@ pub struct VerifierInput<'a> {
 /// What a release states of its search for dependencies in the original.
 #[derive(Clone, Copy)]
 pub struct DeclaredSearch<'a> {
-    /// The dependencies of the evidence that the search found; the others are declared and need not hold.
+    /// The dependencies that the search found; the others are declared and need not hold.
     pub found: &'a [(AttrSet, AttrSet)],
     /// The dependencies that the adversary is assumed not to know.
     pub withdrawn: &'a [(AttrSet, AttrSet)],
@@ -141,11 +141,11 @@ pub enum VerifierError {
 }
 
 /// All thresholds that the caller or the release declares for an attribute.
-pub(in crate::verifier) fn declared_for(evidence: &VerifierInput<'_>, attr: Attr) -> Vec<DigestedThresholds> {
-    let declared = evidence.thresholds.iter().filter(|declared| declared.attribute == attr);
+pub(in crate::verifier) fn declared_for(input: &VerifierInput<'_>, attr: Attr) -> Vec<DigestedThresholds> {
+    let declared = input.thresholds.iter().filter(|declared| declared.attribute == attr);
     let mut found: Vec<DigestedThresholds> = declared.map(|declared| declared.thresholds.clone()).collect();
-    if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.method_details {
-        let tables = evidence.publication.tables.iter();
+    if let MethodDetails::Bucketize { thresholds, .. } = &input.publication.method_details {
+        let tables = input.publication.tables.iter();
         let mut guards = tables.flat_map(|table| match &table.protection {
             TableProtection::Guarding(guards) => &guards[..],
             _ => &[],
