@@ -11,7 +11,7 @@ use crate::service::admin::AdminOps;
 
 /// The tenant and the start of the printed log.
 #[derive(Args)]
-pub struct Arguments {
+pub struct AuditLogArguments {
     #[command(flatten)]
     place: StoreLocation,
     /// The tenant
@@ -22,7 +22,7 @@ pub struct Arguments {
     since: Option<DateTime<Utc>>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &AuditLogArguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         let admin = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
         let written = write(&admin, arguments).await;
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
 }
 
 /// Writes one object per line, newest first.
-async fn write(admin: &AdminOps, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+async fn write(admin: &AdminOps, arguments: &AuditLogArguments) -> Result<CommandOutcome, CommandOutcome> {
     let mut cursor = None;
     loop {
         let page = admin.audit_log(&arguments.tenant, arguments.since, cursor).await;

@@ -16,7 +16,7 @@ use crate::telemetry;
 
 /// Options of the demonstration.
 #[derive(Args)]
-pub struct Arguments {
+pub struct DemoArguments {
     #[command(flatten)]
     config: Config,
     /// Ends after the demonstration instead of serving
@@ -52,7 +52,7 @@ const EXAMPLES: [DemoTable; 2] = [
     },
 ];
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &DemoArguments) -> Result<CommandOutcome, CommandOutcome> {
     // the examples ignore a database of the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;

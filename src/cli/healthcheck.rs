@@ -11,7 +11,7 @@ use super::exit::CommandOutcome;
 
 /// The service to check.
 #[derive(Args)]
-pub struct Arguments {
+pub struct HealthcheckArguments {
     /// The URL of the service with its path prefix, or the address of --metrics-listen
     #[arg(long, env = "GUARDIAN_HEALTHCHECK_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
@@ -20,7 +20,7 @@ pub struct Arguments {
     timeout: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &HealthcheckArguments) -> Result<CommandOutcome, CommandOutcome> {
     let usage = || CommandOutcome::Usage("--url must be http://HOST:PORT with an optional path prefix".to_owned());
     let uri: Uri = arguments.url.parse().map_err(|_| usage())?;
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(usage)?;

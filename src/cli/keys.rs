@@ -17,11 +17,11 @@ use crate::spec::{POPULATION_NAME, is_population_name};
 
 /// An operation on keys.
 #[derive(Subcommand)]
-pub enum Command {
+pub enum KeyCommand {
     /// Creates a key and prints its token, which is shown only once
     Create(Create),
     /// Lists keys, one per line: id, state (valid, expired or revoked), tenant, name, scopes, end, populations
-    List(List),
+    List(ListedKeys),
     /// Revokes a key
     Revoke(Revoke),
 }
@@ -63,7 +63,7 @@ pub struct Create {
 
 /// Filter of the listed keys.
 #[derive(Args)]
-pub struct List {
+pub struct ListedKeys {
     #[command(flatten)]
     place: StoreLocation,
     /// Only keys of this tenant
@@ -108,12 +108,12 @@ fn lifetime(text: &str) -> Result<Duration, String> {
     crate::spec::duration(text).ok_or_else(|| "must be an ISO 8601 duration such as P30D, at most P365D".to_owned())
 }
 
-pub(super) fn run(command: &Command) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(command: &KeyCommand) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         match command {
-            Command::Create(arguments) => create(arguments).await,
-            Command::List(arguments) => list(arguments).await,
-            Command::Revoke(arguments) => revoke(arguments).await,
+            KeyCommand::Create(arguments) => create(arguments).await,
+            KeyCommand::List(arguments) => list(arguments).await,
+            KeyCommand::Revoke(arguments) => revoke(arguments).await,
         }
     })
 }
@@ -138,7 +138,7 @@ async fn create(arguments: &Create) -> Result<CommandOutcome, CommandOutcome> {
     Ok(CommandOutcome::Done)
 }
 
-async fn list(arguments: &List) -> Result<CommandOutcome, CommandOutcome> {
+async fn list(arguments: &ListedKeys) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let (keys, now) = (ring.list(arguments.tenant.as_deref()).await, ring.now());
     ring.close().await;

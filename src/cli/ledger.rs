@@ -13,7 +13,7 @@ use crate::service::ledger::{self, LedgerError};
 
 /// An operation on the ledger.
 #[derive(Subcommand)]
-pub enum Command {
+pub enum LedgerCommand {
     /// Writes the ledger to standard output: releases with disclosures and active rules, datasets, statements,
     /// populations and coverages (keyed hashes); without parts and rows
     Export(Export),
@@ -50,14 +50,14 @@ pub struct Import {
     file: PathBuf,
 }
 
-pub(super) fn run(command: Command) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(command: LedgerCommand) -> Result<CommandOutcome, CommandOutcome> {
     match command {
-        Command::Export(Export { place, tenant }) => {
+        LedgerCommand::Export(Export { place, tenant }) => {
             let out = std::io::BufWriter::new(std::io::stdout().lock());
             runtime()?.block_on(ledger::export(&place.store, &place.data, tenant, out)).map_err(end)?;
             Ok(CommandOutcome::Done)
         }
-        Command::Import(Import { place, file }) => {
+        LedgerCommand::Import(Import { place, file }) => {
             let opened = rereadable(&file).map_err(|error| CommandOutcome::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(

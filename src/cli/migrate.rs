@@ -12,7 +12,7 @@ use crate::service;
 
 /// The store to migrate.
 #[derive(Args)]
-pub struct Arguments {
+pub struct MigrateArguments {
     /// The folder of the embedded store
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     data: PathBuf,
@@ -20,7 +20,7 @@ pub struct Arguments {
     store: StoreOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &MigrateArguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
         let service::MigratedStore { store, id, version } = migrated;

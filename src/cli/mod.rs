@@ -39,33 +39,33 @@ pub enum Command {
     /// Runs workers without HTTP on a Postgres store that processes share
     Worker(WorkerOptions),
     /// Checks whether a service is ready: exit code 0 or 1
-    Healthcheck(healthcheck::Arguments),
+    Healthcheck(healthcheck::HealthcheckArguments),
     /// Migrates the schema of a store and prints its version
-    Migrate(migrate::Arguments),
+    Migrate(migrate::MigrateArguments),
     /// Replaces the master key of a store that no process has open
-    RotateKey(rotate::Arguments),
+    RotateKey(rotate::RotateKeyArguments),
     /// Creates, lists and revokes keys for callers of `serve --auth keys`
     #[command(subcommand)]
-    Keys(keys::Command),
+    Keys(keys::KeyCommand),
     /// Sets the options of a tenant and lists tenants
     #[command(subcommand)]
-    Tenants(tenants::Command),
+    Tenants(tenants::TenantCommand),
     /// Lists the populations of a tenant and relates them
     #[command(subcommand)]
     Populations(populations::PopulationCommand),
     /// Prints the audit log of a tenant, newest first, as one JSON object per line
-    AuditLog(audit_log::Arguments),
+    AuditLog(audit_log::AuditLogArguments),
     /// Exports and imports the ledger of a store
     #[command(subcommand)]
-    Ledger(ledger::Command),
+    Ledger(ledger::LedgerCommand),
     /// Runs a service and publishes two example tables
-    Demo(demo::Arguments),
+    Demo(demo::DemoArguments),
     /// Publishes a table without a server: reads a table and a specification, writes a verified release
-    Publish(publish::Arguments),
+    Publish(publish::PublishArguments),
     /// Answers COUNT queries on a release in a folder
-    Query(query::Arguments),
+    Query(query::QueryArguments),
     /// Verifies a release in a folder or other tables
-    Verify(verify::Arguments),
+    Verify(verify::VerifyArguments),
     /// Prints the OpenAPI document
     Openapi,
     /// Prints the catalogue of problems as Markdown

@@ -21,7 +21,7 @@ use crate::telemetry;
 
 /// Options of the publication.
 #[derive(Args)]
-pub struct Arguments {
+pub struct PublishArguments {
     /// The table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
     #[arg(long)]
     input: PathBuf,
@@ -47,7 +47,7 @@ pub struct Arguments {
     max_rows_per_subject: Option<u64>,
 }
 
-impl Arguments {
+impl PublishArguments {
     fn unit(&self) -> Unit {
         match (&self.subject, self.max_rows_per_subject) {
             (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
@@ -74,7 +74,7 @@ fn reproduced(text: &str) -> Result<KeyOption, String> {
     key.map(KeyOption::Bytes).ok_or_else(|| "the key must be 64 hexadecimal digits or `identity`".to_owned())
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &PublishArguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancel_on_signal(&control);

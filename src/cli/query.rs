@@ -16,7 +16,7 @@ use crate::telemetry;
 
 /// The queries and the release.
 #[derive(Args)]
-pub struct Arguments {
+pub struct QueryArguments {
     /// The folder of a release
     directory: PathBuf,
     /// The queries: the document of `POST /v1/releases/{id}/queries`
@@ -24,7 +24,7 @@ pub struct Arguments {
     queries: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &QueryArguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancel_on_signal(&control);

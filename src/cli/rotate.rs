@@ -12,7 +12,7 @@ use crate::service;
 
 /// The store and its new key.
 #[derive(Args)]
-pub struct Arguments {
+pub struct RotateKeyArguments {
     /// The folder of the embedded store, and of its master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     data: PathBuf,
@@ -22,7 +22,7 @@ pub struct Arguments {
     new: NewKeyOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &RotateKeyArguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         let rotated =
             service::rotate(&arguments.store, &arguments.data, &arguments.new).await.map_err(not_started)?;

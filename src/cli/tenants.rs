@@ -10,11 +10,11 @@ use crate::service::admin::{AdminOps, TenantChange, TenantSettings, UnrelatedPol
 
 /// An operation on tenants.
 #[derive(Subcommand)]
-pub enum Command {
+pub enum TenantCommand {
     /// Sets the options of a tenant
     Set(Set),
     /// Lists tenants with keys or options, one per line: name, options
-    List(List),
+    List(ListedTenants),
 }
 
 /// The options of a tenant.
@@ -37,16 +37,16 @@ pub struct Set {
 
 /// The store.
 #[derive(Args)]
-pub struct List {
+pub struct ListedTenants {
     #[command(flatten)]
     place: StoreLocation,
 }
 
-pub(super) fn run(command: &Command) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(command: &TenantCommand) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         match command {
-            Command::Set(arguments) => set(arguments).await,
-            Command::List(arguments) => list(arguments).await,
+            TenantCommand::Set(arguments) => set(arguments).await,
+            TenantCommand::List(arguments) => list(arguments).await,
         }
     })
 }
@@ -61,7 +61,7 @@ async fn set(arguments: &Set) -> Result<CommandOutcome, CommandOutcome> {
     Ok(CommandOutcome::Done)
 }
 
-async fn list(arguments: &List) -> Result<CommandOutcome, CommandOutcome> {
+async fn list(arguments: &ListedTenants) -> Result<CommandOutcome, CommandOutcome> {
     let admin = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
     let tenants = admin.tenants().await;
     admin.close().await;

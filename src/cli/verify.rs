@@ -21,7 +21,7 @@ use crate::telemetry;
 
 /// Options of the verification.
 #[derive(Args)]
-pub struct Arguments {
+pub struct VerifyArguments {
     /// The folder of a release, or with --rules a table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     path: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
     match (&arguments.path, &arguments.request) {
         (_, Some(request)) => anything::request(request, arguments.json),
         (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments),
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcom
     }
 }
 
-fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+fn release(directory: &Path, arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancel_on_signal(&control);

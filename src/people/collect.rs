@@ -279,7 +279,7 @@ impl SystemCollector {
     }
 }
 
-struct PersonCounts {
+struct WrittenPersons {
     persons: u64,
     rows: u64,
 }
@@ -288,8 +288,8 @@ struct PersonCounts {
 fn put_persons(
     sorted: ExternalSorter,
     mut put: impl FnMut(&[KeyedHash]) -> Result<(), EvidenceError>,
-) -> Result<PersonCounts, EvidenceError> {
-    let mut counts = PersonCounts { persons: 0, rows: 0 };
+) -> Result<WrittenPersons, EvidenceError> {
+    let mut counts = WrittenPersons { persons: 0, rows: 0 };
     let mut piece: Vec<KeyedHash> = Vec::with_capacity(PERSONS_AT_ONCE);
     let mut last = None;
     sorted.finish(|hash, _| -> Result<(), EvidenceError> {

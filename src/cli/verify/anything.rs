@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::progress::ProgressBarGuard;
-use super::Arguments;
+use super::VerifyArguments;
 use crate::cli::exit::CommandOutcome;
 use crate::cli::{input, interrupt};
 use crate::config::LogFormat;
@@ -34,7 +34,7 @@ pub(super) fn request(path: &Path, json: bool) -> Result<CommandOutcome, Command
 }
 
 /// Verifies a table under the rules of the command line.
-pub(super) fn table(path: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn table(path: &Path, arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
     let guarantee = arguments.guarantee.as_deref().unwrap_or_default();
     let guarantee = spec::parse_json(guarantee.as_bytes()).map_err(|problem| {
         CommandOutcome::Usage(format!(

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::PostgresStore as Backend;
 pub(in crate::store) use super::document::JsonText as Json;
-pub(in crate::store) use super::error::{TransactionError, failed};
+pub(in crate::store) use super::error::{PostgresTransactionError as TransactionError, failed};
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
 pub(in crate::store) use super::people::{

@@ -24,14 +24,14 @@ const CORRUPTED: [&str; 2] = ["XX001", "XX002"];
 const RETRYABLE_INDEXES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
 
 /// Why a transaction did not succeed.
-pub(in crate::store) enum TransactionError {
+pub(in crate::store) enum PostgresTransactionError {
     /// Another one was in its way; the same transaction may succeed when it is tried again.
     Again(sqlx::Error),
     /// It does not help to try again.
     Store(StoreError),
 }
 
-impl From<sqlx::Error> for TransactionError {
+impl From<sqlx::Error> for PostgresTransactionError {
     fn from(error: sqlx::Error) -> Self {
         match error.as_database_error() {
             Some(database) if is_transient(database) => Self::Again(error),
@@ -40,7 +40,7 @@ impl From<sqlx::Error> for TransactionError {
     }
 }
 
-impl From<StoreError> for TransactionError {
+impl From<StoreError> for PostgresTransactionError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

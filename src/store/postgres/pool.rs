@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
-use super::error::{TransactionError, failed};
+use super::error::{PostgresTransactionError, failed};
 use crate::meter;
 use crate::ports::StoreError;
 use crate::store::migrations::{self, POSTGRES};
@@ -184,7 +184,7 @@ pub(in crate::store) async fn run_transaction<T, F>(
     attempt: impl Fn() -> F,
 ) -> Result<T, StoreError>
 where
-    F: Future<Output = Result<T, TransactionError>>,
+    F: Future<Output = Result<T, PostgresTransactionError>>,
 {
     let meter = meter::Transaction::begin(name);
     let mut tried = 1;
@@ -192,17 +192,19 @@ where
         match attempt().await {
             Ok(done) => return Ok(done),
             // an answer, no failure
-            Err(TransactionError::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => return Err(error),
-            Err(TransactionError::Store(error)) => {
+            Err(PostgresTransactionError::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => {
+                return Err(error);
+            }
+            Err(PostgresTransactionError::Store(error)) => {
                 meter.failed();
                 return Err(error);
             }
-            Err(TransactionError::Again(error)) if tried == MAX_TRANSACTION_RETRIES => {
+            Err(PostgresTransactionError::Again(error)) if tried == MAX_TRANSACTION_RETRIES => {
                 meter.failed();
                 tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
                 return Err(StoreError::Unavailable(Box::new(error)));
             }
-            Err(TransactionError::Again(error)) => {
+            Err(PostgresTransactionError::Again(error)) => {
                 tracing::debug!(transaction = name, tries = tried, error = %error, "a transaction is tried again");
                 meter.again();
                 tokio::time::sleep(pause(tried)).await;
@@ -264,12 +266,16 @@ mod tests {
         let tries = std::cell::Cell::new(0);
         let done = run_transaction("test", || async {
             tries.set(tries.get() + 1);
-            if tries.get() < 3 { Err(TransactionError::Again(sqlx::Error::PoolTimedOut)) } else { Ok(tries.get()) }
+            if tries.get() < 3 {
+                Err(PostgresTransactionError::Again(sqlx::Error::PoolTimedOut))
+            } else {
+                Ok(tries.get())
+            }
         });
         assert_eq!(done.await.unwrap(), 3);
         let never = run_transaction("test", || async {
             tries.set(tries.get() + 1);
-            Err::<(), _>(TransactionError::Again(sqlx::Error::PoolTimedOut))
+            Err::<(), _>(PostgresTransactionError::Again(sqlx::Error::PoolTimedOut))
         });
         assert!(matches!(never.await, Err(StoreError::Unavailable(_))));
         assert_eq!(tries.get(), 3 + MAX_TRANSACTION_RETRIES);

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 
 use super::PostgresStore;
-use super::error::{TransactionError, failed};
+use super::error::{PostgresTransactionError, failed};
 use super::pool::run_transaction;
 use crate::ports::{MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::shared::store_metadata::postgres::rewrap_keys;
@@ -75,7 +75,7 @@ impl MetadataStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<RotationCounts, TransactionError> {
+    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<RotationCounts, PostgresTransactionError> {
         let mut tx = self.begin().await?;
         if !sqlx::query_scalar::<_, bool>(TAKE_FOR_TRANSACTION).fetch_one(&mut *tx).await? {
             return Err(StoreError::InUse(self.name().to_owned()).into());
@@ -90,7 +90,7 @@ impl PostgresStore {
     pub(in crate::store) async fn check_master_key(
         &self,
         connection: &mut PgConnection,
-    ) -> Result<(), TransactionError> {
+    ) -> Result<(), PostgresTransactionError> {
         let Some(fingerprint) = self.master_key.get() else { return Ok(()) };
         run_sql!(query.execute, &mut *connection, SHARE_FOR_TRANSACTION)?;
         let pinned: Option<Vec<u8>> = run_sql!(query_scalar.fetch_optional, connection, sql::PINNED, MASTER_KEY_PIN)?;

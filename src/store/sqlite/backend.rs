@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
-pub(in crate::store) use super::error::{TransactionError, failed};
+pub(in crate::store) use super::error::{SqliteTransactionError as TransactionError, failed};
 pub(in crate::store) use super::people::{
     LOCKED_COVERAGE, insert_marks, insert_persons, selected_coverages, share_persons,
 };

@@ -11,15 +11,15 @@ const FULL: u32 = 13;
 const NOT_A_DATABASE: u32 = 26;
 
 /// The error of a transaction.
-pub(in crate::store) struct TransactionError(pub(in crate::store) StoreError);
+pub(in crate::store) struct SqliteTransactionError(pub(in crate::store) StoreError);
 
-impl From<sqlx::Error> for TransactionError {
+impl From<sqlx::Error> for SqliteTransactionError {
     fn from(error: sqlx::Error) -> Self {
         Self(failed(error))
     }
 }
 
-impl From<StoreError> for TransactionError {
+impl From<StoreError> for SqliteTransactionError {
     fn from(error: StoreError) -> Self {
         Self(error)
     }

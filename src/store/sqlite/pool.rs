@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool, Transaction};
 
-use super::error::{TransactionError, failed};
+use super::error::{SqliteTransactionError, failed};
 use crate::meter;
 use crate::ports::StoreError;
 use crate::store::migrations::{self, SQLITE};
@@ -146,10 +146,10 @@ pub(in crate::store) async fn run_transaction<T, F>(
     attempt: impl FnOnce() -> F,
 ) -> Result<T, StoreError>
 where
-    F: Future<Output = Result<T, TransactionError>>,
+    F: Future<Output = Result<T, SqliteTransactionError>>,
 {
     let meter = meter::Transaction::begin(name);
-    let done = attempt().await.map_err(|TransactionError(error)| error);
+    let done = attempt().await.map_err(|SqliteTransactionError(error)| error);
     // a missing or conflicting row is an answer, no failure
     if !matches!(done, Ok(_) | Err(StoreError::NotFound | StoreError::Conflict)) {
         meter.failed();

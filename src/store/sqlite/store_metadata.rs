@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::SqliteStore;
-use super::error::{TransactionError, failed};
+use super::error::{SqliteTransactionError, failed};
 use super::pool::run_transaction;
 use crate::ports::{MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::shared::store_metadata::sqlite::rewrap_keys;
@@ -35,7 +35,7 @@ impl MetadataStore for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<RotationCounts, TransactionError> {
+    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<RotationCounts, SqliteTransactionError> {
         let mut tx = self.begin().await?;
         let rotated = rewrap_keys(&mut tx, rotation).await?;
         tx.commit().await?;
