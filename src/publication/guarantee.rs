@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
 use super::thresholds_name::ThresholdsDigest;
+use super::vocabulary::vocabulary;
 
 /// The bound of a rule on the posterior of a sensitive attribute.
 ///
@@ -167,16 +168,17 @@ impl Guarantee {
     }
 }
 
-/// The rows whose distribution a guarantee compares buckets with.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reference {
-    /// The whole table.
-    #[default]
-    Table,
-    /// The rows that agree with the bucket on the attributes in which buckets are constant, as the known side determines them: what
-    /// the adversary has before the release.
-    Stratum,
+vocabulary! {
+    /// The rows whose distribution a guarantee compares buckets with.
+    #[derive(Default)]
+    Reference: "reference of a guarantee" {
+        /// The whole table.
+        #[default]
+        Table = "table",
+        /// The rows that agree with the bucket on the attributes in which buckets are constant, as the known side determines them: what
+        /// the adversary has before the release.
+        Stratum = "stratum",
+    }
 }
 
 impl Reference {
@@ -187,30 +189,32 @@ impl Reference {
     }
 }
 
-/// The distance between two values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ValueDistance {
-    /// All values are equally distant.
-    #[default]
-    Equal,
-    /// The number of values between them, in the order of values.
-    Ordered,
-    /// The height of their lowest common node in the taxonomy, divided by the height of the tree.
-    Hierarchical,
+vocabulary! {
+    /// The distance between two values.
+    #[derive(Default)]
+    ValueDistance: "distance of values" {
+        /// All values are equally distant.
+        #[default]
+        Equal = "equal",
+        /// The number of values between them, in the order of values.
+        Ordered = "ordered",
+        /// The height of their lowest common node in the taxonomy, divided by the height of the tree.
+        Hierarchical = "hierarchical",
+    }
 }
 
-/// The events that a bound on posteriors covers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RhoMode {
-    /// Single values.
-    Single,
-    /// Every set of values, for at most [`RhoMode::EXACT_VALUES`] values.
-    Exact,
-    /// Every set of values, by the sufficient bound rho2/rho1 on the gain of any value.
-    #[default]
-    Amplification,
+vocabulary! {
+    /// The events that a bound on posteriors covers.
+    #[derive(Default)]
+    RhoMode: "events of a bound on posteriors" {
+        /// Single values.
+        Single = "single",
+        /// Every set of values, for at most [`RhoMode::EXACT_VALUES`] values.
+        Exact = "exact",
+        /// Every set of values, by the sufficient bound rho2/rho1 on the gain of any value.
+        #[default]
+        Amplification = "amplification",
+    }
 }
 
 impl RhoMode {
@@ -218,20 +222,20 @@ impl RhoMode {
     pub const EXACT_VALUES: usize = 16;
 }
 
-/// A distance of two distributions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Divergence {
-    /// Half the sum of the absolute differences.
-    TotalVariation,
-    /// The largest difference.
-    Max,
-    /// Kullback-Leibler divergence of the bucket from the table, in nats.
-    Kl,
-    /// Earth mover's distance over the order of values.
-    Emd,
-    /// The largest absolute logarithm of a quotient, in nats; infinite when a value is missing from a bucket.
-    LogRatio,
+vocabulary! {
+    /// A distance of two distributions.
+    Divergence: "distance of distributions" {
+        /// Half the sum of the absolute differences.
+        TotalVariation = "total_variation",
+        /// The largest difference.
+        Max = "max",
+        /// Kullback-Leibler divergence of the bucket from the table, in nats.
+        Kl = "kl",
+        /// Earth mover's distance over the order of values.
+        Emd = "emd",
+        /// The largest absolute logarithm of a quotient, in nats; infinite when a value is missing from a bucket.
+        LogRatio = "log_ratio",
+    }
 }
 
 impl Divergence {
@@ -242,11 +246,12 @@ impl Divergence {
     }
 }
 
-/// The prior that a posterior is compared with.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PriorDistribution {
-    /// The distribution over the whole table.
-    #[default]
-    Global,
+vocabulary! {
+    /// The prior that a posterior is compared with.
+    #[derive(Default)]
+    PriorDistribution: "prior of a guarantee" {
+        /// The distribution over the whole table.
+        #[default]
+        Global = "global",
+    }
 }

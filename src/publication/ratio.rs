@@ -153,7 +153,7 @@ impl<'de> Deserialize<'de> for Ratio {
 impl utoipa::PartialSchema for Ratio {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
-        let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(MAX_TERM as f64));
         let text = ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some(r"^([0-9]{1,18}(\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"));

@@ -532,6 +532,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use super::*;
+    use crate::publication::{Divergence, PriorDistribution, Reference, RhoMode, ValueDistance};
 
     fn assert_read_back<T>(members: &[T])
     where
@@ -572,5 +573,10 @@ mod tests {
         assert_read_back(&ModelKind::ALL);
         assert_read_back(&AttackInput::ALL);
         assert_read_back(&NoticeKind::ALL);
+        assert_read_back(&Reference::ALL);
+        assert_read_back(&ValueDistance::ALL);
+        assert_read_back(&RhoMode::ALL);
+        assert_read_back(&Divergence::ALL);
+        assert_read_back(&PriorDistribution::ALL);
     }
 }

@@ -21,7 +21,6 @@ pub use check::values::{path_segment, values_missing, values_pointer};
 pub use document::read;
 pub use grammar::duration::parse as duration;
 pub use grammar::general::{PeopleChoice, dataset_of};
-pub use grammar::guarantee::guarantee;
 pub use grammar::json::parse as parse_json;
 pub use grammar::reader::{FaultList, child};
 pub use grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
-use super::document::{Document, Member, MemberContext, SchemaMap, reference};
-use super::reader::{FaultList, ObjectReader, ratio};
+use super::document::{
+    Document, Fraction, Given, Int, Member, MemberContext, PositiveFraction, SchemaMap, Share, choice, define_union,
+    document, one_of, reference, union,
+};
+use super::reader::{FaultList, child};
 use super::thresholds::ThresholdsGuarantee;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
@@ -24,46 +27,327 @@ const RULE_GUARANTEES: &[&str] = &[
     "t_closeness",
     "rho",
     "delta",
+    THRESHOLDS,
 ];
 
 const THRESHOLDS: &str = "thresholds";
 
-/// Guarantees that belong to other methods.
-const OTHER_METHOD_GUARANTEES: &[&str] = &["k_anonymity", "thresholds"];
+const AT_LEAST_ONE: &str = "an integer of at least 1";
 
-const DIVERSITY: &str = "an integer of at least 2";
+const AT_LEAST_TWO: &str = "an integer of at least 2";
 
-const POSITIVE_U64: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
+/// A number of rows or values; 1 asks for nothing, which is a fault of its own.
+type Count = Int<1, { u64::MAX }, 2>;
 
 /// The thresholds that the guarantees of a document name.
 pub(in crate::spec) type ThresholdsByDigest = BTreeMap<ThresholdsDigest, DigestedThresholds>;
 
-/// Reads a guarantee; `None` after a fault.
-pub fn guarantee(value: &Value, pointer: &str, faults: &mut FaultList) -> Option<Guarantee> {
-    guarantee_among(RULE_GUARANTEES, value, pointer, faults)
+choice! {
+    /// The distance between two values. `equal` when not given.
+    existing ValueDistance as "ValueDistance" {
+        Equal = "equal",
+        Ordered = "ordered",
+        Hierarchical = "hierarchical",
+    }
 }
 
-/// Reads the guarantee of a rule, which may be thresholds; they are added to `named`. `None` after a fault.
-pub(in crate::spec) fn guarantee_of_rule(
-    value: &Value,
-    pointer: &str,
-    named: &mut ThresholdsByDigest,
-    faults: &mut FaultList,
-) -> Option<Guarantee> {
-    if value["type"] != THRESHOLDS {
-        let supported: Vec<&str> = RULE_GUARANTEES.iter().copied().chain([THRESHOLDS]).collect();
-        return guarantee_among(&supported, value, pointer, faults);
+choice! {
+    /// The rows whose distribution a guarantee compares buckets with. `table` when not given.
+    existing Reference as "Reference" {
+        Table = "table",
+        Stratum = "stratum",
     }
-    let mut members = ObjectReader::open(value, pointer, faults)?;
-    members.take("type");
-    let before = faults.len();
-    let members = ThresholdsGuarantee::read_members(members, &DatasetColumns::default(), faults).thresholds;
-    let thresholds = DigestedThresholds::from(members.checked(faults, before)?);
-    let guarantee = thresholds.guarantee();
-    if let Guarantee::Thresholds { digest, .. } = guarantee {
-        named.insert(digest, thresholds);
+}
+
+choice! {
+    /// The events that a bound on posteriors covers. `amplification` when not given.
+    existing RhoMode as "RhoMode" {
+        Single = "single",
+        Exact = "exact",
+        Amplification = "amplification",
     }
-    Some(guarantee)
+}
+
+choice! {
+    /// A distance of two distributions.
+    existing Divergence as "Divergence" {
+        TotalVariation = "total_variation",
+        Max = "max",
+        Kl = "kl",
+        Emd = "emd",
+        LogRatio = "log_ratio",
+    }
+}
+
+choice! {
+    /// The prior that a posterior is compared with. `global` when not given.
+    existing PriorDistribution as "PriorDistribution" {
+        Global = "global",
+    }
+}
+
+document! {
+    /// Every class has at least k rows [Sweeney 2002]; sensitive values are not bounded.
+    KAnonymityMembers as "RequestedKAnonymity" tagged "k_anonymity" {
+        /// The rows.
+        required k: Count => AT_LEAST_TWO,
+    }
+}
+
+document! {
+    /// The share of each value in a bucket is at most 1/l [Jin et al. 2010, section 2], [Xiao and Tao 2006, Definition 3].
+    LDiversityMembers as "RequestedLDiversity" tagged "l_diversity" {
+        /// The diversity.
+        required l: Count => AT_LEAST_TWO,
+    }
+}
+
+document! {
+    /// At least l values occur in a bucket.
+    DistinctLDiversityMembers as "RequestedDistinctLDiversity" tagged "distinct_l_diversity" {
+        /// The number of values.
+        required l: Count => AT_LEAST_TWO,
+    }
+}
+
+document! {
+    /// The entropy of a bucket is at least that of l equally frequent values.
+    EntropyLDiversityMembers as "RequestedEntropyLDiversity" tagged "entropy_l_diversity" {
+        /// The number of values, above 1.
+        required l: PositiveFraction => "a number above 1, such as \"2.5\"",
+    }
+}
+
+document! {
+    /// The most frequent value of a bucket occurs less than c times as often as all from the l-th most frequent on together.
+    RecursiveLDiversityMembers as "RequestedRecursiveLDiversity" tagged "recursive_l_diversity" {
+        /// The factor.
+        required c: PositiveFraction => "a number above 0, such as \"1.5\"",
+        /// The rank.
+        required l: Count => AT_LEAST_TWO,
+    }
+}
+
+document! {
+    /// No value takes more than alpha of a bucket, which has at least k rows.
+    AlphaKMembers as "RequestedAlphaK" tagged "alpha_k" {
+        /// The share.
+        required alpha: Share => "a number above 0 and at most 1, such as \"0.3\"",
+        /// The rows.
+        required k: Int<1, { u64::MAX }> => AT_LEAST_ONE,
+    }
+}
+
+document! {
+    /// The distribution of a bucket is no farther than t from that of the table, by earth mover's distance.
+    TClosenessMembers as "RequestedTCloseness" tagged "t_closeness" {
+        /// The distance, below 1.
+        required t: Fraction => "a number of at least 0, such as \"0.2\"",
+        optional distance: ValueDistance = ValueDistance::Equal,
+        optional reference: Reference = Reference::Table,
+    }
+}
+
+document! {
+    /// No event that is at most `rho1` likely in the table is more than `rho2` likely in a bucket.
+    RhoMembers as "RequestedRho" tagged "rho" {
+        /// The largest prior of an unlikely event, below `rho2`.
+        required rho1: Share => "a number above 0 and below rho2",
+        /// The largest posterior of an unlikely event, below 1.
+        required rho2: Share => RHO2,
+        optional mode: RhoMode = RhoMode::Amplification,
+        optional reference: Reference = Reference::Table,
+    }
+}
+
+const RHO2: &str = "a number above rho1 and at most 1";
+
+document! {
+    /// The distribution of a bucket is within b of that of the table [Jin et al. 2010, Definition 1].
+    DeltaMembers as "RequestedDelta" tagged "delta" {
+        required distance: Divergence,
+        /// The bound.
+        required b: Fraction => "a number of at least 0, such as \"0.3\"",
+        optional prior: PriorDistribution = PriorDistribution::Global,
+        optional reference: Reference = Reference::Table,
+    }
+}
+
+union! {
+    /// How much may be learned of a sensitive value, or how few rows a class may have; thresholds are given whole.
+    GuaranteeMembers as "VerificationGuarantee" {
+        KAnonymity(KAnonymityMembers) = "k_anonymity",
+        LDiversity(LDiversityMembers) = "l_diversity",
+        DistinctLDiversity(DistinctLDiversityMembers) = "distinct_l_diversity",
+        EntropyLDiversity(EntropyLDiversityMembers) = "entropy_l_diversity",
+        RecursiveLDiversity(RecursiveLDiversityMembers) = "recursive_l_diversity",
+        AlphaK(AlphaKMembers) = "alpha_k",
+        TCloseness(TClosenessMembers) = "t_closeness",
+        Rho(RhoMembers) = "rho",
+        Delta(DeltaMembers) = "delta",
+        Thresholds(ThresholdsGuarantee) = "thresholds",
+    }
+}
+
+/// Reports a guarantee that every table satisfies, which protects nothing.
+fn vacuous<T>(pointer: String, detail: &str, faults: &mut FaultList) -> Option<T> {
+    faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
+    None
+}
+
+/// A count that asks for something.
+fn above_one(count: &Given<Count>, pointer: String, detail: &str, faults: &mut FaultList) -> Option<u64> {
+    match count.value? {
+        Int(1) => vacuous(pointer, detail, faults),
+        Int(count) => Some(count),
+    }
+}
+
+impl KAnonymityMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let k = above_one(&self.k, self.at("k"), "every class has a row: ask for k of at least 2", faults)?;
+        Some(Guarantee::KAnonymity { k })
+    }
+}
+
+impl LDiversityMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let l = above_one(&self.l, self.at("l"), "every table is 1-diverse: ask for l of at least 2", faults)?;
+        Some(Guarantee::LDiversity { l })
+    }
+}
+
+impl DistinctLDiversityMembers {
+    /// The guarantee; `None` after a fault.
+    pub(in crate::spec) fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let l = above_one(&self.l, self.at("l"), "every table is 1-diverse: ask for l of at least 2", faults)?;
+        Some(Guarantee::DistinctLDiversity { l })
+    }
+}
+
+impl EntropyLDiversityMembers {
+    /// The guarantee; `None` after a fault.
+    pub(in crate::spec) fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let PositiveFraction(l) = self.l.value?;
+        if l <= Ratio::ONE {
+            return vacuous(self.at("l"), "every table has the entropy of one value: ask for l above 1", faults);
+        }
+        Some(Guarantee::EntropyLDiversity { l })
+    }
+}
+
+impl RecursiveLDiversityMembers {
+    /// The guarantee; `None` after a fault.
+    pub(in crate::spec) fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let detail = "from the first value on stand all: ask for l of at least 2";
+        let l = above_one(&self.l, self.at("l"), detail, faults)?;
+        Some(Guarantee::RecursiveLDiversity { c: self.c.value?.0, l })
+    }
+}
+
+impl AlphaKMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let (Share(alpha), Int(k)) = (self.alpha.value?, self.k.value?);
+        if alpha == Ratio::ONE && k == 1 {
+            let detail = "every table keeps alpha = 1 and k = 1: ask for less than 1, or for more rows";
+            return vacuous(self.at("alpha"), detail, faults);
+        }
+        Some(Guarantee::AlphaK { alpha, k })
+    }
+}
+
+impl TClosenessMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let Fraction(t) = self.t.value?;
+        if t >= Ratio::ONE {
+            return vacuous(self.at("t"), "no bucket is farther than 1 from the table: ask for less", faults);
+        }
+        Some(Guarantee::TCloseness { t, distance: self.distance, reference: self.reference })
+    }
+}
+
+impl RhoMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let (Share(rho1), Share(rho2)) = (self.rho1.value?, self.rho2.value?);
+        if rho2 == Ratio::ONE {
+            return vacuous(self.at("rho2"), "nothing is more than certain: ask for less than 1", faults);
+        }
+        if rho1 >= rho2 {
+            faults.range(self.at("rho2"), RHO2);
+            return None;
+        }
+        Some(Guarantee::Rho { rho1, rho2, mode: self.mode, reference: self.reference })
+    }
+}
+
+impl DeltaMembers {
+    fn checked(&self, faults: &mut FaultList) -> Option<Guarantee> {
+        let (distance, Fraction(b)) = (self.distance.value?, self.b.value?);
+        if distance.is_at_most_one() && b >= Ratio::ONE {
+            return vacuous(self.at("b"), "no two distributions are farther apart than 1: ask for less", faults);
+        }
+        Some(Guarantee::Delta { distance, b, prior: self.prior, reference: self.reference })
+    }
+}
+
+impl GuaranteeMembers {
+    /// The guarantee; thresholds are added to `named`. `None` when there is a fault after the first `before` ones.
+    fn checked(self, before: usize, named: &mut ThresholdsByDigest, faults: &mut FaultList) -> Option<Guarantee> {
+        match self {
+            Self::KAnonymity(members) => members.checked(faults),
+            Self::LDiversity(members) => members.checked(faults),
+            Self::DistinctLDiversity(members) => members.checked(faults),
+            Self::EntropyLDiversity(members) => members.checked(faults),
+            Self::RecursiveLDiversity(members) => members.checked(faults),
+            Self::AlphaK(members) => members.checked(faults),
+            Self::TCloseness(members) => members.checked(faults),
+            Self::Rho(members) => members.checked(faults),
+            Self::Delta(members) => members.checked(faults),
+            Self::Thresholds(members) => {
+                let thresholds = DigestedThresholds::from(members.thresholds.checked(faults, before)?);
+                let guarantee = thresholds.guarantee();
+                if let Guarantee::Thresholds { digest, .. } = guarantee {
+                    named.insert(digest, thresholds);
+                }
+                Some(guarantee)
+            }
+        }
+    }
+
+    /// Reads a guarantee of one of these types; thresholds are added to `named`. `None` after a fault.
+    pub(in crate::spec) fn read_among(
+        types: &[&str],
+        value: &Value,
+        named: &mut ThresholdsByDigest,
+        context: &mut MemberContext<'_, '_>,
+    ) -> Option<Guarantee> {
+        let before = context.faults.len();
+        check_type(types, value, context)?;
+        let guarantee = Self::read(value, context)?.checked(before, named, context.faults);
+        guarantee.filter(|_| context.faults.len() == before)
+    }
+
+    /// Adds the schema of a guarantee of one of these types.
+    pub(in crate::spec) fn define_among(name: &'static str, about: &str, types: &[&str], schemas: &mut SchemaMap) {
+        let variants = Self::VARIANTS.iter().filter(|variant| types.contains(&variant.tag));
+        define_union(name, about, variants, schemas);
+    }
+}
+
+/// Reports a guarantee whose type is none of these, which are those that a method takes.
+pub(in crate::spec) fn check_type(types: &[&str], value: &Value, context: &mut MemberContext<'_, '_>) -> Option<()> {
+    let of_other_methods = |name: &&str| GuaranteeMembers::VARIANTS.iter().any(|variant| variant.tag == *name);
+    let pointer = child(&context.pointer, "type");
+    match value["type"].as_str() {
+        Some(name) if types.contains(&name) => return Some(()),
+        Some(name) if of_other_methods(&name) => {
+            let detail = format!("{name} is no guarantee of this method; it takes {}", types.join(", "));
+            context.faults.unsupported(pointer, detail);
+        }
+        _ if value.is_object() => context.faults.range(pointer, &one_of(types)),
+        _ => context.faults.range(context.pointer.as_str(), "an object"),
+    }
+    None
 }
 
 /// A guarantee in normal form; thresholds that it names are in `named`.
@@ -92,7 +376,7 @@ impl Member for RuleGuarantee {
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
         let mut thresholds = ThresholdsByDigest::new();
-        let guarantee = guarantee_of_rule(value, &context.pointer, &mut thresholds, context.faults)?;
+        let guarantee = GuaranteeMembers::read_among(RULE_GUARANTEES, value, &mut thresholds, context)?;
         Some(Self { guarantee, thresholds })
     }
 
@@ -105,223 +389,7 @@ impl Member for RuleGuarantee {
     }
 
     fn define(schemas: &mut SchemaMap) {
-        ThresholdsGuarantee::define(schemas);
-        let schema = json!({
-            "anyOf": [reference("Guarantee"), ThresholdsGuarantee::schema()],
-            "description": "How much may be learned of a sensitive value; thresholds are given whole.",
-        });
-        schemas.insert("RuleGuarantee".to_owned(), schema);
-    }
-}
-
-/// Reads one of the guarantees that a method takes; `None` after a fault.
-pub(in crate::spec) fn guarantee_among(
-    supported: &[&str],
-    value: &Value,
-    pointer: &str,
-    faults: &mut FaultList,
-) -> Option<Guarantee> {
-    let members = ObjectReader::open(value, pointer, faults)?;
-    let mut reader = GuaranteeReader { members, faults };
-    let read = match reader.members.take("type").map(Value::as_str) {
-        Some(Some(name))
-            if !supported.contains(&name)
-                && (RULE_GUARANTEES.contains(&name) || OTHER_METHOD_GUARANTEES.contains(&name)) =>
-        {
-            let detail = format!("{name} is no guarantee of this method; it takes {}", supported.join(", "));
-            faults_at(&mut reader, "type", |faults, pointer| faults.unsupported(pointer, detail));
-            return None;
-        }
-        Some(Some("k_anonymity")) => reader.k_anonymity(),
-        Some(Some("l_diversity")) => reader.diversity().map(|l| Guarantee::LDiversity { l }),
-        Some(Some("distinct_l_diversity")) => reader.diversity().map(|l| Guarantee::DistinctLDiversity { l }),
-        Some(Some("entropy_l_diversity")) => reader.entropy(),
-        Some(Some("recursive_l_diversity")) => reader.recursive(),
-        Some(Some("alpha_k")) => reader.alpha_k(),
-        Some(Some("t_closeness")) => reader.t_closeness(),
-        Some(Some("rho")) => reader.rho(),
-        Some(Some("delta")) => reader.delta(),
-        _ => {
-            let allowed = super::reader::one_of(supported);
-            faults_at(&mut reader, "type", |faults, pointer| faults.range(pointer, &allowed));
-            return None;
-        }
-    };
-    let GuaranteeReader { members, faults } = reader;
-    members.finish(faults);
-    read
-}
-
-fn faults_at(reader: &mut GuaranteeReader<'_, '_>, member: &str, report: impl FnOnce(&mut FaultList, String)) {
-    let pointer = reader.members.at(member);
-    report(reader.faults, pointer);
-}
-
-struct GuaranteeReader<'a, 'f> {
-    members: ObjectReader<'a>,
-    faults: &'f mut FaultList,
-}
-
-impl GuaranteeReader<'_, '_> {
-    /// Reports a guarantee that every table satisfies, which protects nothing.
-    fn vacuous(&mut self, member: &str, detail: &str) {
-        self.faults.push(Fault::new(self.members.at(member), Kind::VacuousGuarantee, detail));
-    }
-
-    /// A required fraction in a range.
-    fn ratio(&mut self, member: &'static str, allowed: &str, accept: impl Fn(Ratio) -> bool) -> Option<Ratio> {
-        let read = self.members.take(member).and_then(ratio).filter(|ratio| accept(*ratio));
-        if read.is_none() {
-            self.faults.range(self.members.at(member), allowed);
-        }
-        read
-    }
-
-    /// A required whole number of at least 1.
-    fn whole(&mut self, member: &'static str, allowed: &str) -> Option<u64> {
-        match self.members.take(member) {
-            Some(_) => {
-                let read = self.members.integer(member, POSITIVE_U64, allowed, self.faults)?;
-                u64::try_from(read).ok()
-            }
-            None => {
-                self.faults.range(self.members.at(member), allowed);
-                None
-            }
-        }
-    }
-
-    fn k_anonymity(&mut self) -> Option<Guarantee> {
-        let k = self.whole("k", DIVERSITY)?;
-        if k == 1 {
-            self.vacuous("k", "every class has a row: ask for k of at least 2");
-            return None;
-        }
-        Some(Guarantee::KAnonymity { k })
-    }
-
-    fn diversity(&mut self) -> Option<u64> {
-        let l = self.whole("l", DIVERSITY)?;
-        if l == 1 {
-            self.vacuous("l", "every table is 1-diverse: ask for l of at least 2");
-            return None;
-        }
-        Some(l)
-    }
-
-    fn entropy(&mut self) -> Option<Guarantee> {
-        let l = self.ratio("l", "a number above 1, such as \"2.5\"", |l| l.numerator() > 0)?;
-        if l <= Ratio::ONE {
-            self.vacuous("l", "every table has the entropy of one value: ask for l above 1");
-            return None;
-        }
-        Some(Guarantee::EntropyLDiversity { l })
-    }
-
-    fn recursive(&mut self) -> Option<Guarantee> {
-        let c = self.ratio("c", "a number above 0, such as \"1.5\"", |c| c.numerator() > 0);
-        let l = self.whole("l", DIVERSITY);
-        if l == Some(1) {
-            self.vacuous("l", "from the first value on stand all: ask for l of at least 2");
-            return None;
-        }
-        Some(Guarantee::RecursiveLDiversity { c: c?, l: l? })
-    }
-
-    fn alpha_k(&mut self) -> Option<Guarantee> {
-        let is_share = |alpha: Ratio| alpha.numerator() > 0 && alpha <= Ratio::ONE;
-        let alpha = self.ratio("alpha", "a number above 0 and at most 1, such as \"0.3\"", is_share);
-        let k = self.whole("k", "an integer of at least 1");
-        let (alpha, k) = (alpha?, k?);
-        if alpha == Ratio::ONE && k == 1 {
-            self.vacuous("alpha", "every table keeps alpha = 1 and k = 1: ask for less than 1, or for more rows");
-            return None;
-        }
-        Some(Guarantee::AlphaK { alpha, k })
-    }
-
-    fn t_closeness(&mut self) -> Option<Guarantee> {
-        let t = self.ratio("t", "a number of at least 0, such as \"0.2\"", |_| true);
-        let ground = self.members.choice("distance", &["equal", "ordered", "hierarchical"], self.faults);
-        let distance = match (ground, self.members.take("distance")) {
-            (Some("ordered"), _) => ValueDistance::Ordered,
-            (Some("hierarchical"), _) => ValueDistance::Hierarchical,
-            (Some(_), _) => ValueDistance::Equal,
-            (None, None) => ValueDistance::Equal,
-            (None, Some(_)) => return None,
-        };
-        let reference = self.reference()?;
-        let t = t?;
-        if t >= Ratio::ONE {
-            self.vacuous("t", "no bucket is farther than 1 from the table: ask for less");
-            return None;
-        }
-        Some(Guarantee::TCloseness { t, distance, reference })
-    }
-
-    /// The rows that buckets are compared with; the whole table when not given. `None` after a fault.
-    fn reference(&mut self) -> Option<Reference> {
-        let chosen = self.members.choice("reference", &["table", "stratum"], self.faults);
-        match (chosen, self.members.take("reference")) {
-            (Some("stratum"), _) => Some(Reference::Stratum),
-            (Some(_), _) | (None, None) => Some(Reference::Table),
-            (None, Some(_)) => None,
-        }
-    }
-
-    fn rho(&mut self) -> Option<Guarantee> {
-        let is_share = |rho: Ratio| rho <= Ratio::ONE;
-        let rho1 = self.ratio("rho1", "a number above 0 and below rho2", |rho| rho.numerator() > 0 && is_share(rho));
-        let rho2 = self.ratio("rho2", "a number above rho1 and at most 1", is_share);
-        let mode = self.members.choice("mode", &["single", "exact", "amplification"], self.faults);
-        let mode = match (mode, self.members.take("mode")) {
-            (Some("single"), _) => RhoMode::Single,
-            (Some("exact"), _) => RhoMode::Exact,
-            (Some(_), _) | (None, None) => RhoMode::Amplification,
-            (None, Some(_)) => return None,
-        };
-        let reference = self.reference()?;
-        let (rho1, rho2) = (rho1?, rho2?);
-        if rho2 == Ratio::ONE {
-            self.vacuous("rho2", "nothing is more than certain: ask for less than 1");
-            return None;
-        }
-        if rho1 >= rho2 {
-            let pointer = self.members.at("rho2");
-            self.faults.range(pointer, "a number above rho1 and at most 1");
-            return None;
-        }
-        Some(Guarantee::Rho { rho1, rho2, mode, reference })
-    }
-
-    fn delta(&mut self) -> Option<Guarantee> {
-        let words = ["total_variation", "max", "kl", "emd", "log_ratio"];
-        let distance = self.members.choice("distance", &words, self.faults);
-        let b = self.ratio("b", "a number of at least 0, such as \"0.3\"", |_| true);
-        let prior = self.members.choice("prior", &["global"], self.faults);
-        if prior.is_none() && self.members.take("prior").is_some() {
-            return None;
-        }
-        let reference = self.reference()?;
-        let distance = match distance {
-            Some("total_variation") => Divergence::TotalVariation,
-            Some("max") => Divergence::Max,
-            Some("kl") => Divergence::Kl,
-            Some("emd") => Divergence::Emd,
-            Some(_) => Divergence::LogRatio,
-            None => {
-                if self.members.take("distance").is_none() {
-                    let pointer = self.members.at("distance");
-                    self.faults.range(pointer, &super::reader::one_of(&words));
-                }
-                return None;
-            }
-        };
-        let b = b?;
-        if distance.is_at_most_one() && b >= Ratio::ONE {
-            self.vacuous("b", "no two distributions are farther apart than 1: ask for less");
-            return None;
-        }
-        Some(Guarantee::Delta { distance, b, prior: PriorDistribution::Global, reference })
+        let about = "How much may be learned of a sensitive value; thresholds are given whole.";
+        GuaranteeMembers::define_among("RuleGuarantee", about, RULE_GUARANTEES, schemas);
     }
 }

@@ -10,9 +10,9 @@ use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, published_columns};
-use crate::spec::grammar::document::{Array, Document, Member, MemberContext, Names, document, reference};
+use crate::spec::grammar::document::{Array, Document, Member, MemberContext, Names, SchemaMap, document, reference};
 use crate::spec::grammar::general::GeneralMembers;
-use crate::spec::grammar::guarantee::guarantee_among;
+use crate::spec::grammar::guarantee::{GuaranteeMembers, ThresholdsByDigest};
 use crate::spec::grammar::reader::{FaultList, child};
 use crate::spec::grammar::utility::InternalUtility;
 
@@ -56,7 +56,7 @@ impl Member for ClassGuarantee {
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        guarantee_among(CLASS_GUARANTEES, value, &context.pointer, context.faults).map(Self)
+        GuaranteeMembers::read_among(CLASS_GUARANTEES, value, &mut ThresholdsByDigest::new(), context).map(Self)
     }
 
     fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
@@ -64,7 +64,12 @@ impl Member for ClassGuarantee {
     }
 
     fn schema() -> Value {
-        reference("Guarantee")
+        reference("ClassGuarantee")
+    }
+
+    fn define(schemas: &mut SchemaMap) {
+        let about = "What every class satisfies.";
+        GuaranteeMembers::define_among("ClassGuarantee", about, CLASS_GUARANTEES, schemas);
     }
 }
 

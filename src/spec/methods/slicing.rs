@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::{Value, json};
-
 use super::common::CommonMembers;
 use super::sliced_columns::{ColumnsMember, DraftColumns, MAX_INTEGER, bad_columns, check_width};
 use crate::microdata::{Attr, AttrSet, branches};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, SubmittedRule};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
-use crate::spec::grammar::document::{
-    ColumnName, Document, Int, Member, MemberContext, PositiveFraction, SchemaMap, choice, document, reference,
-    union_schema,
+use crate::spec::grammar::document::{ColumnName, Document, Int, PositiveFraction, choice, document, union};
+use crate::spec::grammar::guarantee::{
+    DistinctLDiversityMembers, EntropyLDiversityMembers, RecursiveLDiversityMembers, check_type,
 };
-use crate::spec::grammar::guarantee::guarantee;
-use crate::spec::grammar::reader::{FaultList, ObjectReader, child};
+use crate::spec::grammar::reader::FaultList;
 
 /// The method `slicing` over attributes; `docs/spec/slicing.md`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,7 +86,7 @@ document! {
         required sensitive: ColumnName => "the name of the sensitive attribute",
         required columns: ColumnsMember,
         optional diversity: SlicedDiversity = SlicedDiversity::default(),
-        required guarantee: GuaranteeDocument,
+        required guarantee: SlicingGuarantee => "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}",
         /// No bucket has fewer rows; when not given, the fewest rows that the guarantee needs.
         optional min_bucket: Int<1, MAX_INTEGER> => "an integer of at least 1, or null",
         /// The number of attributes that are tried before a bucket is left as it is; all of them when not given.
@@ -124,38 +121,13 @@ choice! {
     }
 }
 
-/// The member `guarantee`, which is read once the diversity is known.
-#[derive(Clone, Debug)]
-pub(in crate::spec) struct GuaranteeDocument(Value);
-
-impl Member for GuaranteeDocument {
-    fn allowed() -> String {
-        "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}".to_owned()
-    }
-
-    fn read(value: &Value, _context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        Some(Self(value.clone()))
-    }
-
-    fn write(&self, _columns: &DatasetColumns<'_>) -> Value {
-        self.0.clone()
-    }
-
-    fn schema() -> Value {
-        reference("SlicingGuarantee")
-    }
-
-    fn define(schemas: &mut SchemaMap) {
-        ExactDiversityMembers::define(schemas);
-        let variants = [
-            ("l_diversity", ExactDiversityMembers::NAME),
-            ("distinct_l_diversity", "DistinctLDiversityGuarantee"),
-            ("entropy_l_diversity", "EntropyLDiversityGuarantee"),
-            ("recursive_l_diversity", "RecursiveLDiversityGuarantee"),
-        ];
-        let about =
-            "How much may be learned of a sensitive value. Forms other than `l_diversity` go with `bucket` alone.";
-        schemas.insert("SlicingGuarantee".to_owned(), union_schema(about, &variants));
+union! {
+    /// How much may be learned of a sensitive value. Forms other than `l_diversity` go with `bucket` alone.
+    SlicingGuarantee as "SlicingGuarantee" checked check_type {
+        LDiversity(ExactDiversityMembers) = "l_diversity",
+        DistinctLDiversity(DistinctLDiversityMembers) = "distinct_l_diversity",
+        EntropyLDiversity(EntropyLDiversityMembers) = "entropy_l_diversity",
+        RecursiveLDiversity(RecursiveLDiversityMembers) = "recursive_l_diversity",
     }
 }
 
@@ -175,10 +147,9 @@ pub(in crate::spec) struct DraftSlicing {
     bound: Option<EnforcedBound>,
 }
 
-/// The guarantee as it is enforced, as it is written, and its l where it bounds single values.
+/// The guarantee as it is enforced, and its l where it bounds single values.
 struct EnforcedBound {
     guarantee: Guarantee,
-    written: Value,
     l: Option<Ratio>,
 }
 
@@ -227,7 +198,7 @@ impl DraftSlicing {
 
 /// Checks the method, whose members may be faulty.
 pub(in crate::spec) fn read(
-    mut members: SlicingMembers,
+    members: SlicingMembers,
     columns: &DatasetColumns<'_>,
     faults: &mut FaultList,
 ) -> DraftSlicing {
@@ -235,9 +206,8 @@ pub(in crate::spec) fn read(
     let is_hidden = members.sensitive.value.is_none() || members.columns.is_faulty && is_unread;
     let guessed = if is_hidden { columns.all() } else { BTreeSet::new() };
     let diversity = members.diversity;
-    let document = members.guarantee.value.take();
-    let bound = document.and_then(|document| read_guarantee(&document.0, &members.at("guarantee"), diversity, faults));
-    members.guarantee.value = bound.as_ref().map(|bound| GuaranteeDocument(bound.written.clone()));
+    let bound = members.guarantee.value.as_ref().and_then(|guarantee| guarantee.bound(diversity, faults));
+    let bound = bound.filter(|_| !members.guarantee.is_faulty);
     if members.column_k.value.is_some() && diversity != SlicedDiversity::Bucket {
         let detail =
             format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.as_str());
@@ -246,45 +216,40 @@ pub(in crate::spec) fn read(
     DraftSlicing { members, guessed, bound }
 }
 
-/// Reads the guarantee, of which l may be a fraction.
-fn read_guarantee(
-    value: &Value,
-    pointer: &str,
-    diversity: SlicedDiversity,
-    faults: &mut FaultList,
-) -> Option<EnforcedBound> {
-    let is_l = value["type"] == "l_diversity";
-    let other = ["distinct_l_diversity", "entropy_l_diversity", "recursive_l_diversity"];
-    if !is_l && diversity != SlicedDiversity::Bucket && other.iter().any(|name| value["type"] == *name) {
-        let detail = format!("{} bounds single values alone: use l_diversity, or diversity bucket", diversity.as_str());
-        faults.unsupported(child(pointer, "type"), detail);
-        return None;
-    }
-    if !is_l {
-        let read = guarantee(value, pointer, faults)?;
-        if !other.contains(&read.as_str()) {
+impl SlicingGuarantee {
+    /// The guarantee as it is enforced; `None` after a fault.
+    fn bound(&self, diversity: SlicedDiversity, faults: &mut FaultList) -> Option<EnforcedBound> {
+        let (pointer, guarantee) = match self {
+            Self::LDiversity(members) => return members.bound(faults),
+            Self::DistinctLDiversity(members) => (members.at("type"), members.checked(faults)),
+            Self::EntropyLDiversity(members) => (members.at("type"), members.checked(faults)),
+            Self::RecursiveLDiversity(members) => (members.at("type"), members.checked(faults)),
+        };
+        if diversity != SlicedDiversity::Bucket {
             let detail =
-                format!("{} is no guarantee of slicing; it takes l_diversity, {}", read.as_str(), other.join(", "));
-            faults.unsupported(child(pointer, "type"), detail);
+                format!("{} bounds single values alone: use l_diversity, or diversity bucket", diversity.as_str());
+            faults.unsupported(pointer, detail);
             return None;
         }
-        return Some(EnforcedBound { written: json!(read), guarantee: read, l: None });
+        Some(EnforcedBound { guarantee: guarantee?, l: None })
     }
-    let mut members = ObjectReader::open(value, pointer, faults)?;
-    members.take("type");
-    let members = ExactDiversityMembers::read_members(members, &DatasetColumns::default(), faults);
-    let PositiveFraction(l) = members.l.value?;
-    if l <= Ratio::ONE {
-        let detail = "every table is 1-diverse: ask for l above 1";
-        faults.push(Fault::new(members.at("l"), Kind::VacuousGuarantee, detail));
-        return None;
+}
+
+impl ExactDiversityMembers {
+    fn bound(&self, faults: &mut FaultList) -> Option<EnforcedBound> {
+        let PositiveFraction(l) = self.l.value?;
+        if l <= Ratio::ONE {
+            let detail = "every table is 1-diverse: ask for l above 1";
+            faults.push(Fault::new(self.at("l"), Kind::VacuousGuarantee, detail));
+            return None;
+        }
+        let guarantee = match l.denominator() {
+            1 => Guarantee::LDiversity { l: l.numerator() },
+            // no value takes more than 1/l of a bucket
+            _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).ok()?, k: 1 },
+        };
+        Some(EnforcedBound { guarantee, l: Some(l) })
     }
-    let guarantee = match l.denominator() {
-        1 => Guarantee::LDiversity { l: l.numerator() },
-        // no value takes more than 1/l of a bucket
-        _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).ok()?, k: 1 },
-    };
-    Some(EnforcedBound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
 }
 
 /// Whether the guarantee can be computed for columns that share attributes. With one sensitive column its rows decide, and a mixture is

@@ -10,7 +10,9 @@ use super::attacks::{Attack, TableAttack};
 use super::submitted::{MAX_TABLES, OriginalMembers, SubmittedFile, SubmittedTable, TableMembers, check_names};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, Taxonomy};
 use crate::problem::{Fault, Kind};
-use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, SubmittedRule, ValueDistance};
+use crate::publication::{
+    DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, Ratio, SubmittedRule, ValueDistance,
+};
 use crate::spec::check::resolve::declared_thresholds;
 use crate::spec::grammar::columns::ColumnOwner;
 use crate::spec::grammar::dependencies::DependencyList;
@@ -18,8 +20,8 @@ use crate::spec::grammar::document::{
     Array, DatasetColumns, Document, Entries, EntryValue, Given, Id, Member, MemberContext, SchemaMap, define_as,
     document, reference,
 };
-use crate::spec::grammar::guarantee::RuleGuarantee;
-use crate::spec::grammar::reader::{FaultList, child, integer};
+use crate::spec::grammar::guarantee::{GuaranteeMembers, RuleGuarantee, ThresholdsByDigest};
+use crate::spec::grammar::reader::{FaultList, child};
 use crate::spec::grammar::rules::{DraftRule, RuleDocument, RuleReader, RuleSideMembers, rule_schema};
 use crate::spec::grammar::schema::ColumnFacts;
 use crate::spec::grammar::shorthand;
@@ -107,19 +109,13 @@ impl Member for VerificationGuarantee {
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
-            return RuleGuarantee::read(value, context).map(Self);
-        }
-        let mut rewritten = value.clone();
-        rewritten["type"] = "alpha_k".into();
-        rewritten["alpha"] = 1.into();
-        if integer(&value["k"]) == Some(1) {
-            let detail = "every class has a row: ask for k of at least 2";
-            context.faults.push(Fault::new(child(&context.pointer, "k"), Kind::VacuousGuarantee, detail));
-            // the fault is reported once
-            rewritten["k"] = json!(2);
-        }
-        RuleGuarantee::read(&rewritten, context).map(Self)
+        let types: Vec<&str> = GuaranteeMembers::VARIANTS.iter().map(|variant| variant.tag).collect();
+        let mut thresholds = ThresholdsByDigest::new();
+        let guarantee = match GuaranteeMembers::read_among(&types, value, &mut thresholds, context)? {
+            Guarantee::KAnonymity { k } => Guarantee::AlphaK { alpha: Ratio::ONE, k },
+            guarantee => guarantee,
+        };
+        Some(Self(RuleGuarantee { guarantee, thresholds }))
     }
 
     fn write(&self, columns: &DatasetColumns<'_>) -> Value {
@@ -127,16 +123,11 @@ impl Member for VerificationGuarantee {
     }
 
     fn schema() -> Value {
-        reference("VerificationGuarantee")
+        GuaranteeMembers::schema()
     }
 
     fn define(schemas: &mut SchemaMap) {
-        RuleGuarantee::define(schemas);
-        let schema = json!({
-            "anyOf": [RuleGuarantee::schema(), reference("KAnonymityGuarantee")],
-            "description": "How much may be learned of a sensitive value, or how few rows a class may have.",
-        });
-        schemas.insert("VerificationGuarantee".to_owned(), schema);
+        GuaranteeMembers::define(schemas);
     }
 }
 

@@ -254,6 +254,44 @@ fn guarantees_of_every_family() {
 }
 
 #[test]
+fn a_fault_of_a_guarantee_hides_no_other_member() {
+    let at = "/method/default_guarantee";
+    let cases: &[Case<'_>] = &[
+        (
+            at,
+            json!({"type": "t_closeness", "t": "0.1", "distance": 3, "reference": "stratum"}),
+            &[("/method/default_guarantee/distance", Range)],
+        ),
+        (
+            at,
+            json!({"type": "t_closeness", "t": 1, "distance": 3, "reference": "all", "x": 1}),
+            &[
+                ("/method/default_guarantee/distance", Range),
+                ("/method/default_guarantee/reference", Range),
+                ("/method/default_guarantee/t", Vacuous),
+                ("/method/default_guarantee/x", UnknownField),
+            ],
+        ),
+        (
+            at,
+            json!({"type": "rho", "rho1": "0.1", "rho2": "0.4", "mode": "any", "reference": "stratum"}),
+            &[("/method/default_guarantee/mode", Range)],
+        ),
+        (
+            at,
+            json!({"type": "delta", "distance": "kl", "b": "0.3", "prior": "local", "reference": "table"}),
+            &[("/method/default_guarantee/prior", Range)],
+        ),
+        (
+            at,
+            json!({"type": "delta", "reference": "table"}),
+            &[("/method/default_guarantee/b", Range), ("/method/default_guarantee/distance", Range)],
+        ),
+    ];
+    check(cases, &hospital_document());
+}
+
+#[test]
 fn rules() {
     let one = "/method/rules/0";
     let object = |known: Value, sensitive: Value| json!({"quasi_identifiers": known, "sensitive": sensitive});

@@ -8,6 +8,7 @@ mod examples;
 mod golden;
 mod language;
 mod openapi;
+mod openapi_requests;
 mod pages;
 mod problem_catalogue;
 mod reference_pages;

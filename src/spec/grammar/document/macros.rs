@@ -110,11 +110,12 @@ macro_rules! document {
     (@define $presence:ident $type:ty, $schemas:ident) => { <$type as doc::Member>::define($schemas) };
 }
 
-/// Declares an object that is one of several documents, by its member `type`: an enum with its reader, normal form and schema.
+/// Declares an object that is one of several documents, by its member `type`: an enum with its reader, normal form and schema. A
+/// function after `checked` sees the types and the value first; `None` after a fault.
 macro_rules! union {
     (
         $(#[doc = $about:literal])+
-        $name:ident as $schema:literal { $($variant:ident($document:ty) = $tag:literal,)+ }
+        $name:ident as $schema:literal $(checked $check:path)? { $($variant:ident($document:ty) = $tag:literal,)+ }
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug)]
@@ -125,13 +126,24 @@ macro_rules! union {
         const _: () = {
             use $crate::spec::grammar::document as doc;
 
+            impl $name {
+                /// The documents.
+                pub(in crate::spec) const VARIANTS: &'static [doc::UnionVariant] = &[$(doc::UnionVariant {
+                    tag: $tag,
+                    schema: <$document as doc::Document>::NAME,
+                    define: <$document as doc::Member>::define,
+                }),+];
+            }
+
             impl doc::Member for $name {
                 fn allowed() -> String {
                     "an object with a type".to_owned()
                 }
 
                 fn read(value: &serde_json::Value, context: &mut doc::MemberContext<'_, '_>) -> Option<Self> {
-                    let (tag, members) = doc::open_union(value, &[$($tag),+], context)?;
+                    let tags: &[&'static str] = &[$($tag),+];
+                    $($check(tags, value, context)?;)?
+                    let (tag, members) = doc::open_union(value, tags, context)?;
                     match tag {
                         $($tag => Some(Self::$variant(
                             <$document as doc::Document>::read_members(members, context.columns, context.faults),
@@ -151,10 +163,7 @@ macro_rules! union {
                 }
 
                 fn define(schemas: &mut doc::SchemaMap) {
-                    let variants = [$(($tag, <$document as doc::Document>::NAME)),+];
-                    let schema = doc::union_schema(&doc::description(&[$($about),+]), &variants);
-                    schemas.insert($schema.to_owned(), schema);
-                    $(<$document as doc::Member>::define(schemas);)+
+                    doc::define_union($schema, &doc::description(&[$($about),+]), Self::VARIANTS, schemas);
                 }
             }
         };

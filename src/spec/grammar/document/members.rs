@@ -192,10 +192,16 @@ scalar! {
 pub(in crate::spec) struct PositiveFraction(pub(in crate::spec) Ratio);
 
 scalar! {
-    PositiveFraction: "a fraction above 0, as a text such as \"5/2\"",
+    PositiveFraction as "PositiveFraction": "a fraction above 0, as a text such as \"5/2\"",
     |value| ratio(value).filter(|ratio| ratio.numerator() > 0).map(Self),
     |fraction| json!(fraction.0),
-    {"$ref": "#/components/schemas/Fraction"}
+    {
+        "description": "A fraction above 0, exact: an integer, a decimal of at most nine digits, or p/q",
+        "oneOf": [
+            {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+            {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
+        ],
+    }
 }
 
 /// A share: exact, above 0 and at most 1.

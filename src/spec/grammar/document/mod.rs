@@ -31,8 +31,8 @@ pub(in crate::spec) use members::{
     Array, ColumnName, Entries, EntryValue, Fraction, Id, Int, Names, NamesInOrder, PositiveFraction, Reason, Share,
 };
 pub(in crate::spec) use object::{
-    Document, Given, Member, MemberContext, MemberDeclaration, ObjectMap, Presence, PropertyList, SchemaMap, define_as,
-    description, member_name, open_union, reference, union_schema, write_member,
+    Document, Given, Member, MemberContext, MemberDeclaration, ObjectMap, Presence, PropertyList, SchemaMap,
+    UnionVariant, define_as, define_union, description, member_name, open_union, reference, write_member,
 };
 
 pub(in crate::spec) use super::columns::DatasetColumns;

@@ -305,16 +305,35 @@ pub(in crate::spec) fn open_union<'v>(
     Some((tag, members))
 }
 
-/// The schema of an object that is one of several, each with its type and the name of its schema.
-pub(in crate::spec) fn union_schema(description: &str, variants: &[(&str, &str)]) -> Value {
-    let target = |name: &str| format!("#/components/schemas/{name}");
-    let mapping: Map<String, Value> =
-        variants.iter().map(|(tag, name)| ((*tag).to_owned(), target(name).into())).collect();
-    json!({
-        "oneOf": variants.iter().map(|(_, name)| reference(name)).collect::<Vec<_>>(),
+/// One of the documents that an object can be.
+pub(in crate::spec) struct UnionVariant {
+    /// Its member `type`.
+    pub(in crate::spec) tag: &'static str,
+    /// The name of its schema.
+    pub(in crate::spec) schema: &'static str,
+    /// Adds its schema.
+    pub(in crate::spec) define: fn(&mut SchemaMap),
+}
+
+/// Adds the schema of an object that is one of several, and theirs.
+pub(in crate::spec) fn define_union<'v>(
+    name: &str,
+    description: &str,
+    variants: impl IntoIterator<Item = &'v UnionVariant>,
+    schemas: &mut SchemaMap,
+) {
+    let (mut references, mut mapping) = (Vec::new(), Map::new());
+    for variant in variants {
+        references.push(reference(variant.schema));
+        mapping.insert(variant.tag.to_owned(), format!("#/components/schemas/{}", variant.schema).into());
+        (variant.define)(schemas);
+    }
+    let schema = json!({
+        "oneOf": references,
         "discriminator": {"propertyName": "type", "mapping": mapping},
         "description": description,
-    })
+    });
+    schemas.insert(name.to_owned(), schema);
 }
 
 /// Adds a schema under a name, which becomes its title.
