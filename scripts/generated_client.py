@@ -50,7 +50,7 @@ def main(url, token):
     read.warnings = dataset.warnings
     assert read == dataset, read
 
-    two = models.LDiversityGuarantee(type_="l_diversity", l=2)
+    two = models.RequestedLDiversity(type_="l_diversity", l=2)
     method = models.VersatileMethod(type_="versatile", rules=RULES, default_guarantee=two)
     job = models.JobDocument(dataset=dataset.id, method=method, hold=True, reason="a test of the generated client")
     plan = plan_job.sync(client=client, body=job)
