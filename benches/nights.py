@@ -1,18 +1,18 @@
-"""Uploads so many nights into one series, each with people of its own, publishes each, and says what nights cost.
+"""What uploads and jobs cost after many nights, and after many datasets of which nothing is published.
 
-`nights.py URL NIGHTS ROWS PID`: rows are Adult's, drawn by chance, of which each value is that of another row one time in sixteen. Times
-are of the calls: an upload until its answer, and a job from its submission to its end. With the peak of resident memory of the process
-PID. Ends with 1 when a night is not published.
+`nights.py URL PID NIGHTS ROWS DATASETS`: first uploads DATASETS tables of 50 rows, then NIGHTS tables of ROWS rows into one population,
+each with people of its own, and publishes each of these. Rows are Adult's, drawn by chance, of which each value is that of another row
+one time in sixteen. Costs are processor time of the process PID, user and system, over ten calls each; a job's last from its submission
+to its end. With the peak of its resident memory. Ends with 1 when a night is not published.
 """
 
 import gzip
 import http.client
 import json
+import os
 import random
 import re
-import statistics
 import sys
-import time
 import urllib.parse
 from pathlib import Path
 
@@ -24,55 +24,86 @@ JOB = {
         "default_guarantee": {"type": "l_diversity", "l": 2},
     },
 }
-#: Medians are over so many nights.
+#: A cost is the mean of so many calls.
 SPAN = 10
-
-
-def table(adult: list[list[str]], names: list[str], night: int, rows: int) -> bytes:
-    chance = random.Random(night)
-    lines = ["id," + ",".join(names)]
-    for row in range(rows):
-        drawn = chance.choice(adult)
-        cells = [chance.choice(adult)[at] if chance.randrange(16) == 0 else cell for at, cell in enumerate(drawn)]
-        lines.append(f"n{night}r{row}," + ",".join(cells))
-    return ("\n".join(lines) + "\n").encode()
+#: Nights and datasets up to which costs are printed.
+POINTS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 
 
 class Service:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, pid: str) -> None:
         place = urllib.parse.urlsplit(url)
         self.connection = http.client.HTTPConnection(place.hostname, place.port)
+        self.process = Path("/proc") / pid
 
-    def post(self, path: str, kind: str, body: bytes) -> dict:
-        self.connection.request("POST", path, body, {"content-type": kind})
+    def send(self, method: str, path: str, kind: str, body: bytes) -> dict:
+        self.connection.request(method, path, body, {"content-type": kind})
         answer = self.connection.getresponse()
         document = json.loads(answer.read())
         if answer.status not in (200, 201, 202):
             sys.exit(f"{path}: {answer.status} {document}")
         return document
 
+    def upload(self, csv: bytes) -> tuple[str, float]:
+        began = self.seconds()
+        dataset = self.send("POST", "/v1/datasets?population=nights", "text/csv", csv)
+        return dataset["id"], self.seconds() - began
+
+    def publish(self, dataset: str) -> float:
+        began = self.seconds()
+        job = self.send("POST", "/v1/jobs?wait=60", "application/json", json.dumps(JOB | {"dataset": dataset}).encode())
+        if job["status"] != "succeeded":
+            sys.exit(f"{dataset}: {job}")
+        return self.seconds() - began
+
+    def seconds(self) -> float:
+        fields = (self.process / "stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak(self) -> int:
+        return int(re.search(r"VmHWM:\s+(\d+)", (self.process / "status").read_text())[1]) // 1024
+
+
+class People:
+    def __init__(self) -> None:
+        with gzip.open(Path(__file__).parent.parent / "examples/data/adult.csv.gz", "rt") as file:
+            self.names, *self.adult = [line.rstrip("\n").split(",") for line in file]
+        self.next = 0
+
+    def table(self, rows: int) -> bytes:
+        chance = random.Random(self.next)
+        lines = ["id," + ",".join(self.names)]
+        for _ in range(rows):
+            drawn = chance.choice(self.adult)
+            cells = [chance.choice(self.adult)[at] if chance.randrange(16) == 0 else cell for at, cell in enumerate(drawn)]
+            lines.append(f"p{self.next}," + ",".join(cells))
+            self.next += 1
+        return ("\n".join(lines) + "\n").encode()
+
+
+def milliseconds(costs: list[float]) -> str:
+    last = costs[-SPAN:]
+    return f"{1000 * sum(last) / len(last):.0f} ms"
+
 
 def main() -> None:
-    url, nights, rows, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    with gzip.open(Path(__file__).parent.parent / "examples/data/adult.csv.gz", "rt") as file:
-        names, *adult = [line.rstrip("\n").split(",") for line in file]
-    service = Service(url)
+    url, pid, nights, rows, datasets = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+    service, people = Service(url, pid), People()
+    population = {"description": "people of the nights", "person": [{"key_system": "id", "columns": ["id"]}]}
+    service.send("PUT", "/v1/populations/nights", "application/json", json.dumps(population).encode())
+    for number in range(1, datasets + 1):
+        service.upload(people.table(50))
+        if number in POINTS or number == datasets:
+            costs = [service.upload(people.table(rows))[1] for _ in range(SPAN)]
+            print(f"after {number} datasets: upload {milliseconds(costs)}", flush=True)
     uploads, jobs = [], []
     for night in range(1, nights + 1):
-        csv = table(adult, names, night, rows)
-        began = time.perf_counter()
-        dataset = service.post("/v1/datasets?series=nights&record_key=id", "text/csv", csv)
-        uploads.append(time.perf_counter() - began)
-        began = time.perf_counter()
-        job = service.post("/v1/jobs?wait=60", "application/json", json.dumps(JOB | {"dataset": dataset["id"]}).encode())
-        jobs.append(time.perf_counter() - began)
-        if job["status"] != "succeeded":
-            sys.exit(f"night {night}: {job}")
-    for until in sorted({min(2 * SPAN, nights), nights}):
-        ms = [1000 * statistics.median(times[max(0, until - SPAN) : until]) for times in (uploads, jobs)]
-        print(f"up to night {until}: upload {ms[0]:.0f} ms, job {ms[1]:.0f} ms")
-    status = Path(f"/proc/{pid}/status").read_text()
-    print(f"peak resident {int(re.search(r'VmHWM:\s+(\d+)', status)[1]) // 1024} MB")
+        dataset, cost = service.upload(people.table(rows))
+        uploads.append(cost)
+        jobs.append(service.publish(dataset))
+        if night in POINTS or night == nights:
+            print(f"night {night}: upload {milliseconds(uploads)}, job {milliseconds(jobs)}", flush=True)
+    print(f"peak resident {service.peak()} MB")
 
 
 main()

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# So many nights (200) of so many rows (2000) into one series, every night with people of its own, each published: what the first nights
-# cost and what the last ones do. Needs bash, cargo, python3 and /proc; with STORE=postgres also Postgres (scripts/pg-tmp.sh).
+# What uploads and jobs cost after so many nights (200) of so many rows (2000) in one population, every night with people of its own and
+# published, behind so many datasets (0) of which nothing is. Needs bash, cargo, python3 and /proc; with STORE=postgres also Postgres
+# (scripts/pg-tmp.sh), whose own processes are not counted.
 #
-#   benches/nights.sh [NIGHTS] [ROWS]
+#   benches/nights.sh [NIGHTS] [ROWS] [DATASETS]
 #   STORE=postgres benches/nights.sh
 #   GUARDIAN=path/to/guardian benches/nights.sh                  # one that is built already
 set -euo pipefail
@@ -25,4 +26,4 @@ until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [ -n "$url" ]; d
     kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
     read -rt 0.1 <> <(:) || true
 done
-python3 benches/nights.py "$url" "${1:-200}" "${2:-2000}" "$server"
+python3 benches/nights.py "$url" "$server" "${1:-200}" "${2:-2000}" "${3:-0}"

@@ -400,7 +400,8 @@ pub trait PeopleStore: Send + Sync {
         persons: &[KeyedHash],
     ) -> Result<BTreeSet<KeyedHash>, StoreError>;
 
-    /// Which of these marks stand in which pending or live coverage, at most [`HASHES_PER_CALL`] hashes.
+    /// Which of these marks stand in which pending or live coverage, at most [`HASHES_PER_CALL`] hashes. Of a hash that more
+    /// than five have none is given: it says nothing.
     async fn common_marks(
         &self,
         tenant: &str,

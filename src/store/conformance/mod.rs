@@ -275,6 +275,7 @@ macro_rules! conformance {
                 a_population_is_read_as_it_was_defined
                 coverages_stand_in_the_order_of_tickets
                 one_coverage_stands_for_its_group
+                a_mark_of_many_coverages_says_nothing
                 rows_of_published_people_are_left_out
                 evidence_of_a_dataset_goes_with_its_rows
                 evidence_of_a_visible_dataset_is_added_once

@@ -227,6 +227,22 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     assert!(is_conflict(&store.add_alike_marks(TENANT, id, &marks).await), "marks are announced before the ticket");
 }
 
+pub(crate) async fn a_mark_of_many_coverages_says_nothing(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let mark = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
+    let void = announced(&*store, "clinic", &[9], 9).await;
+    store.add_alike_marks(TENANT, void, &[mark]).await.unwrap();
+    store.end_announcement(TENANT, void, &AnnouncementEnd::Void).await.unwrap();
+    for coverages in 1..=6 {
+        let id = announced(&*store, "clinic", &[coverages], coverages).await;
+        store.add_alike_marks(TENANT, id, &[mark]).await.unwrap();
+        let found = store.common_marks(TENANT, &[hash(5), hash(6)]).await.unwrap();
+        // its own and four others
+        assert_eq!(found.len() as u128, if coverages <= 5 { coverages } else { 0 });
+    }
+}
+
 pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k"]).await;

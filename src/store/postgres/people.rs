@@ -27,11 +27,16 @@ SELECT DISTINCT c.hash FROM UNNEST($3) AS w (hash)
 JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND (CAST($4 AS UUID) IS NULL OR v.job = $4)";
 
+/// A mark that more than four other coverages have says nothing of any; without a bound, the marks of small domains would grow
+/// with each night.
 const COMMON_MARKS: &str = "\
 -- common_marks
 SELECT a.coverage, a.hash, a.kind, a.weight FROM UNNEST($2) AS w (hash)
 JOIN alike AS a ON a.hash = w.hash
-JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
+JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void'
+AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
+  WHERE b.hash = w.hash AND o.state <> 'void' LIMIT 6) AS others) < 6
+ORDER BY a.coverage, a.kind, a.hash";
 
 /// Takes arrays of coverages and of datasets.
 const SELECT_COVERAGES: &str = "\

@@ -28,11 +28,16 @@ CROSS JOIN covered AS c
 ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND ($4 IS NULL OR v.job = $4)";
 
+/// A mark that more than four other coverages have says nothing of any; without a bound, the marks of small domains would grow
+/// with each night.
 const COMMON_MARKS: &str = "\
 -- common_marks
 SELECT a.coverage, a.hash, a.kind, a.weight FROM json_each($2) AS w
 CROSS JOIN alike AS a ON a.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void' ORDER BY a.coverage, a.kind, a.hash";
+JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void'
+AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
+  WHERE b.hash = unhex(w.value) AND o.state <> 'void' LIMIT 6)) < 6
+ORDER BY a.coverage, a.kind, a.hash";
 
 /// Takes JSON lists of coverages and of hexadecimal datasets.
 const SELECT_COVERAGES: &str = "\
