@@ -76,17 +76,18 @@ fn complete_operation(operation: &Route, described: &mut Value, parameters: &Val
     for answer in operation.answers {
         complete_answer(operation, answer, &mut responses[answer.0]);
     }
-    let mut by_status: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
+    let mut kinds: Vec<Kind> = Vec::new();
     let with_keys = if security.is_array() { AUTH_PROBLEMS } else { &[] };
     let with_body = if operation.requests.is_empty() { &[] } else { BODY_PROBLEMS };
     for kind in COMMON_PROBLEMS.iter().chain(with_keys).chain(with_body).chain(operation.problems) {
-        let kinds = by_status.entry(kind.status()).or_default();
         if !kinds.contains(kind) {
             kinds.push(*kind);
         }
     }
-    for (status, kinds) in by_status {
-        responses[status.to_string()] = problem_response(status, &kinds, &security);
+    kinds.sort_by_key(|kind| kind.status());
+    responses["default"] = problem_response(&kinds, &security);
+    if !security.is_array() {
+        described["security"] = json!([]);
     }
 }
 
@@ -101,6 +102,22 @@ fn complete_parameter(operation: &Route, parameter: &mut Value, parameters: &Val
     if name == "id" {
         parameter["description"] = id_of(operation.path).into();
     }
+    show_by_word(parameter);
+}
+
+/// Takes the example of a parameter into its description, unless every request needs it: a page that fills in forms from
+/// the document would send it. An id is of another service.
+fn show_by_word(parameter: &mut Value) {
+    let Some(members) = parameter.as_object_mut() else { return };
+    let is_id = members.get("name").is_some_and(|name| name == "id");
+    if members.get("required").is_some_and(|required| *required == true) && !is_id {
+        return;
+    }
+    let Some(example) = members.remove("example").filter(|_| !is_id) else { return };
+    let example = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+    let described = members.get("description").and_then(Value::as_str).unwrap_or_default();
+    let described = format!("{described} Example: `{example}`.");
+    members.insert("description".to_owned(), described.into());
 }
 
 fn complete_answer(operation: &Route, answer: &RouteAnswer, response: &mut Value) {
@@ -153,19 +170,23 @@ fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
     }
 }
 
-fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
-    let names = names(kinds);
-    let mut description = match status {
-        401 => "There is no key, or one that does not work".to_owned(),
-        403 => "The request is not let through".to_owned(),
-        500 => "A bug; nothing was released".to_owned(),
-        _ => kinds.first().map(|kind| sentence(kind.title())).unwrap_or_default(),
-    };
-    description.push_str(&format!(": {}.", quoted(&names)));
+/// What every operation answers in place of what was asked for.
+fn problem_response(kinds: &[Kind], security: &Value) -> Value {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for kind in kinds {
+        by_status.entry(kind.status()).or_default().push(kind.name());
+    }
+    let listed: Vec<String> = by_status.iter().map(|(status, names)| format!("{status} {}", quoted(names))).collect();
+    let mut description = format!("A problem, and nothing was done: {}.", listed.join("; "));
     let scopes: Vec<&str> =
         security.as_array().into_iter().flatten().filter_map(|needs| needs["key"][0].as_str()).collect();
-    if status == 403 && !scopes.is_empty() {
+    let mut headers = json!({
+        "X-Request-Id": reference("headers", "X-Request-Id"),
+        "Retry-After": reference("headers", "Retry-After"),
+    });
+    if !scopes.is_empty() {
         description.push_str(&format!(" The key needs the scope {}.", either(&scopes)));
+        headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate");
     }
     if kinds.contains(&Kind::InvalidSpecification) {
         description.push_str(&format!(
@@ -173,16 +194,7 @@ fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
             quoted(&self::names(FAULT_KINDS))
         ));
     }
-    let mut headers = json!({"X-Request-Id": reference("headers", "X-Request-Id")});
-    match status {
-        401 => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate"),
-        403 if !scopes.is_empty() => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate-Scope"),
-        409 if kinds.contains(&Kind::IdempotencyConflict) => {
-            headers["Retry-After"] = reference("headers", "Retry-After-In-Progress");
-        }
-        429 | 503 => headers["Retry-After"] = reference("headers", "Retry-After"),
-        _ => {}
-    }
+    let names = names(kinds);
     let examples: Map<String, Value> =
         names.iter().map(|name| ((*name).to_owned(), reference("examples", name))).collect();
     json!({
@@ -191,11 +203,6 @@ fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
         "content": {"application/problem+json": {"schema": reference("schemas", "Problem"), "examples": examples}},
         "x-problem-types": names,
     })
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn names(kinds: &[Kind]) -> Vec<&'static str> {
@@ -254,14 +261,13 @@ fn headers() -> Value {
         "Guardian-Linkage": header(
             "`synthetic` where rows of different parts were put side by side at random; only of `view=linked`.", false,
             json!({"type": "string", "enum": ["synthetic"]}), "synthetic".into()),
-        "Retry-After": header("After how many seconds it is worth to try again.", true, seconds(), 5.into()),
-        "Retry-After-In-Progress": header(
-            "After how many seconds it is worth to try again, while the first request with the same key still runs.",
-            false, seconds(), 2.into()),
-        "WWW-Authenticate-Scope": header(
-            "The scope that the key has not.", false, text(),
+        "Retry-After": header(
+            "After how many seconds it is worth to try again: of 429 and 503, and of 409 while the first request with the same key \
+             still runs.",
+            false, seconds(), 5.into()),
+        "WWW-Authenticate": header(
+            "How to send a key, of 401; the scope that the key has not, of 403.", false, text(),
             "Bearer realm=\"guardian\", error=\"insufficient_scope\", scope=\"jobs\"".into()),
-        "WWW-Authenticate": header("How to send a key.", true, text(), "Bearer realm=\"guardian\"".into()),
     })
 }
 

@@ -4,6 +4,7 @@ pub(super) mod complete;
 pub(super) mod declared;
 mod examples;
 pub(super) mod hoist;
+mod order;
 mod problem_lists;
 pub(super) mod ui;
 
@@ -12,6 +13,7 @@ use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
+use self::order::InOrder;
 use super::http::access::{RouteAccess, either};
 use super::http::app::App;
 use super::routes::table;
@@ -31,20 +33,22 @@ use crate::problem::{FaultDocument, ProblemDocument};
             Every answer has an `X-Request-Id`: that of the request, or a new one. Ids are UUIDs, times RFC 3339 in UTC. Lists \
             have pages: `next` of a page is the `cursor` of the following one. Unknown members are refused. Every GET operation \
             also answers HEAD.",
+        contact(name = "The maintainers of Guardian"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
+    servers((url = "/", description = "This service")),
     components(schemas(ProblemDocument, FaultDocument)),
     tags(
-        (name = "analyses", description = "Calculators on given numbers"),
         (name = "datasets", description = "Uploaded microdata tables"),
         (name = "plans", description = "Dry runs of jobs"),
         (name = "jobs", description = "Publication of releases"),
         (name = "releases", description = "Published releases and attacks on them"),
-        (name = "policies", description = "Named, versioned specifications"),
-        (name = "taxonomies", description = "Named, versioned trees over attribute values"),
         (name = "verifications", description = "Verification of releases and external tables"),
         (name = "populations", description = "Named sets of persons, and statements about them"),
+        (name = "policies", description = "Named, versioned specifications"),
+        (name = "taxonomies", description = "Named, versioned trees over attribute values"),
         (name = "ledger", description = "Disclosures, active rules and statements of series"),
+        (name = "analyses", description = "Calculators on given numbers"),
         (name = "operation", description = "Health and audit log"),
     ),
 )]
@@ -106,7 +110,7 @@ pub(super) fn completed(document: &utoipa::openapi::OpenApi) -> Result<serde_jso
 /// # Errors
 /// If the document cannot be written as JSON.
 pub fn document() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&completed(&routes().to_openapi())?)?;
+    let mut text = serde_json::to_string_pretty(&InOrder::new(&completed(&routes().to_openapi())?))?;
     text.push('\n');
     Ok(text)
 }

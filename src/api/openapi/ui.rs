@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use super::order::InOrder;
 use crate::api::http::gateway::LinkBase;
 
 /// The routes of the document and its pages.
@@ -17,7 +19,7 @@ pub(in crate::api) fn routes(document: Value) -> Router {
         if !base.as_str().is_empty() {
             document["servers"] = json!([{ "url": base.as_str() }]);
         }
-        async move { Json(document) }
+        async move { Json(InOrder::new(&document)).into_response() }
     };
     // relative to the page, for every path prefix
     let config = Config::new(["../openapi.json"]);

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use guardian::problem::Kind;
 use jsonschema::Validator;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Request};
@@ -115,8 +116,16 @@ impl Asked {
         if answer.status == 404 && answer.json()["detail"] == "the path does not exist" {
             return;
         }
-        let response = &operation["responses"][answer.status.to_string()];
+        let is_problem = answer.status >= 400;
+        let status = if is_problem { "default".to_owned() } else { answer.status.to_string() };
+        let response = &operation["responses"][status];
         assert!(response.is_object(), "{what} is not documented: {}", String::from_utf8_lossy(&answer.body));
+        if is_problem {
+            let needed = [(401, "www-authenticate"), (429, "retry-after"), (503, "retry-after")];
+            for (_, header) in needed.iter().filter(|(status, _)| *status == answer.status) {
+                assert!(answer.headers.contains_key(*header), "{what}: the header {header} is not sent");
+            }
+        }
         headers_are_sent(response, &answer.headers, &what);
         if self.method != Method::HEAD {
             self.judge_body(response, answer, &what);
@@ -156,6 +165,8 @@ impl Asked {
                 assert_fits(&described["schema"], &document, what);
                 let name = kind(&document);
                 assert!(holds(&response["x-problem-types"], name), "{what}: {name} is not documented: {document:#}");
+                let known = Kind::ALL.iter().find(|known| known.name() == name).map(|known| known.status());
+                assert_eq!(known, Some(answer.status), "{what}: {name}");
                 let of_faults = json_pointer("/components/schemas/Fault/properties/type/x-problem-types");
                 for fault in document["errors"].as_array().into_iter().flatten() {
                     assert!(holds(&of_faults, kind(fault)), "{what}: the fault {} is not documented", kind(fault));
