@@ -16,6 +16,8 @@ from guardian_client.api.releases import (
     approve_release,
     download_archive,
     download_part,
+    download_part_csv,
+    download_part_parquet,
     get_release,
     get_release_report,
     withdraw_release,
@@ -78,11 +80,9 @@ def main(url, token):
             assert isinstance(page, models.PartPage) and len(page.rows) == 4 and page.next_ == "4", page
             rest = download_part.sync(*where, client=client, format_=models.PartFormat.JSON, cursor=page.next_)
             assert len(rest.rows) == 2 and rest.next_ is None and rest.columns == page.columns
-            # of several media types the generator reads the first; other bytes come from the client underneath
-            path = f"/v1/releases/{where[0]}/tables/{where[1]}/parts/{where[2]}"
-            raw = client.get_httpx_client().get(path, params={"format": "csv"})
+            raw = download_part_csv.sync_detailed(*where, client=client)
             assert hashlib.sha256(raw.content).hexdigest() == part.sha256, part
-            assert client.get_httpx_client().get(path, params={"format": "parquet"}).content[:4] == b"PAR1"
+            assert download_part_parquet.sync_detailed(*where, client=client).content[:4] == b"PAR1"
     assert download_archive.sync_detailed(done.release, client=client).content[:2] == b"PK"
 
     # what is refused comes as the model of problems, with every fault

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::hoist::parsed;
 use super::problem_lists::{AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, FAULT_KINDS, JOB_PROBLEMS};
 use super::{examples, hoist};
+use crate::api::routes::part_query::{FORMATS, Format};
 use crate::api::routes::table::{Example, ROUTES, Route, RouteAnswer};
 use crate::problem::{Fault, Kind, Problem};
 
@@ -16,6 +17,9 @@ const SCHEMAS: &str = include_str!("schemas.json");
 
 /// Laid over parameters: by name, and by operation and name.
 const PARAMETERS: &str = include_str!("parameters.json");
+
+/// The path of a part in any format.
+const PART_PATH: &str = "/v1/releases/{id}/tables/{table}/parts/{part}";
 
 /// Bodies that are bytes, not text.
 const BINARY_MEDIA_TYPES: [&str; 3] =
@@ -55,7 +59,27 @@ pub(super) fn complete(mut document: Value) -> Value {
             complete_operation(operation, described, &parameters);
         }
     }
+    add_formats_of_parts(&mut document);
     document
+}
+
+/// One path for each format of a part that is streamed, as generated clients read one media type of an answer.
+fn add_formats_of_parts(document: &mut Value) {
+    let generic = document["paths"][PART_PATH]["get"].clone();
+    for (format, media_type, _) in FORMATS.iter().filter(|(_, _, format)| matches!(format, Format::Streamed(_))) {
+        let mut operation = generic.clone();
+        operation["operationId"] = format!("download_part_{format}").into();
+        operation["summary"] = format!("Downloads a part as {format}").into();
+        operation["description"] = "As `download_part` with this format.".into();
+        let is_left_out =
+            |parameter: &Value| ["format", "limit", "cursor"].iter().any(|name| parameter["name"] == *name);
+        if let Some(parameters) = operation["parameters"].as_array_mut() {
+            parameters.retain(|parameter| !is_left_out(parameter));
+        }
+        let content = &mut operation["responses"]["200"]["content"];
+        *content = json!({ *media_type: content[*media_type] });
+        document["paths"][format!("{PART_PATH}.{format}")] = json!({ "get": operation });
+    }
 }
 
 fn complete_operation(operation: &Route, described: &mut Value, parameters: &Value) {

@@ -4,6 +4,7 @@ pub(super) mod complete;
 pub(super) mod declared;
 mod examples;
 pub(super) mod hoist;
+mod older;
 mod order;
 mod problem_lists;
 pub(super) mod ui;

@@ -25,7 +25,8 @@ impl<'a> InOrder<'a> {
     /// Where a path or another member stands.
     fn place(&self, name: &str) -> usize {
         let place = if name.starts_with('/') {
-            ROUTES.iter().position(|route| route.path == name)
+            let is_it = |path| name == path || name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+            ROUTES.iter().position(|route| is_it(route.path))
         } else if self.is_request && name == FIRST_REQUEST {
             Some(0)
         } else {

@@ -19,11 +19,14 @@ use crate::api::http::page;
 use crate::api::openapi::declared::PartPage;
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, RowCursorError, counted};
+use crate::report::{
+    CountsPage, ManifestPart, ManifestTable, PartFormat, PartRows, Rendering, RowCursorError, counted,
+};
 
 /// Downloads a part
 ///
-/// CSV, NDJSON, Parquet and Arrow are streamed; JSON comes in pages. In Parquet and Arrow, `bucket` is INT32 and integers are INT64.
+/// CSV, NDJSON, Parquet and Arrow are streamed; JSON comes in pages. The format is that of the ending of the path, as in `qi.parquet`,
+/// or else of `format`, or else of the Accept header. In Parquet and Arrow, `bucket` is INT32 and integers are INT64.
 /// Decimals are DECIMAL with the places that the part needs, or text above 38 digits. Dates are DATE, timestamps are microseconds in
 /// UTC, text has a dictionary in each row group or batch, and a missing value is null. The files contain no metadata except the
 /// schema.
@@ -49,7 +52,7 @@ pub(in crate::api) async fn get(
     QueryParameters(query): QueryParameters<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let offer = negotiated(query.format.as_deref(), &headers)?;
+    let offer = negotiated(query.format.as_deref(), &headers);
     let (counts, is_linked) = match query.view.as_deref() {
         None => (false, false),
         Some("counts") => (true, false),
@@ -58,7 +61,14 @@ pub(in crate::api) async fn get(
     };
     let (release, manifest) = served::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
-    let index = table.parts.iter().position(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
+    let FoundPart { index, offer: by_name } = FoundPart::new(&table, &part).ok_or_else(no_such_part)?;
+    let offer = match (by_name, &query.format) {
+        (None, _) => offer?,
+        (Some(offer), Some(other)) if other != offer.0 => {
+            return Err(Problem::new(Kind::MalformedRequest, "format and the end of the path name two formats"));
+        }
+        (Some(offer), _) => offer,
+    };
     if is_linked {
         let request = LinkedViewRequest { release, table, offer, query: &query, headers: &headers };
         return linked::get(&app, &caller, request).await;
@@ -77,6 +87,24 @@ pub(in crate::api) async fn get(
             query.is_whole()?;
             download.stream(streamed, &headers).await
         }
+    }
+}
+
+/// A part that a path names, alone or with the ending of a format.
+struct FoundPart {
+    index: usize,
+    offer: Option<MediaOffer<Format>>,
+}
+
+impl FoundPart {
+    fn new(table: &ManifestTable, name: &str) -> Option<Self> {
+        let place = |name: &str| table.parts.iter().position(|part| part.name == name);
+        if let Some(index) = place(name) {
+            return Some(Self { index, offer: None });
+        }
+        let (stem, ending) = name.rsplit_once('.')?;
+        let offer = FORMATS.into_iter().find(|(format, ..)| *format == ending)?;
+        Some(Self { index: place(stem)?, offer: Some(offer) })
     }
 }
 

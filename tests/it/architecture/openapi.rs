@@ -211,6 +211,44 @@ fn the_first_click_sends_a_table_of_text() {
     assert_eq!(held, true);
 }
 
+/// Generators that know OpenAPI 3.0 alone get the same operations and schemas, in its words.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_document_has_no_newer_words() {
+    fn walk(value: &Value, at: &str, document: &Value) {
+        for (place, item) in value.as_array().into_iter().flatten().enumerate() {
+            walk(item, &format!("{at}/{place}"), document);
+        }
+        let Some(members) = value.as_object() else { return };
+        let is_schema = at.contains("schema") && !at.ends_with("/properties") && !at.ends_with("/schemas");
+        if is_schema {
+            assert!(members.get("type").is_none_or(|name| name.is_string() && name != "null"), "{at}");
+            for word in ["const", "if", "then", "else", "propertyNames", "prefixItems", "$defs", "contentMediaType"] {
+                assert!(!members.contains_key(word), "{at}: {word}");
+            }
+        }
+        if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+            assert_eq!(members.len(), 1, "{at}");
+            assert!(document.pointer(&target[1..]).is_some(), "{at}: {target}");
+        }
+        for (name, member) in members {
+            if !["example", "examples", "default", "enum", "value", "mapping"].contains(&name.as_str()) {
+                walk(member, &format!("{at}/{name}"), document);
+            }
+        }
+    }
+    let server = Server::start().await;
+    let older = server.get("/openapi-3.0.json").await.json();
+    assert_eq!(older["openapi"], "3.0.3");
+    walk(&older, "", &older);
+    let names = |document: &Value, place: &str| -> Vec<String> {
+        document.pointer(place).unwrap().as_object().unwrap().keys().cloned().collect()
+    };
+    for place in ["/paths", "/components/schemas", "/components/examples"] {
+        assert_eq!(names(&older, place), names(document(), place));
+    }
+    server.stop().await;
+}
+
 /// Objects and choices stand in schemas of their own, so that generated clients have names for them.
 #[test]
 fn every_schema_has_a_name() {

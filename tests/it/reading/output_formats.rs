@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::service::input_formats::{
     ARROW, CSV, NDJSON, PARQUET, arrow_of, batch, bucketized, parquet_of, published, raw, sent, with_metadata,
 };
-use crate::support::harness::{MARKER, Server, part_path, text};
+use crate::support::harness::{HOSPITAL, MARKER, Server, hospital_method, part_path, text};
 
 /// A cell of an output as its CSV text.
 fn cell(array: &dyn Array, row: usize) -> Option<String> {
@@ -437,5 +437,30 @@ async fn a_long_part_is_streamed() {
     assert_eq!(of_arrow(raw(&server, &format!("{path}?format=arrow")).await.body).1, csv);
     let (_, counted) = of_parquet(raw(&server, &format!("{path}?format=parquet&view=counts")).await.body);
     assert_eq!(counted.1.len(), rows);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ending_of_a_path_names_the_format() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let release = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let part = part_path(&release, "t1", "qi");
+    for format in ["csv", "ndjson", "json", "parquet", "arrow"] {
+        let asked = server.get(&format!("{part}?format={format}")).await;
+        // whatever the client accepts
+        let request = server.request(Method::GET, &format!("{part}.{format}")).header("accept", "text/html");
+        let named = server.send(request).await;
+        assert_eq!((named.status, &named.body), (200, &asked.body), "{format}");
+        for header in ["content-type", "etag"] {
+            assert_eq!(named.header(header), asked.header(header), "{format}");
+        }
+        let same = server.get(&format!("{part}.{format}?format={format}")).await;
+        assert_eq!((same.status, &same.body), (200, &asked.body), "{format}");
+    }
+    server.get(&format!("{part}.csv?format=parquet")).await.problem(400, "malformed-request");
+    for other in ["txt", "csv.csv", ""] {
+        server.get(&format!("{part}.{other}")).await.problem(404, "not-found");
+    }
     server.stop().await;
 }
