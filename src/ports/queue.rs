@@ -86,7 +86,9 @@ impl FromStr for JobStatus {
     }
 }
 
-/// A job to be queued. No `Debug`: it carries a key, though wrapped.
+/// A job to be queued, with what no [`JobRecord`] gives back: its key and its entry of the audit log.
+///
+/// No `Debug`: it carries a key, though wrapped.
 #[derive(Clone)]
 pub struct NewJob {
     /// UUIDv7.

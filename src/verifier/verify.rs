@@ -26,7 +26,7 @@ pub fn verify(input: &VerifierInput<'_>, control: &Control) -> Result<VerifierRe
     dependencies::check(input, &tables.constant, control, &mut log)?;
     claims::check_thresholds(input, &tables.figures, &mut log);
     let figures = std::mem::take(&mut tables.figures);
-    rules::check(input, tables, &mut log);
+    rules::check(input, tables, control, &mut log)?;
     let checks = CheckName::OF_VERIFIER.into_iter().filter(|&check| was_run(input, check, &log));
     let linkage = match (input.original, input.witness) {
         (Some(_), Some(_)) => Linkage::Checked,

@@ -7,10 +7,11 @@ use ahash::{AHashMap, AHashSet};
 use super::submission::{ClassMeasures, MAX_REPORTED_CLASSES, Submission, ViolatingClass, ViolatingClasses};
 use super::table::ExternalPart;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Codes};
+use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning, ValueDistance};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::taxonomy::DeclaredValues;
+use crate::verifier::read::joint_column::refine;
 
 /// Maximal number of comparisons of a value of the column with a kind of class, for distances.
 const MAX_COMPARISONS: u64 = 1 << 28;
@@ -27,7 +28,9 @@ struct RowClass {
     values: std::ops::Range<usize>,
 }
 
-/// The classes of a part, by bucket and by some of its attributes.
+/// The classes of a part of an external table, by bucket and by some of its attributes.
+///
+/// `BucketClasses` has the classes that a guard of a release claims; here nothing is claimed, and all is measured.
 pub(in crate::verifier) struct ExternalClasses<'a> {
     part: &'a ExternalPart,
     by: AttrSet,
@@ -39,19 +42,6 @@ pub(in crate::verifier) struct ExternalClasses<'a> {
     overall: Vec<u64>,
     /// What the caller declares about the values.
     declared: DeclaredValues,
-}
-
-/// Refines the class of each row by a column; class numbers rise in the order of rows.
-pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Result<u32, Cancelled> {
-    let mut known: AHashMap<(u32, u32), u32> = AHashMap::new();
-    for (row, (id, code)) in ids.iter_mut().zip(codes.iter()).enumerate() {
-        if row.is_multiple_of(Control::STRIDE) {
-            control.check()?;
-        }
-        let next = known.len() as u32;
-        *id = *known.entry((*id, code)).or_insert(next);
-    }
-    Ok(known.len() as u32)
 }
 
 impl<'a> ExternalClasses<'a> {

@@ -5,7 +5,6 @@
 
 use ahash::AHashMap;
 
-use super::classes::refine;
 use super::decomposition::JointDecomposition;
 use super::submission::{ExternalTableFigures, Submission};
 use super::table::{ExternalPart, ExternalTable};
@@ -14,6 +13,7 @@ use crate::microdata::{Attr, AttrSet, CellShape, Column};
 use crate::publication::{NoticeKind, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::read::cells;
+use crate::verifier::read::joint_column::refine;
 
 /// Number of rows by bucket label.
 type BucketSizeMap<'a> = AHashMap<Option<&'a [u8]>, u64>;

@@ -15,6 +15,9 @@ pub struct ExternalTable {
 }
 
 /// One file of a table, or an original.
+///
+/// It is read without a claim, into columns with dictionaries of their own; a part of a release is read against its claim, into codes of
+/// the original.
 #[derive(Debug)]
 pub struct ExternalPart {
     /// The name of the part, unique in its table.

@@ -2,72 +2,18 @@
 //!
 //! A class has the rows of a bucket that agree on the known attributes of the protected part.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use ahash::AHashMap;
-
-use super::part::{ParsedColumn, ParsedPart};
+use super::joint_column::JointColumn;
+use super::part::ParsedPart;
 use super::row_keys::BucketOffsets;
-use crate::microdata::{AttrSet, Codes};
+use crate::control::{Cancelled, Control};
+use crate::microdata::AttrSet;
 use crate::publication::TableGuard;
 
-/// Joint values of several columns, as one code for each row.
-pub(in crate::verifier) struct JointColumn<'a> {
-    pub(in crate::verifier) codes: Cow<'a, Codes>,
-    /// Number of codes.
-    pub(in crate::verifier) size: usize,
-}
-
-impl<'a> JointColumn<'a> {
-    /// The joint column of `attributes`; `None` when there are none or the part lacks one.
-    pub(in crate::verifier) fn new(part: &'a ParsedPart, attributes: AttrSet) -> Option<Self> {
-        let column = |attr| part.columns.iter().find(|column| column.attribute == attr);
-        let columns: Vec<&ParsedColumn> = attributes.iter().map(column).collect::<Option<_>>()?;
-        let (first, others) = columns.split_first()?;
-        let mut joint = Self { codes: Cow::Borrowed(&first.codes), size: first.size };
-        for other in others {
-            joint = Self::joined(&joint.codes, &other.codes);
-        }
-        Some(joint)
-    }
-
-    /// Joins two columns: a code for each pair of codes, in order of appearance.
-    pub(in crate::verifier) fn joined<'b>(left: &Codes, right: &Codes) -> JointColumn<'b> {
-        let mut numbers: AHashMap<(u32, u32), u32> = AHashMap::new();
-        let mut codes = Vec::with_capacity(left.len());
-        for pair in left.iter().zip(right.iter()) {
-            let next = numbers.len() as u32;
-            codes.push(*numbers.entry(pair).or_insert(next));
-        }
-        JointColumn { codes: Cow::Owned(Codes::U32(codes)), size: numbers.len() }
-    }
-
-    /// Number of rows with each code.
-    pub(in crate::verifier) fn counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.size];
-        self.codes.iter().for_each(|code| counts[code as usize] += 1);
-        counts
-    }
-
-    /// The codes ordered by bucket.
-    fn by_bucket(self, part: &ParsedPart, buckets: &BucketOffsets) -> Option<Self> {
-        let labels = part.labels.as_ref()?;
-        if labels.is_sorted() {
-            return Some(self);
-        }
-        let mut codes: Vec<u32> = vec![0; part.rows];
-        let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-        for (&label, code) in labels.iter().zip(self.codes.iter()) {
-            let place = &mut next[label as usize - 1];
-            codes[*place] = code;
-            *place += 1;
-        }
-        Some(Self { codes: Cow::Owned(Codes::U32(codes)), size: self.size })
-    }
-}
-
-/// The rows of a part, divided into the classes of a guard.
+/// The rows of a part of a release, divided into the classes of a guard.
+///
+/// `ExternalClasses` reads tables without claims: it has no guard, and measures what the classes keep.
 pub(in crate::verifier) struct BucketClasses<'a> {
     /// The protected attributes.
     pub(in crate::verifier) protected: JointColumn<'a>,
@@ -82,15 +28,18 @@ impl<'a> BucketClasses<'a> {
         part: &'a ParsedPart,
         buckets: &'a BucketOffsets,
         guard: &TableGuard,
-    ) -> Option<Self> {
+        control: &Control,
+    ) -> Result<Option<Self>, Cancelled> {
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
-        let protected = JointColumn::new(part, guard.protects.attributes())?.by_bucket(part, buckets)?;
-        let known_here = guard.known.intersection(here);
-        let known = match known_here.is_empty() {
-            true => None,
-            false => Some(JointColumn::new(part, known_here)?.by_bucket(part, buckets)?),
+        let joint = |attributes: AttrSet| -> Result<_, Cancelled> {
+            Ok(JointColumn::new(part, attributes, control)?.and_then(|joint| joint.by_bucket(part, buckets)))
         };
-        Some(Self { protected, known, buckets })
+        let known_here = guard.known.intersection(here);
+        let known = joint(known_here)?;
+        if known.is_none() && !known_here.is_empty() {
+            return Ok(None);
+        }
+        Ok(joint(guard.protects.attributes())?.map(|protected| Self { protected, known, buckets }))
     }
 
     /// Calls `visit` with the protected values of each class, rising.

@@ -5,6 +5,7 @@ pub(super) mod cells;
 pub(super) mod csv;
 pub(super) mod dictionary;
 pub(super) mod interner;
+pub(super) mod joint_column;
 pub(super) mod overlapping_columns;
 pub(super) mod part;
 pub(super) mod row_keys;

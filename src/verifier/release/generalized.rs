@@ -11,22 +11,28 @@ use std::collections::BTreeSet;
 use ahash::AHashMap;
 
 use super::content::PartPlace;
+use crate::control::{Cancelled, Control};
 use crate::microdata::{CellShape, Column};
 use crate::publication::{Guarantee, PublishedTable, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::shared;
 use crate::verifier::contract::input::VerifierInput;
-use crate::verifier::read::bucket_classes::JointColumn;
 use crate::verifier::read::cells::{CellDomain, CellMeaning, ColumnMeaning, uncovered_rows, unknown_labels};
+use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 use crate::verifier::read::row_keys::BucketOffsets;
 
 /// Labels the rows of a part by their class.
-pub(in crate::verifier) fn label(table: &PublishedTable, part: &mut ParsedPart) {
-    let Some(joint) = JointColumn::new(part, shared(table)) else { return };
+pub(in crate::verifier) fn label(
+    table: &PublishedTable,
+    part: &mut ParsedPart,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let Some(joint) = JointColumn::new(part, shared(table), control)? else { return Ok(()) };
     let labels: Vec<u32> = joint.codes.iter().map(|code| code + 1).collect();
     part.buckets = BucketOffsets::count(&labels);
     part.labels = Some(labels);
+    Ok(())
 }
 
 /// Checks that every class has as many rows as the largest k of a submitted or listed k-anonymity rule.

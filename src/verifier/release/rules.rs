@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::dependencies::linked_tables;
 use super::tables::TablesReport;
-use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{
     EnforcedBy, EnforcedRule, Guarantee, Protected, PublishedTable, RuleDerivation, RuleOrigin, SubmittedRule,
 };
@@ -19,14 +20,20 @@ use crate::verifier::definition::gnf::{LiteralStatus, LiteralTable};
 use crate::verifier::definition::guarantee::{BucketShares, at_least};
 use crate::verifier::definition::links::LinkedTables;
 use crate::verifier::definition::taxonomy::DeclaredValues;
-use crate::verifier::read::bucket_classes::JointColumn;
+use crate::verifier::read::joint_column::refine;
 
 /// Checks the submitted rules and every listed rule.
-pub(in crate::verifier) fn check(input: &VerifierInput<'_>, report: TablesReport, log: &mut CheckLog) {
+pub(in crate::verifier) fn check(
+    input: &VerifierInput<'_>,
+    report: TablesReport,
+    control: &Control,
+    log: &mut CheckLog,
+) -> Result<(), Cancelled> {
     let TablesReport { counts, declared, combined, constant, .. } = report;
     let publication = input.publication;
     let search = RuleSearch {
         input,
+        control,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
         linked: linked_tables(input, &constant, input.dependencies),
         declared: declared
@@ -64,10 +71,13 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, report: TablesReport
             log.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
         }
     }
+    // a combination that was not counted counts as not eligible
+    control.check()
 }
 
 struct RuleSearch<'a> {
     input: &'a VerifierInput<'a>,
+    control: &'a Control,
     nodes: Vec<LiteralTable<'a>>,
     /// The tables with the links of dependencies, where these constrain guards.
     linked: Option<LinkedTables>,
@@ -220,7 +230,8 @@ impl RuleSearch<'_> {
                 if let Some(original) = self.input.original.filter(|o| attrs.is_subset(o.attributes()))
                     && !combined.contains_key(&attrs)
                 {
-                    combined.insert(attrs, joint_counts(original, attrs));
+                    let Ok(counts) = joint_counts(original, attrs, self.control) else { return false };
+                    combined.insert(attrs, counts);
                 }
                 combined.get(&attrs).map(|counts| is_eligible(counts, &DeclaredValues::default()))
             }
@@ -301,17 +312,15 @@ impl RuleSearch<'_> {
 }
 
 /// Number of rows of the original with each combination of values.
-fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
-    let mut codes: Option<Codes> = None;
+fn joint_counts(original: &Table, attributes: AttrSet, control: &Control) -> Result<ValueCounts, Cancelled> {
+    let mut ids = vec![0; original.rows()];
+    let mut size = 0;
     for attr in attributes.iter() {
-        let column = &original.column(attr).codes;
-        codes = Some(
-            codes.map_or_else(|| column.clone(), |before| JointColumn::joined(&before, column).codes.into_owned()),
-        );
+        size = refine(&mut ids, &original.column(attr).codes, control)?;
     }
-    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-    codes.iter().flat_map(Codes::iter).for_each(|code| *counts.entry(code).or_default() += 1);
-    counts.into_values().collect()
+    let mut counts = vec![0; size as usize];
+    ids.iter().for_each(|id| counts[*id as usize] += 1);
+    Ok(counts)
 }
 
 fn same(rule: &SubmittedRule, protection: &EnforcedRule) -> bool {

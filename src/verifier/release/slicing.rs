@@ -11,23 +11,25 @@
 use ahash::{AHashMap, AHashSet};
 use num_bigint::BigUint;
 
-use crate::control::Control;
+use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
 use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{SlicingClaim, is_boxed, parts};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
-use crate::verifier::read::bucket_classes::JointColumn;
+use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
-/// Checks that every box of a part holds as many rows as declared.
-pub(in crate::verifier) fn frequent(input: &VerifierInput<'_>, part: &ParsedPart, place: &str, log: &mut CheckLog) {
-    let MethodDetails::Slicing { column_k: Some(k), .. } = &input.publication.method_details else { return };
+/// How many boxes of a part hold fewer rows than declared.
+pub(in crate::verifier) fn rare_boxes(
+    input: &VerifierInput<'_>,
+    part: &ParsedPart,
+    control: &Control,
+) -> Result<usize, Cancelled> {
+    let MethodDetails::Slicing { column_k: Some(k), .. } = &input.publication.method_details else { return Ok(0) };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
-    let rare = JointColumn::new(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
-    if rare > 0 {
-        log.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
-    }
+    let joint = JointColumn::new(part, boxed, control)?;
+    Ok(joint.map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count()))
 }
 
 /// The code of the cell that each row of the original has in a part, by its box.

@@ -27,7 +27,8 @@ use crate::verifier::definition::measure::BucketMeasure;
 use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds;
-use crate::verifier::read::bucket_classes::{BucketClasses, JointColumn};
+use crate::verifier::read::bucket_classes::BucketClasses;
+use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part;
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
@@ -80,7 +81,12 @@ pub(in crate::verifier) fn check(
 
 impl TablesReport {
     /// Adds the counts of a part.
-    fn add_counts(&mut self, input: &VerifierInput<'_>, part: &ParsedPart) {
+    fn add_counts(
+        &mut self,
+        input: &VerifierInput<'_>,
+        part: &ParsedPart,
+        control: &Control,
+    ) -> Result<(), VerifierError> {
         let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
         for column in &part.columns {
             let shown = count(column);
@@ -91,11 +97,13 @@ impl TablesReport {
             }
         }
         for attrs in claim::combinations(input) {
-            let Some(shown) = JointColumn::new(part, attrs).map(|joint| joint.counts()) else { continue };
+            let Some(joint) = JointColumn::new(part, attrs, control)? else { continue };
+            let shown = joint.counts();
             if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
                 self.combined.insert(attrs, shown);
             }
         }
+        Ok(())
     }
 }
 
@@ -200,14 +208,14 @@ impl<'a> TableCheck<'a> {
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
         // with an original, its counts decide eligibility
         if self.input.original.is_none() && !is_listed && !lacks_rows {
-            report.add_counts(self.input, &part);
+            report.add_counts(self.input, &part, self.control)?;
         }
         if position == 0 {
             self.figures.rows = part.rows as u64;
         }
         let place = part::place_of(self.table, claimed);
         if self.is_generalized && !self.is_sequential {
-            generalized::label(self.table, &mut part);
+            generalized::label(self.table, &mut part, self.control)?;
         }
         self.closed.read_constants(self.table, &part);
         let constant = dependencies::constant_columns(self.input, claimed, &part);
@@ -232,7 +240,7 @@ impl<'a> TableCheck<'a> {
             }
         }
         if self.is_boxed {
-            slicing::frequent(self.input, &part, &place, log);
+            self.boxes(&part, &place, log)?;
         }
         if self.input.original.is_some() || self.is_generalized {
             self.control.check()?;
@@ -324,6 +332,15 @@ impl<'a> TableCheck<'a> {
         Ok(self.figures)
     }
 
+    /// Checks that every box of a part holds as many rows as declared.
+    fn boxes(&self, part: &ParsedPart, place: &str, log: &mut CheckLog) -> Result<(), VerifierError> {
+        let rare = slicing::rare_boxes(self.input, part, self.control)?;
+        if rare > 0 {
+            log.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer rows than declared"));
+        }
+        Ok(())
+    }
+
     /// Checks the guards of this part, and measures the rules that the table enforces.
     ///
     /// Every bucket satisfies each guarantee of a guard [Jin et al. 2010, section 2], also for each value of the
@@ -340,7 +357,7 @@ impl<'a> TableCheck<'a> {
             if matches!(guard.protects, Protected::Joint(attrs) if attrs.len() < 2) {
                 continue;
             }
-            let Some(classes) = BucketClasses::new(part, buckets, guard) else { continue };
+            let Some(classes) = BucketClasses::new(part, buckets, guard, self.control)? else { continue };
             let sensitive = guard.protects.attributes();
             let measured = self.measured_rules(sensitive);
             self.checked_guards.insert(number);
