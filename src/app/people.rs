@@ -6,13 +6,12 @@ use super::service::AppService;
 use super::upload::UploadRequest;
 use crate::identity::Caller;
 use crate::inputs::declared_datasets;
-use crate::microdata::nearest_names;
 use crate::people::{
     Evidence, JudgedRows, KeyLayout, KeyedHash, LiveCoverage, NamedColumns, PersonColumns, Place, PopulationRegistry,
     Relation, SeparationStatement, SystemColumns, UnrelatedPolicy, UploadPersonError, relate,
 };
 use crate::ports::{CoverageRecord, CoverageSelection, DatasetRecord, HASHES_PER_CALL, StoreError};
-use crate::problem::{Kind, Problem};
+use crate::problem::{Kind, Problem, nearest_names};
 use crate::publication::NoticeKind;
 use crate::report::{SpecificationNotice, unrelated_in_words};
 

@@ -10,7 +10,6 @@ use uuid::Uuid;
 use super::series::{ledger_of, written};
 use super::service::AppService;
 use crate::identity::Caller;
-use crate::microdata::nearest_names;
 use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
 };
@@ -18,7 +17,7 @@ use crate::ports::{
     AuditAction, CoverageRecord, CoverageState, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
     SeriesStatement, Statement, Store, StoreError,
 };
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Fault, Kind, Problem, nearest_names};
 use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
 use crate::spec;
 use crate::spec::{DisjointPlaces, NamedPlace, PersonFold, PersonKeyRequest, PopulationRequest, child};

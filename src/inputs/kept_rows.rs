@@ -1,6 +1,6 @@
 //! Rows of a dataset that a job or a release is of: all, or those of some persons.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -9,11 +9,11 @@ use super::context::JobContext;
 use super::env::InputEnv;
 use super::error::InputError;
 use super::evidence::StoredRows;
-use super::people::{JobPeople, JobPersons, unpublished_persons, unpublished_rows};
+use super::people::{JobPeople, JobPersons, PersonKeys, RowChoice, chosen_rows, unpublished_persons};
 use crate::control::{Control, Phase};
 use crate::microdata::{Chunk, ChunkColumn};
-use crate::people::{EvidenceCollector, EvidenceError, KeyedHash, SystemColumns, person_hashes};
-use crate::ports::{DatasetRecord, HASHES_PER_CALL, StoreError};
+use crate::people::{EvidenceCollector, EvidenceError, KeyedHash, SystemColumns};
+use crate::ports::{DatasetRecord, StoreError};
 use crate::spec::PeopleChoice;
 use crate::vault::ContentHasher;
 
@@ -52,28 +52,11 @@ impl KeptRows {
         control: &Control,
     ) -> Result<Self, InputError> {
         let keyed = KeyedRows::open(env, dataset)?;
-        let covered = |persons: &[KeyedHash], system: &str| {
-            env.handle.block_on(env.store.persons_of_job(&dataset.tenant, job, system, persons))
-        };
         let mut chunks = Vec::new();
         for number in 0..dataset.chunks {
             control.check()?;
             let chunk = keyed.rows.chunk(number)?;
-            let mut kept = vec![true; chunk.rows as usize];
-            for system in &keyed.systems {
-                let persons = person_hashes(&keyed.hasher, system, &chunk);
-                let mut asked: Vec<KeyedHash> = persons.iter().flatten().copied().collect();
-                asked.sort_unstable();
-                asked.dedup();
-                let mut found = BTreeSet::new();
-                for some in asked.chunks(HASHES_PER_CALL) {
-                    found.extend(covered(some, &system.system)?);
-                }
-                for (kept, person) in kept.iter_mut().zip(persons) {
-                    *kept &= person.is_some_and(|person| found.contains(&person));
-                }
-            }
-            chunks.push(kept);
+            chunks.push(keyed.chosen(env, RowChoice::OfJob(job), &dataset.tenant, &chunk)?);
         }
         Ok(Self { chunks })
     }
@@ -92,6 +75,11 @@ impl<'a> KeyedRows<'a> {
         let registry = env.handle.block_on(env.store.people_registry(&dataset.tenant))?;
         let systems = rows.key_layout(&registry)?.systems;
         Ok(Self { rows, systems, hasher: env.vault.content_hasher(&dataset.tenant) })
+    }
+
+    fn chosen(&self, env: &InputEnv, choice: RowChoice, tenant: &str, chunk: &Chunk) -> Result<Vec<bool>, StoreError> {
+        let keys = PersonKeys { hasher: &self.hasher, systems: &self.systems };
+        env.handle.block_on(chosen_rows(choice, env.store.as_ref(), tenant, keys, chunk))
     }
 }
 
@@ -121,8 +109,7 @@ impl JobContext {
         for number in 0..*chunks {
             control.advance(1)?;
             let chunk: Chunk = keyed.rows.chunk(number)?;
-            let asked = unpublished_rows(env.store.as_ref(), tenant, &keyed.hasher, &keyed.systems, &chunk);
-            let rows = env.handle.block_on(asked)?;
+            let rows = keyed.chosen(env, RowChoice::Unpublished, tenant, &chunk)?;
             collector.add(&chunk, |row| rows[row]).map_err(evidence_error)?;
             kept.chunks.push(rows);
         }

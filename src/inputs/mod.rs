@@ -35,6 +35,8 @@ pub(crate) use originals::external_rows_problem;
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};
 pub(crate) use people::declared_datasets;
-pub use people::{JobPeople, JobPersons, StandingCoverages, announce, marks, standing, unpublished_rows};
+pub use people::{
+    JobPeople, JobPersons, PersonKeys, RowChoice, StandingCoverages, announce, chosen_rows, marks, standing,
+};
 pub(crate) use people_audit::{AuditedEntry, PeopleAudit, PeopleAuditError};
 pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};

@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use crate::microdata::Chunk;
 use crate::people::{
-    Block, CoverageId, Evidence, KeyedHash, KeyedHasher, LiveCoverage, Place, Resemblance, SeparationStatement,
-    SignatureSample, SystemColumns, SystemEvidence, person_hashes,
+    Block, CoverageId, Evidence, KeyedHash, LiveCoverage, Place, Resemblance, SeparationStatement, SignatureSample,
+    SystemColumns, SystemEvidence, person_hashes,
 };
 use crate::ports::{
     AlikeKind, AlikeMark, CoverageRecord, CoverageSelection, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore,
     StoreError,
 };
+use crate::vault::ContentHasher;
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
 const MAX_READ_SAMPLES: usize = 8;
@@ -134,33 +135,67 @@ pub fn marks(evidence: &Evidence) -> Vec<AlikeMark> {
     evidence.blocks.iter().map(block).chain(samples).collect()
 }
 
-/// For each row of a chunk, whether nothing was published of its person, in any key system of the dataset. A row
-/// without a key is none.
+/// Rows of a dataset, by their persons.
+#[derive(Clone, Copy, Debug)]
+pub enum RowChoice {
+    /// Nothing was published of the person.
+    Unpublished,
+    /// A job covers the person.
+    OfJob(Uuid),
+}
+
+impl RowChoice {
+    /// The persons among some that the store knows.
+    async fn known(
+        self,
+        store: &dyn PeopleStore,
+        place: PersonPlace<'_>,
+        some: &[KeyedHash],
+    ) -> Result<BTreeSet<KeyedHash>, StoreError> {
+        match self {
+            Self::Unpublished => store.published_persons(place.tenant, place.system, some).await,
+            Self::OfJob(job) => store.persons_of_job(place.tenant, job, place.system, some).await,
+        }
+    }
+}
+
+/// What the keys of persons are derived with.
+#[derive(Clone, Copy)]
+pub struct PersonKeys<'a> {
+    /// The hasher of the tenant.
+    pub hasher: &'a ContentHasher,
+    /// The columns of each key system.
+    pub systems: &'a [SystemColumns],
+}
+
+/// For each row of a chunk, whether its person is chosen in each key system of the dataset. A row without a key is not.
 ///
 /// # Errors
 /// Those of the store.
-pub async fn unpublished_rows<H: KeyedHasher + Sync>(
+pub async fn chosen_rows(
+    choice: RowChoice,
     store: &dyn PeopleStore,
     tenant: &str,
-    hasher: &H,
-    systems: &[SystemColumns],
+    keys: PersonKeys<'_>,
     chunk: &Chunk,
 ) -> Result<Vec<bool>, StoreError> {
-    let mut is_unpublished = vec![!systems.is_empty(); chunk.rows as usize];
-    for system in systems {
-        let persons = person_hashes(hasher, system, chunk);
+    let mut is_chosen = vec![!keys.systems.is_empty(); chunk.rows as usize];
+    for system in keys.systems {
+        let place = PersonPlace { tenant, system: &system.system };
+        let persons = person_hashes(keys.hasher, system, chunk);
         let mut asked: Vec<KeyedHash> = persons.iter().flatten().copied().collect();
         asked.sort_unstable();
         asked.dedup();
-        let mut published = BTreeSet::new();
+        let mut known = BTreeSet::new();
         for some in asked.chunks(HASHES_PER_CALL) {
-            published.extend(store.published_persons(tenant, &system.system, some).await?);
+            known.extend(choice.known(store, place, some).await?);
         }
-        for (is_unpublished, person) in is_unpublished.iter_mut().zip(persons) {
-            *is_unpublished &= person.is_some_and(|person| !published.contains(&person));
+        let are_known = matches!(choice, RowChoice::OfJob(_));
+        for (is_chosen, person) in is_chosen.iter_mut().zip(persons) {
+            *is_chosen &= person.is_some_and(|person| known.contains(&person) == are_known);
         }
     }
-    Ok(is_unpublished)
+    Ok(is_chosen)
 }
 
 /// The persons of a job of whom nothing is published, by each key system alone. No cell of them is known.

@@ -20,7 +20,6 @@ mod selection;
 mod table;
 pub mod taxonomy;
 mod value;
-mod words;
 
 pub use annotations::{ColumnAnnotations, ExactFraction};
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
@@ -39,4 +38,3 @@ pub use selection::ValueSelection;
 pub use table::{AttributeCounts, Codes, Column, Table};
 pub use taxonomy::{BoundTaxonomy, Taxonomy};
 pub use value::{AttributeType, parse_integer};
-pub use words::nearest_names;

@@ -218,17 +218,6 @@ pub struct AnnouncedCoverage {
     pub end: AnnouncementEnd,
 }
 
-/// Whether statements were entered.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SeparationOutcome {
-    /// All of them.
-    Recorded,
-    /// None: live coverages show that this one is wrong.
-    Contradicted(Uuid),
-    /// None yet: this announced coverage might show one to be wrong, and has to end first.
-    Waits(CoverageId),
-}
-
 /// Keeps who releases speak of, for ever.
 #[async_trait]
 pub trait PeopleStore: Send + Sync {
@@ -238,29 +227,6 @@ pub trait PeopleStore: Send + Sync {
     /// Enters a population and statements, all or nothing.
     async fn enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, StoreError>;
 
-    /// Defines a population, or defines it again. The inner result says what is wrong with it.
-    async fn define_population(
-        &self,
-        tenant: &str,
-        name: &str,
-        population: &Population,
-        audit_entry: &AuditEntry,
-    ) -> Result<Result<(), PopulationError>, StoreError> {
-        let named = NamedPopulation { name: name.to_owned(), population: population.clone() };
-        let entry = PeopleEntry {
-            tenant: tenant.to_owned(),
-            population: Some(named),
-            separations: Vec::new(),
-            attributes: None,
-            at: audit_entry.at,
-            audit_entry: audit_entry.clone(),
-        };
-        Ok(match self.enter_people(&entry).await? {
-            PeopleEntryOutcome::Refused(refused) => Err(refused),
-            _ => Ok(()),
-        })
-    }
-
     /// The statements of a tenant about places, in the order of their ids.
     async fn separations(&self, tenant: &str) -> Result<Vec<SeparationStatement>, StoreError> {
         let records = self.separation_records(tenant).await?;
@@ -269,31 +235,6 @@ pub trait PeopleStore: Send + Sync {
 
     /// The same with their times.
     async fn separation_records(&self, tenant: &str) -> Result<Vec<SeparationRecord>, StoreError>;
-
-    /// Enters statements, all or none, in the place of a ticket of their own.
-    async fn enter_separations(
-        &self,
-        tenant: &str,
-        statements: &[SeparationStatement],
-        at: DateTime<Utc>,
-        audit_entry: &AuditEntry,
-    ) -> Result<SeparationOutcome, StoreError> {
-        let entry = PeopleEntry {
-            tenant: tenant.to_owned(),
-            population: None,
-            separations: statements.to_vec(),
-            attributes: None,
-            at,
-            audit_entry: audit_entry.clone(),
-        };
-        Ok(match self.enter_people(&entry).await? {
-            PeopleEntryOutcome::Contradicted(ids) => {
-                SeparationOutcome::Contradicted(ids.first().copied().unwrap_or_default())
-            }
-            PeopleEntryOutcome::Waits(id) => SeparationOutcome::Waits(id),
-            PeopleEntryOutcome::Recorded { .. } | PeopleEntryOutcome::Refused(_) => SeparationOutcome::Recorded,
-        })
-    }
 
     /// Keeps a piece of the persons of a dataset, or of an upload that has begun. A piece that is there is replaced.
     ///

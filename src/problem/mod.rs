@@ -5,12 +5,14 @@
 
 mod counts;
 mod ingest;
+mod nearest;
 mod page;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use counts::hide_counts;
+pub use nearest::nearest_names;
 pub use page::page;
 
 /// The prefix of every problem type.

@@ -1,6 +1,7 @@
 //! Thresholds of values that do not occur: they protect nothing, and the value that was meant has the threshold of others.
 
-use crate::microdata::{Attr, Domain, Table, nearest_names};
+use crate::microdata::{Attr, Domain, Table};
+use crate::problem::nearest_names;
 use crate::problem::{Fault, Kind};
 use crate::publication::Thresholds;
 use crate::publish::bucketize::unused;

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
-use crate::inputs::{JobPeople, JobPersons, announce, standing, unpublished_rows};
+use crate::inputs::{JobPeople, JobPersons, PersonKeys, RowChoice, announce, chosen_rows, standing};
 use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::{
     Coverage, CoverageId, Evidence, Fold, JudgedRows, KeyedHash, LedgerView, Look, Place, Population, PopulationError,
@@ -16,7 +16,7 @@ use crate::people::{
 };
 use crate::ports::{
     AlikeKind, AlikeMark, AnnouncementEnd, CoverageSelection, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
-    PeopleEntryOutcome, SeparationOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
+    PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
 
@@ -38,8 +38,24 @@ fn population(systems: &[&str]) -> Population {
     }
 }
 
+/// Enters a population and statements.
+async fn enter(
+    store: &dyn Store,
+    population: Option<NamedPopulation>,
+    separations: Vec<SeparationStatement>,
+) -> PeopleEntryOutcome {
+    let audit_entry = audit_entry();
+    let entry =
+        PeopleEntry { tenant: TENANT.to_owned(), population, separations, attributes: None, at: at(1), audit_entry };
+    store.enter_people(&entry).await.unwrap()
+}
+
+async fn try_define(store: &dyn Store, name: &str, systems: &[&str]) -> PeopleEntryOutcome {
+    enter(store, Some(NamedPopulation { name: name.to_owned(), population: population(systems) }), Vec::new()).await
+}
+
 async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
-    store.define_population(TENANT, name, &population(systems), &audit_entry()).await.unwrap().unwrap();
+    assert!(matches!(try_define(store, name, systems).await, PeopleEntryOutcome::Recorded { .. }));
 }
 
 /// Persons of key system `k`, in a table that no other one equals.
@@ -95,8 +111,8 @@ pub(crate) async fn a_population_is_read_as_it_was_defined(bench: &impl Bench) {
     assert!(store.people_registry("x").await.unwrap().populations.is_empty());
     // with an announced release, key systems are only added at the end
     live(&*store, "clinic", &[1], 1).await;
-    let turned = store.define_population(TENANT, "clinic", &population(&["k", "other"]), &audit_entry()).await.unwrap();
-    assert_eq!(turned, Err(PopulationError::PopulationChanged));
+    let turned = try_define(&*store, "clinic", &["k", "other"]).await;
+    assert_eq!(turned, PeopleEntryOutcome::Refused(PopulationError::PopulationChanged));
     assert_eq!(store.people_registry(TENANT).await.unwrap(), registry);
     define(&*store, "clinic", &["other", "k", "third"]).await;
     assert_eq!(bench.count("audit_log").await, 3, "a refused definition is not logged");
@@ -385,7 +401,10 @@ pub(crate) async fn rows_of_published_people_are_left_out(bench: &impl Bench) {
     let (k, new) = (system("k", 0), system("new", 1));
     let unpublished = |systems: Vec<SystemColumns>| {
         let (store, hasher, chunk) = (store.clone(), hasher.clone(), chunk.clone());
-        async move { unpublished_rows(&*store, TENANT, &hasher, &systems, &chunk).await.unwrap() }
+        async move {
+            let keys = PersonKeys { hasher: &hasher, systems: &systems };
+            chosen_rows(RowChoice::Unpublished, &*store, TENANT, keys, &chunk).await.unwrap()
+        }
     };
     assert_eq!(unpublished(vec![k.clone()]).await, [true, true, true, true, false], "a row without a key");
     for (system, row, is_live) in [(&k, 1, true), (&new, 2, true), (&k, 3, false)] {
@@ -414,20 +433,17 @@ pub(crate) async fn statements_are_judged_like_coverages(bench: &impl Bench) {
     for name in ["a", "b", "c"] {
         define(&*store, name, &["k"]).await;
     }
-    let enter = |statements: Vec<SeparationStatement>| {
-        let store = store.clone();
-        async move { store.enter_separations(TENANT, &statements, at(1), &audit_entry()).await.unwrap() }
-    };
+    let enter = |statements: Vec<SeparationStatement>| enter(&*store, None, statements);
     live(&*store, "a", &[1, 2], 1).await;
     let other = announced(&*store, "b", &[2, 3], 2).await;
     store.draw_ticket(TENANT, other).await.unwrap();
     let (ab, ac) = (disjoint(1, "a", "b"), disjoint(2, "a", "c"));
-    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, SeparationOutcome::Waits(other));
+    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, PeopleEntryOutcome::Waits(other));
     assert_eq!(store.separations(TENANT).await.unwrap(), [], "all or none");
     store.end_announcement(TENANT, other, &AnnouncementEnd::Live).await.unwrap();
-    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, SeparationOutcome::Contradicted(ab.id));
+    assert_eq!(enter(vec![ac.clone(), ab.clone()]).await, PeopleEntryOutcome::Contradicted(vec![ab.id]));
     assert_eq!(store.separations(TENANT).await.unwrap(), []);
-    assert_eq!(enter(vec![ac.clone()]).await, SeparationOutcome::Recorded);
+    assert!(matches!(enter(vec![ac.clone()]).await, PeopleEntryOutcome::Recorded { .. }));
     assert_eq!(store.separations(TENANT).await.unwrap(), [ac]);
     assert!(store.separations("x").await.unwrap().is_empty());
     // one table in two populations is one, whatever its persons
@@ -435,7 +451,7 @@ pub(crate) async fn statements_are_judged_like_coverages(bench: &impl Bench) {
     let equal = announced(&*store, "b", &[9], 7).await;
     store.draw_ticket(TENANT, equal).await.unwrap();
     store.end_announcement(TENANT, equal, &AnnouncementEnd::Live).await.unwrap();
-    assert_eq!(enter(vec![disjoint(3, "b", "c")]).await, SeparationOutcome::Contradicted(Uuid::from_u128(3)));
+    assert_eq!(enter(vec![disjoint(3, "b", "c")]).await, PeopleEntryOutcome::Contradicted(vec![Uuid::from_u128(3)]));
 }
 
 pub(crate) async fn a_population_comes_with_its_statements(bench: &impl Bench) {

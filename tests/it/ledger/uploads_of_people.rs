@@ -7,7 +7,9 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use guardian::clock::Clock;
 use guardian::identity::Caller;
 use guardian::people::{Coverage, Evidence, KeyedHash, Population};
-use guardian::ports::{AnnouncementEnd, AuditAction, AuditEntry, NewCoverage, Store};
+use guardian::ports::{
+    AnnouncementEnd, AuditAction, AuditEntry, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, Store,
+};
 use guardian::store::OpenStore;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterVersion;
@@ -56,7 +58,16 @@ async fn define(store: &dyn Store, name: &str, person: Value, most: u64) {
     let population = json!({"person": person, "max_rows_per_person": most, "is_republished": false});
     let population: Population = serde_json::from_value(population).unwrap();
     let entry = AuditEntry::new(&Caller::local(), AuditAction::Upload, name, Clock::system().now());
-    store.define_population(&tenant(), name, &population, &entry).await.unwrap().unwrap();
+    let people = PeopleEntry {
+        tenant: tenant(),
+        population: Some(NamedPopulation { name: name.to_owned(), population }),
+        separations: Vec::new(),
+        attributes: None,
+        at: entry.at,
+        audit_entry: entry,
+    };
+    let outcome = store.enter_people(&people).await.unwrap();
+    assert!(matches!(outcome, PeopleEntryOutcome::Recorded { .. }), "{outcome:?}");
 }
 
 impl Clinic {
