@@ -247,6 +247,68 @@ fn exposures_follow_from_the_parts_of_every_method() {
     }
 }
 
+/// What the command line says of exposures that were counted in the parts, for at most six columns.
+fn in_words(counted: &Value, unprotected: &Value) -> Vec<String> {
+    let ratio = |of: &Value| (of["count"].as_u64().unwrap(), of["of"].as_u64().unwrap());
+    let larger = |one: &Value, other: &Value| {
+        let ((one, of_one), (other, of_other)) = (ratio(one), ratio(other));
+        one * of_other > other * of_one
+    };
+    let share = |of: &Value| match ratio(of) {
+        (0, _) => "none of the rows".to_owned(),
+        (count, of) if count == of => "all rows".to_owned(),
+        (count, of) if count * 100 < of => "less than 1% of the rows".to_owned(),
+        (count, of) => format!("{}% of the rows", count * 100 / of),
+    };
+    let list = |names: &Value| match strings(names).split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+        None => String::new(),
+    };
+    let tables = counted["rows"].as_array().unwrap();
+    let name = |of: &Value| {
+        let parts = tables.iter().filter(|rows| rows["table"] == of["table"] && rows["part"] != of["part"]).count();
+        if parts == 0 { text(&of["table"]) } else { format!("{}.{}", text(&of["table"]), text(&of["part"])) }
+    };
+    let mut sentences = Vec::new();
+    let first = tables.iter().reduce(|most, rows| if larger(&rows["unique"], &most["unique"]) { rows } else { most });
+    if let Some(rows) = first.filter(|rows| rows["unique"]["count"] != 0) {
+        let columns = list(&rows["attributes"]);
+        sentences.push(format!("{} of {} are the only ones with their {columns}", share(&rows["unique"]), name(rows)));
+    }
+    let values = counted["values"].as_array().unwrap().iter();
+    let protected = values.filter(|value| value["protected"] == true && value["likely"]["count"] != 0);
+    let most = protected.reduce(|most, value| {
+        let more = larger(&value["fixed"], &most["fixed"])
+            || !larger(&most["fixed"], &value["fixed"]) && larger(&value["likely"], &most["likely"]);
+        if more { value } else { most }
+    });
+    sentences.extend(most.map(|value| {
+        let (fixed, likely, attribute) = (share(&value["fixed"]), share(&value["likely"]), text(&value["attribute"]));
+        let (known, name) = (list(&value["known"]), name(value));
+        format!("who knows {known} of {name} knows {attribute} for {fixed}, and more likely than not for {likely}")
+    }));
+    sentences.push(format!("no rule protects {}", list(unprotected)));
+    sentences
+}
+
+#[test]
+fn printed_exposures_are_those_of_the_parts() {
+    for (name, input, sentences) in
+        [("01-uad", "hospital.csv", 3), ("08-adult", "adult.csv.gz", 3), ("14-generalize", "hospital.csv", 1)]
+    {
+        let release = published(&root().join(format!("tests/vectors/golden/{name}.json")), input);
+        let files = fs::read_dir(release.folder.path().join("out")).unwrap().map(|entry| entry.unwrap());
+        let read =
+            |file: fs::DirEntry| (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap());
+        let counted = recomputed(&files.map(read).collect(), &release.manifest);
+        let printed: Vec<&str> =
+            release.said.lines().filter_map(|line| line.strip_prefix("guardian: exposure: ")).collect();
+        assert_eq!(printed, in_words(&counted, &release.manifest["exposures"]["unprotected"]), "{name}");
+        assert_eq!(printed.len(), sentences, "{name}: {printed:?}");
+    }
+}
+
 #[test]
 fn a_wrong_exposure_in_a_manifest_is_refuted() {
     let release = published(&root().join("examples/hospital.json"), "hospital.csv");
