@@ -14,6 +14,8 @@ use crate::publish::{PlanError, PlanRefusal};
 use crate::spec::{BucketSizeChoice, MethodSpec, Specification};
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
+///
+/// A fault of a rule has at most seven candidates, so two such faults are tried in full.
 const MAX_TRIALS: usize = 14;
 
 /// The repairs in the order in which they are listed.
