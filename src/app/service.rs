@@ -22,7 +22,7 @@ use crate::ports::{
 };
 use crate::problem::{Kind, Problem};
 use crate::report::InternalReport;
-use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice};
+use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice, Specification};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 use crate::{engine, meter, spec};
 
@@ -343,8 +343,9 @@ impl AppService {
         Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
     }
 
-    /// Under one key, one release: tenant, content, and everything in the specification that has an effect. A release from
-    /// before coverages has a key with its series, which `composition` knows.
+    /// Under one key, one release: tenant, content, and everything in the specification that has an effect. Of the same people,
+    /// another content is the same if all that the job publishes is. A release from before coverages has a key with its series,
+    /// which `composition` knows.
     ///
     /// # Errors
     /// The store's problem.
@@ -353,26 +354,50 @@ impl AppService {
         JobContext { dataset, specification, .. }: &JobContext,
         composition: &CompositionContext,
     ) -> Result<[u8; 32], Problem> {
-        let key = |series: Option<&str>| {
+        let key = |series: Option<&str>, content: &[u8; 32]| {
             let mut hash = self.vault.content_hasher(&dataset.tenant);
             hash.update(b"reuse\0");
             if let Some(series) = series {
                 hash.update(&(series.len() as u64).to_le_bytes());
                 hash.update(series.as_bytes());
             }
-            hash.update(&dataset.content_hash);
+            hash.update(content);
             hash.update(specification.reuse_form.to_string().as_bytes());
             hash.finish()
         };
-        for series in composition.versions.keys() {
-            let key = key(Some(series));
-            let (store, tenant) = (&self.store, &dataset.tenant);
-            let stands = store.standing_release(tenant, &key).await?.is_some();
-            if stands || store.ended_release(tenant, &key).await?.is_some() {
+        let (own, content) = (key(None, &dataset.content_hash), &dataset.content_hash);
+        for key in composition.versions.keys().map(|series| key(Some(series), content)).chain([own]) {
+            if self.is_taken(&dataset.tenant, &key).await? {
                 return Ok(key);
             }
         }
-        Ok(key(None))
+        for (content, other) in &composition.others {
+            let key = key(None, content);
+            if self.is_taken(&dataset.tenant, &key).await? && self.says_the_same(dataset, *other, specification).await?
+            {
+                return Ok(key);
+            }
+        }
+        Ok(own)
+    }
+
+    /// Whether a release has or had a key.
+    async fn is_taken(&self, tenant: &str, key: &[u8; 32]) -> Result<bool, StoreError> {
+        let stands = self.store.standing_release(tenant, key).await?.is_some();
+        Ok(stands || self.store.ended_release(tenant, key).await?.is_some())
+    }
+
+    /// Whether all that a job publishes of a dataset is the same in another one.
+    async fn says_the_same(
+        &self,
+        dataset: &DatasetRecord,
+        other: Uuid,
+        specification: &Specification,
+    ) -> Result<bool, StoreError> {
+        let own = self.store.evidence(&dataset.tenant, dataset.id).await?;
+        let theirs = self.store.evidence(&dataset.tenant, other).await?;
+        let both = own.zip(theirs);
+        Ok(both.is_some_and(|(own, theirs)| own.says_the_same(&theirs, &specification.names)))
     }
 }
 

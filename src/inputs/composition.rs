@@ -40,6 +40,8 @@ pub(crate) struct CompositionContext {
     pub(crate) people: JudgedPeople,
     /// Why no job is accepted, whatever it publishes.
     pub(crate) clash: Option<CompositionConflict>,
+    /// A dataset of each other content of the same people.
+    pub(crate) others: BTreeMap<[u8; 32], Uuid>,
 }
 
 /// What is known of the people of a job.
@@ -405,16 +407,19 @@ impl PeopleCheck<'_> {
         let store = &self.env.store;
         let mut names = BTreeSet::from([self.job.dataset.series.clone()]);
         let mut contents: BTreeSet<(String, [u8; 32])> = BTreeSet::new();
+        let mut others = BTreeMap::new();
         for live in same {
             names.extend(live.coverage.populations.iter().cloned());
             for dataset in &live.coverage.datasets {
                 let dataset = store.dataset(self.tenant(), *dataset).await?;
                 let dataset = dataset.ok_or_else(|| StoreError::corrupt("a coverage is of an unknown dataset"))?;
                 names.insert(dataset.series.clone());
+                others.insert(dataset.content_hash, dataset.id);
                 contents.insert((dataset.series, dataset.content_hash));
             }
         }
         let (mut earlier, mut versions) = (EarlierDisclosures::default(), BTreeMap::new());
+        others.remove(&self.job.dataset.content_hash);
         for name in names {
             let declared = store.series_statements(self.tenant(), &name).await?;
             for record in &declared.statements {
@@ -433,7 +438,7 @@ impl PeopleCheck<'_> {
         let published = earlier_of(entries.into_iter(), rules.into_iter())?;
         earlier.disclosures.extend(published.disclosures);
         earlier.rules.extend(published.rules);
-        Ok(CompositionContext { earlier, versions, people, clash: None })
+        Ok(CompositionContext { earlier, versions, people, clash: None, others })
     }
 }
 

@@ -50,6 +50,22 @@ pub enum Resemblance {
 }
 
 impl Evidence {
+    /// Whether these columns say the same of the same rows or persons in both tables.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self, columns: &[String]) -> bool {
+        let mut shared = self.systems.iter().filter_map(|(name, own)| Some((own, other.systems.get(name)?))).peekable();
+        if shared.peek().is_none() {
+            let contents = |of: &Self, name| of.contents.get(name).copied();
+            let agrees = |name| contents(self, name).is_some() && contents(self, name) == contents(other, name);
+            return self.table.is_some() && self.table == other.table && columns.iter().all(agrees);
+        }
+        shared.all(|(own, theirs)| {
+            let mark = |of: &SystemEvidence, name| of.columns.get(name).copied();
+            let agrees = |name| mark(own, name).is_some() && mark(own, name) == mark(theirs, name);
+            own.persons == theirs.persons && columns.iter().all(agrees)
+        })
+    }
+
     /// Whether the cells of two tables say that they are of the same people, whatever their keys say.
     ///
     /// `is_common` says whether the other table has a block, `theirs` are its signatures.

@@ -6,12 +6,24 @@ use serde_json::{Value, json};
 
 use super::tables::{PeopleTable, TableSpec};
 use crate::control::Control;
-use crate::microdata::Chunk;
+use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::hash::tests::GoldenTenant;
 use crate::people::{Evidence, EvidenceCollector, EvidenceError, Fold, KeyLayout, KeyedHash, SystemColumns};
 
 fn table(spec: &Value) -> PeopleTable {
     serde_json::from_value::<TableSpec>(spec.clone()).unwrap().table()
+}
+
+impl PeopleTable {
+    pub(super) fn chunk(&self) -> Chunk {
+        let column = |column: usize| {
+            let mut interner = Interner::default();
+            let code = |row: &Vec<String>| interner.intern(row[column].as_bytes()) as u16 + 1;
+            let codes: Vec<u16> = self.rows.iter().map(code).collect();
+            ChunkColumn::new(interner.take(), &codes)
+        };
+        Chunk { rows: self.rows.len() as u32, columns: (0..self.names.len()).map(column).collect() }
+    }
 }
 
 /// With `id` as the person key, if there is such a column.

@@ -1,10 +1,8 @@
-//! Tables of people, drawn from what the vectors say of them.
+//! Tables of people, drawn from what the vectors say of them; also for the tests over HTTP.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-
-use crate::microdata::{Chunk, ChunkColumn, Interner};
 
 /// The columns of people: name, number of values, prefix, first value.
 const DOMAINS: [(&str, u64, &str, u64); 7] = [
@@ -104,17 +102,5 @@ impl TableSpec {
             (None, None, None, None) => value(person, name),
         };
         self.around.get(name).map_or(text.clone(), |[before, after]| format!("{before}{text}{after}"))
-    }
-}
-
-impl PeopleTable {
-    pub(super) fn chunk(&self) -> Chunk {
-        let column = |column: usize| {
-            let mut interner = Interner::default();
-            let code = |row: &Vec<String>| interner.intern(row[column].as_bytes()) as u16 + 1;
-            let codes: Vec<u16> = self.rows.iter().map(code).collect();
-            ChunkColumn::new(interner.take(), &codes)
-        };
-        Chunk { rows: self.rows.len() as u32, columns: (0..self.names.len()).map(column).collect() }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod links;
 pub(crate) mod many_releases;
 pub(crate) mod nights;
 pub(crate) mod populations;
+pub(crate) mod scenarios;
 pub(crate) mod transfer;
 pub(crate) mod undeclared;
 pub(crate) mod unrelated;
