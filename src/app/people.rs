@@ -71,7 +71,7 @@ impl AppService {
             }
             (population, series) => population.clone().or_else(|| series.clone()),
         };
-        check_upload_into(caller, population.as_deref())?;
+        check_population_of_key(caller, population.as_deref())?;
         let Some(name) = population else {
             if request.person.is_some() {
                 return malformed("person needs a population: a key identifies persons of a population");
@@ -249,16 +249,19 @@ impl UploadPeople {
     }
 }
 
-/// Refuses an upload that the caller's key is not for.
+/// Refuses rows that the caller's key is not for.
 ///
 /// # Errors
 /// `forbidden`, which names the populations of the key.
-fn check_upload_into(caller: &Caller, population: Option<&str>) -> Result<(), Problem> {
-    if caller.may_upload_into(population) {
+pub(super) fn check_population_of_key(caller: &Caller, population: Option<&str>) -> Result<(), Problem> {
+    if caller.may_handle_rows_of(population) {
         return Ok(());
     }
     let names = caller.populations.join(", ");
-    let detail = format!("the key uploads into the population {names} alone: name one with population=");
+    let detail = format!(
+        "the key uploads into and publishes of the population {names} alone: name one with population=, or use a key for \
+         these rows"
+    );
     Err(Problem::new(Kind::Forbidden, detail).with("populations", caller.populations.clone()))
 }
 

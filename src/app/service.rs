@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::people::check_population_of_key;
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
@@ -225,6 +226,7 @@ impl AppService {
         let document = with_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
+        check_population_of_key(caller, dataset.population.as_deref())?;
         let with_releases = self.expand_releases(&dataset, document).await?;
         let document = with_releases.as_ref().unwrap_or(document);
         let profiles = dataset.profiles(&self.vault)?;

@@ -39,7 +39,7 @@ pub struct ApiKey {
     pub expires_at: Option<DateTime<Utc>>,
     /// The time of its revocation, if any.
     pub revoked_at: Option<DateTime<Utc>>,
-    /// The populations into which it may upload; empty if it may upload into any and into none.
+    /// The populations of which it may upload and publish rows; empty if of any and of none.
     pub populations: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The identity of the caller.
     pub actor: Actor,
-    /// The populations into which the caller may upload; empty if it may upload into any and into none.
+    /// The populations of which the caller may upload and publish rows; empty if of any and of none.
     pub populations: Vec<String>,
 }
 
@@ -145,9 +145,9 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may upload rows of a population, or of none.
+    /// Whether the caller may upload and publish rows of a population, or of none.
     #[must_use]
-    pub fn may_upload_into(&self, population: Option<&str>) -> bool {
+    pub fn may_handle_rows_of(&self, population: Option<&str>) -> bool {
         self.populations.is_empty() || population.is_some_and(|name| self.populations.iter().any(|own| own == name))
     }
 
@@ -163,13 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_restricted_caller_uploads_into_its_populations_alone() {
+    fn a_restricted_caller_is_for_its_populations_alone() {
         let of = |names: &[&str]| {
             let populations = names.iter().map(|name| (*name).to_owned()).collect();
             Caller { populations, ..Caller::local() }
         };
         let may = |names: &[&str]| {
-            [None, Some("a"), Some("b"), Some("A"), Some("")].map(|into| of(names).may_upload_into(into))
+            [None, Some("a"), Some("b"), Some("A"), Some("")].map(|into| of(names).may_handle_rows_of(into))
         };
         assert_eq!(may(&[]), [true; 5]);
         assert_eq!(may(&["a"]), [false, true, false, false, false]);

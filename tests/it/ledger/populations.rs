@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::security::identity::Guarded;
-use crate::support::harness::{Client, HOSPITAL, Server, guardian, kind, run, text};
+use crate::support::harness::{Client, HOSPITAL, Server, guardian, hospital_method, kind, run, text};
 
 const CLINIC: &str = "/v1/populations/clinic";
 
@@ -507,7 +507,7 @@ async fn more_pairs_than_a_command_takes_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restricted_key_uploads_into_its_populations_alone() {
+async fn a_restricted_key_is_for_its_populations_alone() {
     let guarded = Guarded::start().await;
     defined(&guarded.preset(Preset::Officer), &["clinic", "births", "staff"]).await;
     let mut token = String::new();
@@ -536,6 +536,18 @@ async fn a_restricted_key_uploads_into_its_populations_alone() {
         assert!(text(&problem["detail"]).contains("births, clinic"), "{query}");
     }
     assert_eq!(night.items("/v1/datasets").await.len(), 3);
+    // nor does it publish what others upload
+    let admin = guarded.preset(Preset::Admin);
+    for (query, status) in [("population=staff", 403), ("name=x", 403), ("population=clinic", 200)] {
+        let dataset = text(&admin.upload(query, HOSPITAL).await.ok(201)["id"]);
+        let document = json!({"dataset": dataset, "unlisted": "drop", "method": hospital_method()});
+        let (plan, job) = (night.post("/v1/plans", &document).await, night.post("/v1/jobs?wait=60", &document).await);
+        assert_eq!((plan.status, job.status), (status, status), "{query}: {}", job.text());
+        if status == 403 {
+            assert_eq!(job.problem(403, "forbidden")["populations"], json!(["births", "clinic"]));
+        }
+    }
+    assert_eq!(admin.items("/v1/jobs").await.len(), 1);
     let log = guarded.preset(Preset::Operator).items("/v1/audit-log?action=key.create").await;
     assert!(log.iter().any(|entry| text(&entry["detail"]).ends_with("; uploads into births, clinic")), "{log:?}");
     guarded.server.stop().await;
