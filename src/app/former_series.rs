@@ -26,10 +26,11 @@ pub async fn adopt_series(store: &Arc<dyn Store>, clock: &Clock) -> Result<usize
         let caller = Caller::upkeep(tenant.clone());
         let audit_entry = AuditEntry::new(&caller, AuditAction::PutPopulation, &population, clock.now());
         let mut defining = DefinedSeries::new(population, &datasets, &registry);
-        let datasets = datasets.iter().map(|of| (of.dataset, defining.person(of))).collect();
+        let purged = datasets.iter().filter(|of| of.is_purged).map(|of| of.dataset).collect();
+        let datasets = datasets.iter().map(|of| (of.dataset, defining.known_person(of))).collect();
         let DefinedSeries { name, population, .. } = defining;
         let population = NamedPopulation { name, population };
-        store.adopt_series(&AdoptedSeries { tenant, population, datasets, audit_entry }).await?;
+        store.adopt_series(&AdoptedSeries { tenant, population, datasets, purged, audit_entry }).await?;
     }
     Ok(found)
 }
@@ -63,6 +64,13 @@ impl<'a> DefinedSeries<'a> {
             is_republished: false,
         });
         Self { name, population, is_known, registry }
+    }
+
+    /// The same of a dataset with rows: of others no person can be known, though later ones of the population may have the
+    /// key.
+    fn known_person(&mut self, dataset: &SeriesDataset) -> BTreeMap<String, Vec<String>> {
+        let person = self.person(dataset);
+        if dataset.is_purged { BTreeMap::new() } else { person }
     }
 
     /// The columns of the key of a dataset, by its key system; empty if it has no key, or none of a known population.

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::composition::earlier_of;
 use super::people::{JobPeople, JobPersons, announce};
-use crate::people::Coverage;
-use crate::ports::{AnnouncementEnd, DatasetRecord, NewCoverage, Store, StoreError};
+use crate::people::{Coverage, Evidence};
+use crate::ports::{AnnouncementEnd, CoverageRecord, DatasetRecord, NewCoverage, Store, StoreError};
 
 /// Makes coverages of all datasets of a tenant of which something is published and that have none. A dataset whose rows
 /// are gone is known by its id and content alone.
@@ -21,19 +21,19 @@ pub(crate) async fn cover_earlier_datasets(store: &dyn Store, tenant: &str) -> R
             return Ok(());
         }
         let live = store.standing_coverages(tenant, 0).await?;
-        let covered: BTreeSet<Uuid> = live.into_iter().flat_map(|of| of.coverage.datasets).collect();
+        let covered: BTreeSet<Uuid> = live.iter().flat_map(|of| of.coverage.datasets.iter().copied()).collect();
         for dataset in uncovered {
             if !covered.contains(&dataset) {
                 let record = store.dataset(tenant, dataset).await?;
                 let record = record.ok_or_else(|| StoreError::corrupt("releases are of an unknown dataset"))?;
-                cover(store, &record).await?;
+                cover(store, &record, &live).await?;
             }
             store.mark_covered(tenant, dataset).await?;
         }
     }
 }
 
-async fn cover(store: &dyn Store, dataset: &DatasetRecord) -> Result<(), StoreError> {
+async fn cover(store: &dyn Store, dataset: &DatasetRecord, live: &[CoverageRecord]) -> Result<(), StoreError> {
     let DatasetRecord { id, tenant, series, content_hash, .. } = dataset;
     let recorded = store.disclosures(tenant, series, content_hash).await?;
     let earlier = earlier_of(recorded.entries.iter(), recorded.rules.iter())?;
@@ -48,12 +48,28 @@ async fn cover(store: &dyn Store, dataset: &DatasetRecord) -> Result<(), StoreEr
         published: published.collect(),
         cuts: evidence.signatures.iter().map(|sample| sample.is_cut).collect(),
     };
+    let end = end_of(&new, &evidence, live);
     let people = JobPeople { evidence: evidence.into(), persons: JobPersons::OfDataset(*id) };
     let coverage = announce(store, &new, &people).await?;
     store.draw_ticket(tenant, coverage).await?;
-    match store.end_announcement(tenant, coverage, &AnnouncementEnd::Live).await {
+    match store.end_announcement(tenant, coverage, &end).await {
         // a job that met it found that nothing runs that could end it
         Err(StoreError::Conflict) => Err(StoreError::Unavailable("a coverage is made by another process".into())),
         ended => ended,
     }
+}
+
+/// It joins what is known of an equal table of its population, whose rows are gone.
+fn end_of(new: &NewCoverage, evidence: &Evidence, live: &[CoverageRecord]) -> AnnouncementEnd {
+    let Coverage { populations, datasets, tables, .. } = &new.coverage;
+    let is_equal = |record: &&CoverageRecord| {
+        !record.coverage.tables.is_disjoint(tables) && !record.coverage.populations.is_disjoint(populations)
+    };
+    let (Some(equal), Some(dataset)) = (live.iter().find(is_equal), datasets.first()) else {
+        return AnnouncementEnd::Live;
+    };
+    let (mut coverage, mut published) = (equal.coverage.clone(), equal.published.clone());
+    let learned = coverage.adopt(*dataset, populations.first().map(String::as_str), evidence);
+    published.extend(new.published.iter().cloned());
+    AnnouncementEnd::Joined { target: equal.id, coverage, published, learned }
 }

@@ -1,6 +1,6 @@
 //! Named series of earlier versions: they are populations now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -24,6 +24,8 @@ pub struct SeriesDataset {
     pub subject: Option<String>,
     /// How many rows one subject may have.
     pub max_rows_per_subject: Option<u64>,
+    /// Whether its rows are gone.
+    pub is_purged: bool,
 }
 
 /// What a series becomes.
@@ -35,6 +37,8 @@ pub struct AdoptedSeries {
     pub population: NamedPopulation,
     /// Its datasets, each with the attributes of the key per key system.
     pub datasets: BTreeMap<Uuid, BTreeMap<String, Vec<String>>>,
+    /// Those of them whose rows are gone: nothing can be collected of them.
+    pub purged: BTreeSet<Uuid>,
     /// The entry for the audit log.
     pub audit_entry: AuditEntry,
 }
@@ -46,7 +50,7 @@ pub trait FormerSeriesStore: Send + Sync {
     async fn datasets_of_series(&self) -> Result<Vec<SeriesDataset>, StoreError>;
 
     /// Puts the datasets of a series into a population. What was known of their persons is collected anew, and the
-    /// coverages of their releases are made anew.
+    /// coverages of their releases are made anew; that of rows that are gone stays, and is of the population.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the population cannot be defined.

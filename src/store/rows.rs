@@ -96,15 +96,18 @@ pub(super) struct SeriesDatasetRow {
     record_key: Option<Vec<String>>,
     subject: Option<String>,
     max_rows_per_subject: Option<i64>,
+    purged_at: Option<DateTime<Utc>>,
 }
 
 impl TryFrom<SeriesDatasetRow> for SeriesDataset {
     type Error = StoreError;
 
     fn try_from(row: SeriesDatasetRow) -> Result<Self, StoreError> {
-        let SeriesDatasetRow { id: dataset, tenant, series, record_key, subject, max_rows_per_subject } = row;
+        let SeriesDatasetRow { id: dataset, tenant, series, record_key, subject, max_rows_per_subject, purged_at } =
+            row;
         let max_rows_per_subject = max_rows_per_subject.map(number).transpose()?;
-        Ok(Self { tenant, series, dataset, record_key, subject, max_rows_per_subject })
+        let is_purged = purged_at.is_some();
+        Ok(Self { tenant, series, dataset, record_key, subject, max_rows_per_subject, is_purged })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
 pub(crate) mod audit_entries;
+pub(crate) mod carried_people;
 pub(crate) mod datasets;
 pub(crate) mod keys;
 pub(crate) mod life;
@@ -289,6 +290,10 @@ macro_rules! conformance {
                 a_population_comes_with_its_statements
                 tickets_drawn_at_once_see_all_lower_ones
                 jobs_at_once_publish_no_person_twice;
+            carried_people:
+                persons_of_a_coverage_are_read_in_pieces
+                marks_of_a_coverage_are_read_by_kind
+                a_series_becomes_a_population;
             pins:
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew

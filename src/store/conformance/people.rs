@@ -20,11 +20,11 @@ use crate::ports::{
 };
 use crate::vault::Vault;
 
-fn hash(number: u128) -> KeyedHash {
+pub(super) fn hash(number: u128) -> KeyedHash {
     KeyedHash::from_bytes((number << 64 | number).to_be_bytes())
 }
 
-fn population(systems: &[&str]) -> Population {
+pub(super) fn population(systems: &[&str]) -> Population {
     let key = |system: &&str| PopulationKey {
         key_system: (*system).to_owned(),
         columns: vec!["id".to_owned()],
@@ -54,12 +54,12 @@ async fn try_define(store: &dyn Store, name: &str, systems: &[&str]) -> PeopleEn
     enter(store, Some(NamedPopulation { name: name.to_owned(), population: population(systems) }), Vec::new()).await
 }
 
-async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
+pub(super) async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
     assert!(matches!(try_define(store, name, systems).await, PeopleEntryOutcome::Recorded { .. }));
 }
 
 /// Persons of key system `k`, in a table that no other one equals.
-fn evidence(persons: &[u128], table: u128) -> Evidence {
+pub(super) fn evidence(persons: &[u128], table: u128) -> Evidence {
     let system = SystemEvidence { persons: persons.len() as u64, columns: BTreeMap::new() };
     Evidence {
         rows: persons.len() as u64,
@@ -69,7 +69,7 @@ fn evidence(persons: &[u128], table: u128) -> Evidence {
     }
 }
 
-fn new_coverage(evidence: &Evidence, population: &str, dataset: u128) -> NewCoverage {
+pub(super) fn new_coverage(evidence: &Evidence, population: &str, dataset: u128) -> NewCoverage {
     NewCoverage {
         tenant: TENANT.to_owned(),
         job: Uuid::from_u128(dataset),
@@ -80,7 +80,7 @@ fn new_coverage(evidence: &Evidence, population: &str, dataset: u128) -> NewCove
 }
 
 /// An announced coverage with these persons, in a dataset of the number of the table.
-async fn announced(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
+pub(super) async fn announced(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
     let evidence = evidence(persons, table);
     let id = store.announce_coverage(&new_coverage(&evidence, population, table)).await.unwrap();
     let hashes: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
@@ -88,7 +88,7 @@ async fn announced(store: &dyn Store, population: &str, persons: &[u128], table:
     id
 }
 
-async fn live(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
+pub(super) async fn live(store: &dyn Store, population: &str, persons: &[u128], table: u128) -> CoverageId {
     let id = announced(store, population, persons, table).await;
     store.draw_ticket(TENANT, id).await.unwrap();
     store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await.unwrap();

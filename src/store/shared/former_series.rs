@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::people::CoverageId;
-use crate::ports::{AdoptedSeries, CoverageRecord, FormerSeriesStore, SeriesDataset, StoreError};
+use crate::people::{Coverage, CoverageId};
+use crate::ports::{AdoptedSeries, CoverageRecord, CoverageState, FormerSeriesStore, SeriesDataset, StoreError};
 use crate::store::rows::{SeriesDatasetRow, records};
 use crate::store::sql::former_series as sql;
 
@@ -26,7 +26,7 @@ both_stores! {
 
     impl Backend {
         async fn try_adopt_series(&self, series: &AdoptedSeries) -> Result<(), TransactionError> {
-            let AdoptedSeries { tenant, population, datasets, audit_entry } = series;
+            let AdoptedSeries { tenant, population, datasets, audit_entry, .. } = series;
             let mut tx = self.begin().await?;
             let ticket = next_ticket(&mut tx, tenant).await?;
             let standing = standing(&mut tx, tenant, ticket).await?;
@@ -42,7 +42,10 @@ both_stores! {
                 record.coverage.datasets.iter().any(|dataset| datasets.contains_key(dataset))
             };
             for record in standing.iter().filter(is_adopted) {
-                begin_coverage_anew(&mut tx, tenant, record).await?;
+                match kept_coverage(record, series) {
+                    Some(kept) => keep_coverage(&mut tx, tenant, record, &kept).await?,
+                    None => begin_coverage_anew(&mut tx, tenant, record).await?,
+                }
             }
             log(&mut tx, audit_entry).await?;
             Ok(tx.commit().await?)
@@ -64,4 +67,32 @@ both_stores! {
         }
         Ok(())
     }
+
+    /// Describes a coverage that stays, and has those of its datasets covered that it no longer names.
+    async fn keep_coverage(
+        connection: &mut Connection,
+        tenant: &str,
+        record: &CoverageRecord,
+        kept: &Coverage,
+    ) -> Result<(), TransactionError> {
+        let (CoverageId(id), body, published) = (record.id, Json(kept), Json(&record.published));
+        run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, id, body, published)?;
+        for dataset in record.coverage.datasets.difference(&kept.datasets) {
+            run_sql!(query.execute, &mut *connection, sql::UNCOVER_DATASET, tenant, dataset)?;
+        }
+        Ok(())
+    }
+}
+
+/// What stays of a live coverage of which some rows are gone: nothing else knows their cells. Its other datasets of the
+/// series are covered anew, and join it as equal tables.
+fn kept_coverage(record: &CoverageRecord, series: &AdoptedSeries) -> Option<Coverage> {
+    let is_gone = record.coverage.datasets.iter().any(|dataset| series.purged.contains(dataset));
+    if record.state != CoverageState::Live || !is_gone || record.coverage.tables.is_empty() {
+        return None;
+    }
+    let mut kept = record.coverage.clone();
+    kept.populations.insert(series.population.name.clone());
+    kept.datasets.retain(|dataset| series.purged.contains(dataset) || !series.datasets.contains_key(dataset));
+    Some(kept)
 }

@@ -1,10 +1,10 @@
 //! Named series of earlier versions.
 
-pub(crate) use super::people::VOID_LIVE;
+pub(crate) use super::people::{DESCRIBE_COVERAGE, VOID_LIVE};
 
 pub(crate) const UNDECLARED_DATASETS: &str = "\
 -- undeclared_datasets
-SELECT tenant, series, id, record_key, subject, max_rows_per_subject FROM datasets WHERE population IS NULL ORDER BY id";
+SELECT tenant, series, id, record_key, subject, max_rows_per_subject, purged_at FROM datasets WHERE population IS NULL ORDER BY id";
 
 pub(crate) const SET_POPULATION: &str = "\
 -- set_population

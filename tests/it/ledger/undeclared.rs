@@ -199,6 +199,92 @@ async fn series_of_earlier_versions_become_populations() {
     server.stop().await;
 }
 
+/// Of rows that were purged before the upgrade the cells are known still: new keys do not make other people of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purged_table_of_a_series_is_still_recognized() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let serve = || Server::start_with(|config| config.data.clone_from(&data));
+    let server = serve().await;
+    let first = text(&server.upload("record_key=id", patients(0..400, HEADER)).await.ok(201)["id"]);
+    let release = server.publish(&first, protected()).await;
+    assert_eq!(server.delete(&format!("/v1/datasets/{first}")).await.status, 200);
+    server.stop().await;
+    for table in ["datasets", "releases", "disclosures", "standing_rules", "ledgers", "jobs"] {
+        assert!(execute(&data, format!("UPDATE {table} SET series = 'registry'")).await > 0, "{table}");
+    }
+
+    let server = serve().await;
+    let dataset = server.get(&format!("/v1/datasets/{first}")).await.ok(200);
+    assert_eq!((&dataset["population"], &dataset["identity"]), (&json!("registry"), &json!("content_only")));
+    let job = async |query: &str, csv: String| {
+        let mut document = protected();
+        document["dataset"] = server.upload(query, csv).await.ok(201)["id"].clone();
+        server.post("/v1/jobs?wait=60", &document).await
+    };
+    // whose persons are not known, these may be
+    job("population=registry", patients(1000..1400, HEADER)).await.problem(409, "people-unknown");
+    let elsewhere = json!({"person": [{"key_system": "elsewhere", "columns": ["id"]}], "disjoint_from": ["registry"],
+        "reason": "another town"});
+    server.put("/v1/populations/elsewhere", &elsewhere).await.ok(201);
+    let respelled = patients(0..400, "id,age,ward,sex,dx").replace("\np", "\nq");
+    let alike: String = respelled.lines().map(|row| row.rsplit_once(',').unwrap().0.to_owned() + "\n").collect();
+    let wider: String = respelled.lines().enumerate().map(|(line, row)| format!("{row},{line}\n")).collect();
+    let mut wider_job = protected();
+    wider_job["dataset"] = server.upload("population=elsewhere", wider).await.ok(201)["id"].clone();
+    server.post("/v1/jobs", &wider_job).await.problem(409, "people-alike");
+    let narrow = server.upload("population=elsewhere", alike).await.ok(201)["id"].clone();
+    let mut narrow_job = super::data_subjects::plain(&["age"]);
+    narrow_job["dataset"] = narrow;
+    server.post("/v1/jobs", &narrow_job).await.problem(409, "people-alike");
+    // the very table is recognized, and its job gives the release
+    let again = job("population=registry", patients(0..400, HEADER)).await.ok(200);
+    assert_eq!(again["release"], release["id"], "{again:#}");
+    server.stop().await;
+}
+
+/// All series become populations, also where these are more than a tenant may define.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_series_than_populations_are_adopted() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let serve = || Server::start_with(|config| config.data.clone_from(&data));
+    let server = serve().await;
+    server.upload("record_key=id", patients(0..9, HEADER)).await.ok(201);
+    server.stop().await;
+    let copy =
+        "CREATE TEMP TABLE copied AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        SELECT d.*, n.i FROM datasets AS d, n";
+    let change = "UPDATE copied SET id = CAST(randomblob(16) AS BLOB), series = 'series ' || i, purged_at = created_at";
+    let columns = "INSERT INTO datasets SELECT COLUMNS FROM copied";
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(data.join("guardian.db"));
+    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    let names: Vec<String> =
+        sqlx::query_scalar("SELECT name FROM pragma_table_info('datasets')").fetch_all(&mut connection).await.unwrap();
+    let columns = columns.replace("COLUMNS", &names.join(", "));
+    for sql in [
+        copy.to_owned(),
+        change.to_owned(),
+        columns,
+        "UPDATE datasets SET series = 'first' WHERE purged_at IS NULL".into(),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    }
+    sqlx::Connection::close(connection).await.unwrap();
+
+    let server = serve().await;
+    assert_eq!(server.stored("populations").await, 1001);
+    let problem = server.put("/v1/populations/new", &json!({})).await.problem(422, "work-limit");
+    assert_eq!((&problem["limit"], &problem["found"]), (&json!(1000), &json!(1001)));
+    // those that are there are as good as any
+    let known = server.get("/v1/populations/first").await.ok(200)["person"].clone();
+    let described = json!({"description": "of the clinic", "person": known});
+    assert_eq!(server.put("/v1/populations/first", &described).await.ok(200)["description"], "of the clinic");
+    server.upload("population=first", patients(10..19, HEADER)).await.ok(201);
+    server.upload("population=series%207&person=none", patients(10..19, HEADER)).await.ok(201);
+    server.stop().await;
+}
+
 /// Of a dataset whose key is lost the persons are unknown; others are refused with a remedy, and not put off.
 #[tokio::test(flavor = "multi_thread")]
 async fn dataset_that_cannot_be_read_is_of_unknown_people() {

@@ -1,0 +1,115 @@
+//! What is read of coverages to carry them elsewhere, and series that become populations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use super::people::{announced, define, evidence, hash, live, new_coverage, population};
+use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
+use crate::people::{CoverageId, Evidence, KeyedHash};
+use crate::ports::{
+    AdoptedSeries, AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CoverageRecord, HASHES_PER_CALL,
+    NamedPopulation, Store, StoreError,
+};
+
+pub(crate) async fn persons_of_a_coverage_are_read_in_pieces(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k", "other"]).await;
+    let id = announced(&*store, "clinic", &[], 1).await;
+    let mut persons: Vec<KeyedHash> = (0..=CARRIED_HASHES as u128).rev().map(hash).collect();
+    for some in persons.chunks(HASHES_PER_CALL) {
+        store.cover_persons(TENANT, id, "k", some).await.unwrap();
+    }
+    live(&*store, "clinic", &[1, 2], 2).await;
+    persons.sort_unstable();
+    let piece = async |tenant, system, after| store.coverage_persons(tenant, id, system, after).await;
+    let first = piece(TENANT, "k", None).await.unwrap();
+    assert_eq!(first, persons[..CARRIED_HASHES]);
+    assert_eq!(piece(TENANT, "k", first.last().copied()).await.unwrap(), persons[CARRIED_HASHES..]);
+    assert_eq!(piece(TENANT, "k", persons.last().copied()).await.unwrap(), []);
+    assert_eq!(piece(TENANT, "other", None).await.unwrap(), []);
+    for (tenant, system) in [(TENANT, "unknown"), ("x", "k")] {
+        assert!(matches!(piece(tenant, system, None).await, Err(StoreError::NotFound)), "{tenant} {system}");
+    }
+    assert_eq!(store.coverage_persons(TENANT, CoverageId(0), "k", None).await.unwrap(), []);
+}
+
+pub(crate) async fn marks_of_a_coverage_are_read_by_kind(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let id = announced(&*store, "clinic", &[1], 1).await;
+    let mark = |number, kind, weight| AlikeMark { hash: hash(number), kind, weight };
+    let marks = [
+        mark(7, AlikeKind::Signature(1), 1),
+        mark(6, AlikeKind::Signature(0), 3),
+        mark(9, AlikeKind::Block, 5000),
+        mark(5, AlikeKind::Block, 4000),
+    ];
+    store.add_alike_marks(TENANT, id, &marks).await.unwrap();
+    let other = announced(&*store, "clinic", &[2], 2).await;
+    store.add_alike_marks(TENANT, other, &marks[..1]).await.unwrap();
+    assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), [marks[3], marks[2], marks[1], marks[0]]);
+    assert_eq!(store.coverage_marks(TENANT, other).await.unwrap(), marks[..1]);
+    assert_eq!(store.coverage_marks("x", id).await.unwrap(), []);
+    assert_eq!(store.coverage_marks(TENANT, CoverageId(0)).await.unwrap(), []);
+}
+
+/// A dataset of a former series with these rows, in no population.
+async fn former(store: &dyn Store, own: &Evidence) -> Uuid {
+    let id = begun(store).await;
+    store.put_evidence(id, own).await.unwrap();
+    let mut record = dataset_record(id, 0);
+    (record.population, record.person) = (None, BTreeMap::new());
+    store.insert_dataset(&record, &audit_entry()).await.unwrap();
+    id
+}
+
+async fn standing(store: &dyn Store) -> Vec<CoverageRecord> {
+    store.standing_coverages(TENANT, i64::MAX).await.unwrap()
+}
+
+pub(crate) async fn a_series_becomes_a_population(bench: &impl Bench) {
+    let store = bench.store();
+    let bare = |table| Evidence { systems: BTreeMap::new(), ..evidence(&[], table) };
+    let (kept, gone) = (former(&*store, &bare(1)).await, former(&*store, &bare(2)).await);
+    let block = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
+    for (dataset, table) in [(kept, 1), (gone, 2)] {
+        let mut new = new_coverage(&bare(table), "people", 0);
+        (new.coverage.populations, new.coverage.datasets) = (BTreeSet::new(), [dataset].into());
+        let id = store.announce_coverage(&new).await.unwrap();
+        store.add_alike_marks(TENANT, id, &[block]).await.unwrap();
+        store.draw_ticket(TENANT, id).await.unwrap();
+        store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await.unwrap();
+    }
+    store.purge_dataset(TENANT, gone, at(9), &audit_entry()).await.unwrap();
+    let found = store.datasets_of_series().await.unwrap();
+    assert_eq!(found.iter().map(|of| (of.dataset, of.is_purged)).collect::<Vec<_>>(), [(kept, false), (gone, true)]);
+    assert_eq!((found[0].series.as_str(), &found[0].record_key), ("people", &Some(vec!["a".into(), "b,c".into()])));
+
+    let named = NamedPopulation { name: "people".to_owned(), population: population(&["k"]) };
+    let series = AdoptedSeries {
+        tenant: TENANT.to_owned(),
+        population: named,
+        datasets: [(kept, [("k".to_owned(), vec!["a".to_owned()])].into()), (gone, BTreeMap::new())].into(),
+        purged: [gone].into(),
+        audit_entry: audit_entry(),
+    };
+    let entries = bench.count("audit_log").await;
+    store.adopt_series(&series).await.unwrap();
+    assert_eq!(bench.count("audit_log").await, entries + 1);
+    assert_eq!(store.people_registry(TENANT).await.unwrap().populations["people"], series.population.population);
+    assert_eq!(store.datasets_of_series().await.unwrap(), []);
+    let record = store.dataset(TENANT, kept).await.unwrap().unwrap();
+    assert_eq!((record.population.as_deref(), record.person["k"].as_slice()), (Some("people"), &["a".to_owned()][..]));
+    // evidence and coverage of rows that are there begin anew, those of rows that are gone stay
+    assert_eq!(store.evidence(TENANT, kept).await.unwrap(), None);
+    assert_eq!(store.uncovered_datasets(TENANT).await.unwrap(), [kept]);
+    let [only] = &standing(&*store).await[..] else { panic!("one coverage stays") };
+    assert_eq!((&only.coverage.datasets, &only.coverage.tables), (&[gone].into(), &[hash(2)].into()));
+    assert_eq!(only.coverage.populations, BTreeSet::from(["people".to_owned()]));
+    assert_eq!(store.common_marks(TENANT, &[block.hash]).await.unwrap(), [(only.id, block)]);
+
+    // a published population only grows: one that is defined otherwise is not adopted
+    let other = NamedPopulation { name: "people".to_owned(), population: population(&["other"]) };
+    assert!(is_conflict(&store.adopt_series(&AdoptedSeries { population: other, ..series }).await));
+}
