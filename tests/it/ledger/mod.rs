@@ -1,6 +1,7 @@
 //! Composition, data subjects, the life of releases.
 
 pub(crate) mod approval;
+pub(crate) mod at_once;
 pub(crate) mod audit_of_people;
 pub(crate) mod composition;
 pub(crate) mod data_subjects;
