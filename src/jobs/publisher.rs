@@ -69,6 +69,9 @@ impl JobRunner for Publisher {
             if let Some(completion) = self.run_once(&assignment, control)? {
                 return Ok(completion);
             }
+            // other rows are left: none of the parts that were made may stand among theirs
+            let (store, job) = (&assignment.store, assignment.job.id);
+            assignment.handle.block_on(store.drop_attempt(job, assignment.attempt))?;
         }
         let problem = Problem::new(Kind::Unavailable, "other releases about the same people kept coming first");
         Err(RunError::Failed(problem))
