@@ -31,12 +31,24 @@ fn rewrite(value: &mut Value) {
                 }
             }
             rewrite_constant(members);
+            rewrite_bounds(members);
             rewrite_types(members);
             rewrite_choice(members, "oneOf");
             rewrite_choice(members, "anyOf");
             wrap_reference(members);
         }
         _ => {}
+    }
+}
+
+/// An exclusive bound is a bound with a flag.
+fn rewrite_bounds(members: &mut Map<String, Value>) {
+    for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if members.get(exclusive).is_some_and(Value::is_number)
+            && let Some(limit) = members.insert(exclusive.to_owned(), true.into())
+        {
+            members.insert(bound.to_owned(), limit);
+        }
     }
 }
 
@@ -110,6 +122,8 @@ mod tests {
         );
         let both = json!([{"type": "integer", "nullable": false}, {"type": "boolean", "nullable": false}]);
         assert_eq!(rewritten(json!({"type": ["integer", "boolean"]})), json!({"anyOf": both}));
+        let above = json!({"minimum": 0, "exclusiveMinimum": true, "maximum": 2});
+        assert_eq!(rewritten(json!({"exclusiveMinimum": 0, "maximum": 2})), above);
         // data and names stay
         let data = json!({"example": {"const": 1, "if": 2}, "enum": [["a", "null"]]});
         assert_eq!(rewritten(data.clone()), data);

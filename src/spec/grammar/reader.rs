@@ -82,13 +82,23 @@ pub(crate) fn integer(value: &Value) -> Option<i128> {
     })
 }
 
-/// An exact fraction: an integer, or a text such as `1/3` or `0.02`.
+/// An exact fraction: a number such as `0.02`, or a text such as `1/3`.
 #[must_use]
 pub(crate) fn ratio(value: &Value) -> Option<Ratio> {
     match value {
         Value::String(text) => text.parse().ok(),
-        other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
+        other => integer(other)
+            .and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok())
+            .or_else(|| decimal(other.as_f64()?).parse().ok()),
     }
+}
+
+/// A number as it was written: of up to 15 digits the shortest text that reads as the same number is it.
+fn decimal(number: f64) -> String {
+    const EXACT_DIGITS: usize = 15;
+    let text = number.to_string();
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    if digits <= EXACT_DIGITS { text } else { String::new() }
 }
 
 /// A value of a column as text: `Some(None)` is the missing one.
@@ -172,6 +182,21 @@ mod tests {
     fn pointers_are_escaped() {
         assert_eq!(child("/attributes", "a/b~c"), "/attributes/a~1b~0c");
         assert_eq!(child("", ""), "/");
+    }
+
+    #[test]
+    fn numbers_are_fractions_as_they_are_written() {
+        let of = |text: &str| text.parse::<Ratio>().unwrap();
+        for (number, text) in
+            [("0.1", "1/10"), ("2.50", "5/2"), ("1e-3", "1/1000"), ("3", "3"), ("0.333333333", "0.333333333")]
+        {
+            assert_eq!(ratio(&serde_json::from_str(number).unwrap()), Some(of(text)), "{number}");
+        }
+        for not in
+            [json!(1.0 / 3.0), json!(-0.1), json!(1e-10), json!(1e300), json!(123_456_789.123_456_78), json!(true)]
+        {
+            assert_eq!(ratio(&not), None, "{not}");
+        }
     }
 
     #[test]

@@ -218,7 +218,7 @@ mod tests {
     fn faults_are_named() {
         let range = |pointer: &str| (pointer.to_owned(), Kind::ParameterRange);
         let document = json!({"utility": ["entropy", "kl"], "internal": {"utility": [
-            "entropy", {"count_queries": {"number": 0, "value_fraction": 0.4}}, {"count_queries": 7},
+            "entropy", {"count_queries": {"number": 0, "value_fraction": 0.412_345_678_9}}, {"count_queries": 7},
             {"count_queries": {"dimensions": 200, "value_fraction": "1.5"}}, {"x": 1}, 7,
             {"count_queries": {"value_fraction": "1", "selectivity": "1"}}, {"count_queries": {}},
         ], "x": 1}});

@@ -178,7 +178,7 @@ fn guarantees() {
         ("/method/default_guarantee/l", json!(null), &[("/method/default_guarantee/l", Range)]),
         ("/method/default_guarantee/l", json!(0), &[("/method/default_guarantee/l", Range)]),
         ("/method/default_guarantee/l", json!(-1), &[("/method/default_guarantee/l", Range)]),
-        ("/method/default_guarantee/l", json!(2.5), &[("/method/default_guarantee/l", Range)]),
+        ("/method/default_guarantee/l", json!(2.123_456_789_01), &[("/method/default_guarantee/l", Range)]),
         ("/method/default_guarantee/l", json!("2"), &[("/method/default_guarantee/l", Range)]),
         ("/method/default_guarantee/l", json!(1), &[("/method/default_guarantee/l", Vacuous)]),
         ("/method/default_guarantee/k", json!(1), &[("/method/default_guarantee/k", UnknownField)]),
@@ -215,7 +215,7 @@ fn guarantees_of_every_family() {
     let cases: &[Case<'_>] = &[
         (at, json!({"type": "distinct_l_diversity", "l": 1}), &[("/method/default_guarantee/l", Vacuous)]),
         (at, json!({"type": "entropy_l_diversity", "l": "1.0"}), &[("/method/default_guarantee/l", Vacuous)]),
-        (at, json!({"type": "entropy_l_diversity", "l": 2.5}), &[("/method/default_guarantee/l", Range)]),
+        (at, json!({"type": "entropy_l_diversity", "l": 2.123_456_789_01}), &[("/method/default_guarantee/l", Range)]),
         (at, json!({"type": "entropy_l_diversity"}), &[("/method/default_guarantee/l", Range)]),
         (
             at,

@@ -125,7 +125,7 @@ fn every_fault_is_pointed_at() {
         ("/method/guarantee/l", json!(1), &[("/method/guarantee/l", Kind::VacuousGuarantee)]),
         ("/method/guarantee/l", json!("1/2"), &[("/method/guarantee/l", Kind::VacuousGuarantee)]),
         ("/method/guarantee/l", json!(0), &[("/method/guarantee/l", Range)]),
-        ("/method/guarantee/l", json!(2.5), &[("/method/guarantee/l", Range)]),
+        ("/method/guarantee/l", json!(2.123_456_789_01), &[("/method/guarantee/l", Range)]),
         ("/method/guarantee/l", json!("two"), &[("/method/guarantee/l", Range)]),
         ("/method/guarantee/m", json!(2), &[("/method/guarantee/m", UnknownField)]),
         ("/method/guarantee", json!({"type": "k_anonymity", "k": 2}), &[("/method/guarantee/type", Unsupported)]),

@@ -317,7 +317,7 @@ async fn infeasible_specification_is_refused_with_reason() {
             "parameter-range",
         ),
         (
-            thresholds(json!({"explicit": {"HIV": 0.05}, "otherwise": "0.6"})),
+            thresholds(json!({"explicit": {"HIV": 0.051_234_567_8}, "otherwise": "0.6"})),
             "/method/thresholds/explicit",
             "parameter-range",
         ),
@@ -493,7 +493,7 @@ async fn ratio_of_noisy_counts_is_inferred() {
 
     for (name, value) in [
         ("x", json!("0")),
-        ("x", json!(1.5)),
+        ("x", json!(1.512_345_678_9)),
         ("x", json!("1e3")),
         ("x", Value::Null),
         ("y", json!("-1")),

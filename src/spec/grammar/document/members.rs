@@ -176,15 +176,21 @@ scalar! {
     {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$"}
 }
 
-/// An exact fraction: an integer, or a text such as `1/3` or `0.02`.
+/// An exact fraction: a number such as `0.02`, or a text such as `1/3`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::spec) struct Fraction(pub(in crate::spec) Ratio);
 
 scalar! {
-    Fraction: "a fraction of at least 0, as a text such as \"8\" or \"0.02\"",
+    Fraction as "NonNegativeFraction": "a fraction of at least 0, such as 8, 0.02 or \"1/3\"",
     |value| ratio(value).map(Self),
     |fraction| json!(fraction.0),
-    {"$ref": "#/components/schemas/Fraction"}
+    {
+        "description": "A fraction of at least 0, exact: a number or a text of at most nine decimals, or p/q",
+        "oneOf": [
+            {"type": "number", "minimum": 0, "maximum": 1_000_000_000},
+            {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
+        ],
+    }
 }
 
 /// A fraction above 0.
@@ -192,13 +198,13 @@ scalar! {
 pub(in crate::spec) struct PositiveFraction(pub(in crate::spec) Ratio);
 
 scalar! {
-    PositiveFraction as "PositiveFraction": "a fraction above 0, as a text such as \"5/2\"",
+    PositiveFraction as "PositiveFraction": "a fraction above 0, such as 2.5 or \"5/2\"",
     |value| ratio(value).filter(|ratio| ratio.numerator() > 0).map(Self),
     |fraction| json!(fraction.0),
     {
-        "description": "A fraction above 0, exact: an integer, a decimal of at most nine digits, or p/q",
+        "description": "A fraction above 0, exact: a number or a text of at most nine decimals, or p/q",
         "oneOf": [
-            {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000_000},
             {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
         ],
     }
@@ -215,13 +221,13 @@ impl Share {
 }
 
 scalar! {
-    Share as "Share": "a fraction above 0 and at most 1, as a text such as \"0.02\" or \"1/3\"",
+    Share as "Share": "a fraction above 0 and at most 1, such as 0.02 or \"1/3\"",
     Self::parse,
     |share| json!(share.0),
     {
-        "description": "A fraction above 0 and at most 1, exact: 1, a decimal of at most nine digits, or p/q",
+        "description": "A fraction above 0 and at most 1, exact: a number or a text of at most nine decimals, or p/q",
         "oneOf": [
-            {"type": "integer", "minimum": 1, "maximum": 1},
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
             {"type": "string", "pattern": "^([0-9]{1,18}(\\.[0-9]{1,9})?|[0-9]{1,18}/[0-9]{1,18})$"},
         ],
     }
