@@ -63,9 +63,9 @@ impl JudgedPeople {
         let Some(LiveCoverage { id, coverage, published, .. }) = &self.joins else { return AnnouncementEnd::Live };
         let (mut coverage, mut published) = (coverage.clone(), published.clone());
         let DatasetRecord { id: dataset, population, .. } = &job.dataset;
-        let learned = coverage.adopt(*dataset, population.as_deref(), evidence);
+        let learned = coverage.adopt(*dataset, population.as_deref(), evidence, &published);
         // also of a dataset whose names it does not take over: its releases are of the same rows
-        coverage.absorb(Coverage { systems: BTreeMap::new(), ..Coverage::new(*dataset, None, evidence) });
+        coverage.absorb(Coverage { systems: BTreeMap::new(), ..Coverage::new(*dataset, None, evidence) }, &published);
         published.extend(columns.iter().map(|column| self.names.get(column).unwrap_or(column).clone()));
         AnnouncementEnd::Joined { target: *id, coverage, published, learned }
     }

@@ -377,8 +377,9 @@ fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(),
     let keeps_contents =
         known.contents.iter().all(|(name, marks)| new.contents.get(name).is_some_and(|of| marks.is_subset(of)));
     let keeps_columns = |name: &String, of: &SystemEvidence| {
+        let mut columns = of.columns.iter().filter(|(column, _)| before.contains(*column));
         let known = |new: &SystemEvidence| {
-            new.persons == of.persons && of.columns.iter().all(|(column, mark)| new.columns.get(column) == Some(mark))
+            new.persons == of.persons && columns.all(|(column, mark)| new.columns.get(column) == Some(mark))
         };
         new.systems.get(name).is_some_and(known)
     };

@@ -63,7 +63,15 @@ impl Coverage {
 
     /// Takes over what a dataset of the same rows knows of them, unless it is of another population. The answer names
     /// the key systems by which the persons were not known before: their hashes have to be added.
-    pub fn adopt(&mut self, dataset: Uuid, population: Option<&str>, evidence: &Evidence) -> Vec<String> {
+    ///
+    /// Marks of published columns stay those of the published values. Of others the last dataset's are kept.
+    pub fn adopt(
+        &mut self,
+        dataset: Uuid,
+        population: Option<&str>,
+        evidence: &Evidence,
+        published: &BTreeSet<String>,
+    ) -> Vec<String> {
         let is_of_another = population.is_none_or(|name| !self.populations.contains(name));
         if !self.populations.is_empty() && is_of_another {
             return Vec::new();
@@ -80,15 +88,13 @@ impl Coverage {
                 learned.push(name.clone());
                 SystemEvidence { persons: system.persons, columns: BTreeMap::new() }
             });
-            for (column, mark) in &system.columns {
-                known.columns.entry(column.clone()).or_insert(*mark);
-            }
+            known.learn(&system.columns, published);
         }
         learned
     }
 
-    /// Takes over what else is known of the same rows.
-    pub fn absorb(&mut self, other: Self) {
+    /// Takes over what else is known of the same rows, of which these columns are published.
+    pub fn absorb(&mut self, other: Self, published: &BTreeSet<String>) {
         self.populations.extend(other.populations);
         self.datasets.extend(other.datasets);
         self.tables.extend(other.tables);
@@ -96,10 +102,7 @@ impl Coverage {
             self.contents.entry(name).or_default().extend(marks);
         }
         for (name, system) in other.systems {
-            let known = self.systems.entry(name).or_insert_with(|| system.clone());
-            for (column, mark) in system.columns {
-                known.columns.entry(column).or_insert(mark);
-            }
+            self.systems.entry(name).or_insert_with(|| system.clone()).learn(&system.columns, published);
         }
     }
 }

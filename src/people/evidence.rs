@@ -1,7 +1,7 @@
 //! What is kept of the rows that a release publishes: enough to recognize them, their people and their values, and
 //! nothing to read them by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,17 @@ pub enum Resemblance {
     Blocks,
     /// Part of the rows are the same: signatures that stand once in each.
     Rows,
+}
+
+impl SystemEvidence {
+    /// Takes over the marks of columns, but of those that are published only where there is none.
+    pub(super) fn learn(&mut self, columns: &BTreeMap<String, KeyedHash>, published: &BTreeSet<String>) {
+        for (column, mark) in columns {
+            if !published.contains(column) || !self.columns.contains_key(column) {
+                self.columns.insert(column.clone(), *mark);
+            }
+        }
+    }
 }
 
 impl Evidence {

@@ -196,8 +196,14 @@ pub fn relate(
         if live.coverage.chain.is_some() {
             return Relation::Overlap(BTreeSet::new());
         }
-        let changed = changed_attributes(rows, live, &shared);
-        let is_same = is_equal || changed.as_ref().is_some_and(BTreeSet::is_empty);
+        // of several tables it is not known which one a column was published of, unless its mark says so
+        let is_only_table = is_equal && live.coverage.tables.len() == 1;
+        let published = || rows.publishes.intersection(&live.published).cloned().collect();
+        let changed = match changed_attributes(rows, live, &shared) {
+            None if is_equal => Some(published()),
+            changed => changed,
+        };
+        let is_same = is_only_table || changed.as_ref().is_some_and(BTreeSet::is_empty);
         return match is_same {
             true if shared.is_empty() => Relation::Same(BTreeSet::from([Basis::Content])),
             true => Relation::Same(by_keys()),

@@ -505,7 +505,8 @@ impl TestCoverage {
     }
 
     fn adopt(&mut self, dataset: Uuid, population: Option<&str>, rows: &WholeEvidence) {
-        for system in self.coverage.adopt(dataset, population, &rows.evidence) {
+        let published = self.published();
+        for system in self.coverage.adopt(dataset, population, &rows.evidence, &published) {
             self.persons.insert(system.clone(), rows.persons[&system].clone());
         }
     }

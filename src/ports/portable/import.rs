@@ -330,7 +330,7 @@ impl<'a> ImportPlanner<'a> {
             let target = self.here.copy.coverages.iter().find(has_dataset);
             let is_known = target.is_some_and(|target| {
                 let mut joined = target.coverage.clone();
-                joined.absorb(carried.coverage.clone());
+                joined.absorb(carried.coverage.clone(), &target.published);
                 joined == target.coverage && carried.published.is_subset(&target.published)
             });
             if !is_known {

@@ -290,7 +290,7 @@ pub(crate) async fn a_joined_announcement_goes_over_to_the_other(bench: &impl Be
         store.cover_persons(TENANT, own, system, &persons.map(hash)).await.unwrap();
     }
     let mut coverage = store.standing_coverages(TENANT, i64::MAX).await.unwrap()[0].coverage.clone();
-    let learned = coverage.adopt(Uuid::from_u128(2), Some("clinic"), &both);
+    let learned = coverage.adopt(Uuid::from_u128(2), Some("clinic"), &both, &BTreeSet::new());
     let published = BTreeSet::from(["age".to_owned(), "ward".to_owned()]);
     let end = AnnouncementEnd::Joined { target, coverage: coverage.clone(), published: published.clone(), learned };
     assert!(is_conflict(&store.end_announcement(TENANT, own, &end).await), "without a ticket");

@@ -467,7 +467,7 @@ both_stores! {
                 return Err(StoreError::Conflict.into());
             }
             // others may have joined since it was read
-            joined.coverage.absorb(known.clone());
+            joined.coverage.absorb(known.clone(), &joined.published);
             joined.published.extend(published.iter().cloned());
             for system in learned {
                 let number = system_number(connection, tenant, system).await?;

@@ -226,7 +226,7 @@ both_stores! {
         let number = match carried.target {
             Some(target) => {
                 let mut known = locked(connection, tenant, target).await?;
-                known.coverage.absorb(coverage.clone());
+                known.coverage.absorb(coverage.clone(), &known.published);
                 known.published.extend(published.iter().cloned());
                 let (body, published) = (Json(&known.coverage), Json(&known.published));
                 run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, target.0, body, published)?;

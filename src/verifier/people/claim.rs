@@ -234,7 +234,9 @@ impl ClaimedRows<'_> {
         let shared: Vec<&SystemFacts> =
             self.facts.systems.iter().filter(|of| other.systems.contains_key(&of.name)).collect();
         if is_equal || shared.iter().any(|of| self.common(other, of) > 0) {
-            return match (is_equal || self.agrees(other, &shared), is_joined) {
+            let both = self.claim.publishes.intersection(&other.published).count();
+            let is_only_table = is_equal && (other.tables.len() == 1 || both == 0);
+            return match (is_only_table || self.agrees(other, &shared), is_joined) {
                 _ if !disjoint.is_empty() => Err(OtherCoverageError::Contradicted),
                 (false, _) => Err(OtherCoverageError::Overlap),
                 (true, false) => Err(OtherCoverageError::NotJoined),

@@ -329,6 +329,7 @@ struct Standing {
     same_marks: bool,
     has_marks: bool,
     is_equal: bool,
+    has_more_tables: bool,
     resemblance: Option<Resemblance>,
     statements: Vec<(bool, bool)>,
     policy: UnrelatedPolicy,
@@ -342,10 +343,10 @@ fn standings() -> impl Strategy<Value = Standing> {
     let policy = prop::sample::select(vec![UnrelatedPolicy::Refuse, UnrelatedPolicy::Mark]);
     let counts = prop::sample::select(vec![0, 0, 1, 3]);
     (
-        (any::<bool>(), population(), population(), systems, counts),
+        (any::<bool>(), any::<bool>(), population(), population(), systems, counts),
         (any::<bool>(), prop::bool::weighted(0.8), prop::bool::weighted(0.2), resemblance, statements, policy),
     )
-        .prop_map(|((keyed, own_population, population, systems, count), rest)| {
+        .prop_map(|((keyed, has_more_tables, own_population, population, systems, count), rest)| {
             let (same_marks, has_marks, is_equal, resemblance, statements, policy) = rest;
             let systems = systems.into_iter().map(|name| (name, count)).collect();
             Standing {
@@ -356,6 +357,7 @@ fn standings() -> impl Strategy<Value = Standing> {
                 same_marks,
                 has_marks,
                 is_equal,
+                has_more_tables,
                 resemblance,
                 statements,
                 policy,
@@ -393,7 +395,10 @@ impl Standing {
             coverage: Coverage {
                 populations: self.population.into_iter().map(str::to_owned).collect(),
                 datasets: BTreeSet::from([OTHER]),
-                tables: BTreeSet::from([of(if self.is_equal { 1 } else { 2 })]),
+                tables: [of(if self.is_equal { 1 } else { 2 })]
+                    .into_iter()
+                    .chain(self.has_more_tables.then(|| of(3)))
+                    .collect(),
                 systems: self.systems.iter().map(|(name, _)| ((*name).to_owned(), self.system(3, theirs))).collect(),
                 ..Coverage::default()
             },
@@ -548,6 +553,7 @@ fn claims_rest_on_what_is_recorded() {
         same_marks: false,
         has_marks: true,
         is_equal: false,
+        has_more_tables: false,
         resemblance: None,
         statements: vec![(true, false)],
         policy: UnrelatedPolicy::Refuse,

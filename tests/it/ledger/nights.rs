@@ -94,6 +94,42 @@ async fn five_nights_publish_each_person_once() {
     server.stop().await;
 }
 
+/// A column may be corrected before it is published. What is published of it are then the values of the later upload, and the
+/// earlier one is no longer of the same values.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_those_of_the_upload_that_showed_them() {
+    let server = Server::start().await;
+    clinic(&server).await;
+    let rows = patients(0..900, HEADER);
+    let ward = rows.lines().nth(8).unwrap().split(',').nth(2).unwrap().to_owned();
+    let other = if ward == "w1" { "w2" } else { "w1" };
+    let corrected: Vec<String> = rows
+        .lines()
+        .map(|row| {
+            if row.starts_with("p7,") {
+                row.replace(&format!(",{ward},"), &format!(",{other},"))
+            } else {
+                row.to_owned()
+            }
+        })
+        .collect();
+    let first = upload(&server, "population=clinic", rows.clone()).await;
+    server.publish(&first, protected()).await;
+    let second = upload(&server, "population=clinic", corrected.join("\n")).await;
+    let wards = || json!({"unlisted": "drop", "method": versatile(&["sex -> ward"])});
+    let release = server.publish(&second, wards()).await;
+    assert_eq!(release["composition"], "enforced", "no ward was published before");
+    // the same columns with the wards of before: of p7 both would be known
+    let keyless = upload(&server, "population=clinic&person=none", rows).await;
+    for dataset in [first, keyless] {
+        let mut again = wards();
+        again["method"]["uad"] = json!({"saturate": true});
+        let problem = refused(&server, &dataset, again, "overlapping-people").await;
+        assert!(problem["remedies"].as_array().is_some_and(|remedies| !remedies.is_empty()), "{problem}");
+    }
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn second_night_is_refused_and_its_remedy_works() {
     let server = Server::start().await;
