@@ -13,7 +13,7 @@ use super::env::InputEnv;
 use super::error::InputError;
 use super::evidence::StoredRows;
 use super::kept_rows::KeptRows;
-use crate::control::{Cancelled, Control, Phase};
+use crate::control::{Cancelled, Control};
 use crate::microdata::Chunk;
 use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
@@ -111,7 +111,6 @@ impl<'a> PeopleAudit<'a> {
         let (names, layout) = (job.columns.clone(), layout(job, &registry)?);
         let hasher = env.vault.content_hasher(&job.dataset.tenant);
         let mut rows = SubmittedRows { env, job, stored, kept: job.kept.as_deref(), hasher };
-        control.begin(Phase::Verify, 1)?;
         let facts = derive_facts(&mut rows, &layout, &env.spool, control)?;
         Ok(Self { env, job, names, facts })
     }
