@@ -90,10 +90,11 @@ fn rewrite_choice(members: &mut Map<String, Value>, choice: &str) {
 
 /// Beside a reference nothing else counts.
 fn wrap_reference(members: &mut Map<String, Value>) {
-    if members.len() > 1 && members.get("$ref").is_some_and(Value::is_string) {
-        if let Some(reference) = members.remove("$ref") {
-            members.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
-        }
+    if members.len() > 1
+        && members.get("$ref").is_some_and(Value::is_string)
+        && let Some(reference) = members.remove("$ref")
+    {
+        members.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
     }
 }
 

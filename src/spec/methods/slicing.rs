@@ -124,10 +124,10 @@ choice! {
 union! {
     /// How much may be learned of a sensitive value. Forms other than `l_diversity` go with `bucket` alone.
     SlicingGuarantee as "SlicingGuarantee" checked check_type {
-        LDiversity(ExactDiversityMembers) = "l_diversity",
-        DistinctLDiversity(DistinctLDiversityMembers) = "distinct_l_diversity",
-        EntropyLDiversity(EntropyLDiversityMembers) = "entropy_l_diversity",
-        RecursiveLDiversity(RecursiveLDiversityMembers) = "recursive_l_diversity",
+        Exact(ExactDiversityMembers) = "l_diversity",
+        Distinct(DistinctLDiversityMembers) = "distinct_l_diversity",
+        Entropy(EntropyLDiversityMembers) = "entropy_l_diversity",
+        Recursive(RecursiveLDiversityMembers) = "recursive_l_diversity",
     }
 }
 
@@ -220,10 +220,10 @@ impl SlicingGuarantee {
     /// The guarantee as it is enforced; `None` after a fault.
     fn bound(&self, diversity: SlicedDiversity, faults: &mut FaultList) -> Option<EnforcedBound> {
         let (pointer, guarantee) = match self {
-            Self::LDiversity(members) => return members.bound(faults),
-            Self::DistinctLDiversity(members) => (members.at("type"), members.checked(faults)),
-            Self::EntropyLDiversity(members) => (members.at("type"), members.checked(faults)),
-            Self::RecursiveLDiversity(members) => (members.at("type"), members.checked(faults)),
+            Self::Exact(members) => return members.bound(faults),
+            Self::Distinct(members) => (members.at("type"), members.checked(faults)),
+            Self::Entropy(members) => (members.at("type"), members.checked(faults)),
+            Self::Recursive(members) => (members.at("type"), members.checked(faults)),
         };
         if diversity != SlicedDiversity::Bucket {
             let detail =

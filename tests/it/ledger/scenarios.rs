@@ -34,8 +34,11 @@ const OTHER_NAMES: [(&str, &str, &str); 3] = [
     ("job", "malformed-body", "invalid-specification"),
 ];
 
-/// Calls that the service answers otherwise, and why.
-const OTHER_ANSWERS: [(&str, usize, &str, fn() -> Value); 3] = [
+/// A scenario, the number of a call, why the service answers it otherwise, and how.
+type OtherAnswer = (&'static str, usize, &'static str, fn() -> Value);
+
+/// Calls that the service answers otherwise.
+const OTHER_ANSWERS: [OtherAnswer; 3] = [
     (
         "four of 3,000 published people",
         5,
