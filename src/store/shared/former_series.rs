@@ -77,6 +77,7 @@ both_stores! {
     ) -> Result<(), TransactionError> {
         let (CoverageId(id), body, published) = (record.id, Json(kept), Json(&record.published));
         run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, id, body, published)?;
+        list_coverage(connection, id, kept).await?;
         for dataset in record.coverage.datasets.difference(&kept.datasets) {
             run_sql!(query.execute, &mut *connection, sql::UNCOVER_DATASET, tenant, dataset)?;
         }
