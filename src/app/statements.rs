@@ -26,7 +26,7 @@ impl AppService {
         Ok(statement.tables.iter().map(|table| table.id).collect())
     }
 
-    /// Refuses a name of neither a population nor a dataset without one: what is stated there would bind no job.
+    /// Refuses a name of neither a population nor a dataset without one: what is declared there would bind no job.
     async fn must_have_ledger(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
         let registry = self.store.people_registry(&caller.tenant).await?;
         if registry.populations.contains_key(name) {
