@@ -210,7 +210,7 @@ fn misshapen(fault: &Fault) -> bool {
         "names of attributes; two empty lists",
         // exactly one of three members
         "one of {\"uniform\"",
-        "nothing, but with explicit",
+        "nothing, but beside explicit",
         // which k-anonymity alone does without
         "the names of the attributes whose values",
     ];
