@@ -271,7 +271,7 @@ impl PeopleCheck<'_> {
         };
         let found = match judged {
             Ok(admission) => self.admitted(admission, &standing, &statements).await?,
-            Err(refusal) => self.refused(refusal, &standing, &rows).await?,
+            Err(refusal) => self.refused(refusal, &standing).await?,
         };
         Ok(LedgerLook::Decided(Box::new(found)))
     }
@@ -373,7 +373,6 @@ impl PeopleCheck<'_> {
         &self,
         refusal: PeopleRefusal,
         standing: &StandingCoverages,
-        rows: &JudgedRows<'_>,
     ) -> Result<CompositionContext, StoreError> {
         let admission = self.unproven(standing);
         let same = same_of(&admission, standing);
@@ -387,7 +386,7 @@ impl PeopleCheck<'_> {
             }
             _ => PersonCounts::default(),
         };
-        let conflict = PeopleConflict::new(refusal, counts, rows, &standing.live, self.job);
+        let conflict = PeopleConflict::new(refusal, counts, &standing.live, self.job, &self.env.limits);
         let clash = Some(CompositionConflict::People(Box::new(conflict)));
         Ok(CompositionContext { clash, ..self.ledger(&same, people).await? })
     }

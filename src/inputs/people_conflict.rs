@@ -1,11 +1,13 @@
 //! Why nothing can be published of the people of a dataset, as callers see it.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::context::JobContext;
-use crate::people::{
-    Coverage, CoverageId, JudgedRows, LiveCoverage, PeopleRefusal, PersonCounts, RefusalDocument, RefusedJob,
-};
+use super::profiles::read_accepted;
+use crate::microdata::formats::IngestLimits;
+use crate::people::{Coverage, CoverageId, LiveCoverage, PeopleRefusal, PersonCounts, RefusalDocument, RefusedJob};
 use crate::problem::{Kind, Problem};
 
 /// A refusal because of people, with its words and remedies.
@@ -20,9 +22,9 @@ impl PeopleConflict {
     pub(crate) fn new(
         refusal: PeopleRefusal,
         counts: PersonCounts,
-        rows: &JudgedRows<'_>,
         live: &[LiveCoverage],
         job: &JobContext,
+        limits: &IngestLimits,
     ) -> Self {
         let (kind, met): (Kind, &[CoverageId]) = match &refusal {
             PeopleRefusal::StatementContradicted { coverages, .. } => (Kind::StatementContradicted, coverages),
@@ -36,10 +38,16 @@ impl PeopleConflict {
         let coverages: Vec<(CoverageId, Coverage)> = met.map(|live| (live.id, live.coverage.clone())).collect();
         let mut submitted = job.specification.normalized.clone();
         submitted["dataset"] = job.dataset.id.to_string().into();
+        let without = match &refusal {
+            PeopleRefusal::OverlappingPeople { changed, .. } => without_columns(&submitted, changed, job, limits),
+            _ => None,
+        };
         let refused = RefusedJob {
-            dataset: rows.dataset,
-            population: rows.population,
+            dataset: job.dataset.id,
+            population: job.dataset.population.as_deref(),
+            person: &job.dataset.person,
             job: &submitted,
+            without_changed: without.as_ref(),
             coverages: &coverages,
             counts,
         };
@@ -74,4 +82,20 @@ impl PeopleConflict {
         let remedies = remedies.iter().map(|remedy| serde_json::to_value(remedy).unwrap_or(Value::Null));
         problem.with("remedies", remedies.collect::<Vec<Value>>())
     }
+}
+
+/// The job without columns. `None` if its rules need one of them.
+fn without_columns(
+    submitted: &Value,
+    columns: &BTreeSet<String>,
+    job: &JobContext,
+    limits: &IngestLimits,
+) -> Option<Value> {
+    let dropped = columns.iter().map(|column| (column.clone(), json!({"drop": true})));
+    let mut attributes = submitted["attributes"].as_object().cloned().unwrap_or_default();
+    attributes.extend(dropped);
+    let mut document = submitted.clone();
+    document["attributes"] = attributes.into();
+    let is_other = !columns.is_empty();
+    (is_other && read_accepted(&document, &job.dataset, &job.profiles, limits).is_ok()).then_some(document)
 }

@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::error::InputError;
 use crate::microdata::formats::IngestLimits;
 use crate::microdata::{Attr, AttributeCounts, ColumnProfile};
@@ -118,10 +120,23 @@ pub(crate) fn specification_of(
     profiles: &[ColumnProfile],
     limits: &IngestLimits,
 ) -> Result<Specification, Vec<Fault>> {
+    read_accepted(&job.specification, dataset, profiles, limits)
+}
+
+/// The specification that a document of a job gives.
+///
+/// # Errors
+/// Its faults.
+pub(super) fn read_accepted(
+    document: &Value,
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    limits: &IngestLimits,
+) -> Result<Specification, Vec<Fault>> {
     let facts = column_facts(dataset.rows, profiles, limits);
     let (keys, unit) = (dataset.key_columns(), dataset.unit());
     let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
-    let mut document = job.specification.clone();
+    let mut document = document.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));
     // nor is it known on a command line who was published before

@@ -1,5 +1,7 @@
 //! Refusals of the judge in words, each with the calls that help.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -68,8 +70,12 @@ pub struct RefusedJob<'a> {
     pub dataset: Uuid,
     /// Its population.
     pub population: Option<&'a str>,
+    /// The columns of its persons, per key system.
+    pub person: &'a BTreeMap<String, Vec<String>>,
     /// The job as it was submitted.
     pub job: &'a Value,
+    /// The job without the columns of which values changed, if it has a meaning without them.
+    pub without_changed: Option<&'a Value>,
     /// The coverages in its way.
     pub coverages: &'a [(CoverageId, Coverage)],
     /// Common people.
@@ -142,7 +148,30 @@ impl RefusedJob<'_> {
         if let Some(members) = body.as_object_mut() {
             members.insert(member.to_owned(), value);
         }
+        self.other_job(words, body)
+    }
+
+    fn other_job(&self, words: &str, body: Value) -> Remedy {
         Remedy { words: words.to_owned(), call: "POST /v1/jobs".to_owned(), body: Some(body), needs: JOB_SCOPE }
+    }
+
+    /// The populations and tables that the refusal is about, as a statement names them.
+    fn named_places(&self) -> Value {
+        let places: Vec<String> = self.places().iter().map(Place::to_string).collect();
+        if places.len() > MAX_PLACES { json!("all") } else { json!(places) }
+    }
+
+    /// A population of other people. It numbers them as `person` says.
+    fn other_population(&self, words: &str, person: Value) -> Remedy {
+        let places = self.named_places();
+        Remedy {
+            words: words.to_owned(),
+            call: "PUT /v1/populations/NAME".to_owned(),
+            body: Some(
+                json!({"description": "DESCRIPTION", "person": person, "disjoint_from": places, "reason": "REASON"}),
+            ),
+            needs: OFFICER_SCOPE,
+        }
     }
 
     /// The earlier table once more, with a key.
@@ -164,23 +193,17 @@ impl RefusedJob<'_> {
                 &format!("population={name}"),
             )
         });
-        let places: Vec<String> = self.places().iter().map(Place::to_string).collect();
-        let places = if places.len() > MAX_PLACES { json!("all") } else { json!(places) };
         let others = match self.population {
             Some(name) => Remedy {
                 words: "if these are other people: state it".to_owned(),
                 call: format!("POST /v1/populations/{name}/statements"),
-                body: Some(json!({"disjoint_from": places, "reason": "REASON"})),
+                body: Some(json!({"disjoint_from": self.named_places(), "reason": "REASON"})),
                 needs: OFFICER_SCOPE,
             },
-            None => Remedy {
-                words: "if these are other people: define their population, and upload the file into it".to_owned(),
-                call: "PUT /v1/populations/NAME".to_owned(),
-                body: Some(
-                    json!({"description": "DESCRIPTION", "person": [], "disjoint_from": places, "reason": "REASON"}),
-                ),
-                needs: OFFICER_SCOPE,
-            },
+            None => self.other_population(
+                "if these are other people: define their population, and upload the file into it",
+                json!([]),
+            ),
         };
         let remedies = these.into_iter().chain([others, self.earlier_with_key()]).collect();
         self.document("population-undeclared", detail, remedies)
@@ -192,12 +215,16 @@ impl RefusedJob<'_> {
             true => "persons of the dataset are not identified: it has no person key".to_owned(),
             false => format!("tables of {population} were published without a common person key"),
         };
-        let own = self.upload(
-            "if this file has a column that identifies persons: upload it once more with it",
-            &format!("population={}&person=COLUMN", if population.is_empty() { "NAME" } else { population }),
-        );
+        let theirs = |of: &Coverage| of.systems.keys().any(|system| !self.person.contains_key(system));
+        let lacks_a_key = self.person.is_empty() || self.coverages.iter().any(|(_, of)| theirs(of));
+        let own = lacks_a_key.then(|| {
+            self.upload(
+                "if this file has a column that identifies persons: upload it once more with it",
+                &format!("population={}&person=COLUMN", if population.is_empty() { "NAME" } else { population }),
+            )
+        });
         let earlier = (!self.coverages.is_empty()).then(|| self.earlier_with_key());
-        self.document("people-unknown", detail, std::iter::once(own).chain(earlier).collect())
+        self.document("people-unknown", detail, own.into_iter().chain(earlier).collect())
     }
 
     fn overlapping(&self, changed: &[String]) -> RefusalDocument {
@@ -209,18 +236,19 @@ impl RefusedJob<'_> {
         }
         let unpublished =
             (added > 0).then(|| self.job_with("publish the new persons alone", "people", json!("unpublished")));
-        let without = (!changed.is_empty()).then(|| {
-            let dropped = changed.iter().map(|column| (column.clone(), json!({"drop": true})));
-            let mut attributes = self.job["attributes"].as_object().cloned().unwrap_or_default();
-            attributes.extend(dropped);
-            self.job_with("leave out the columns of which values changed", "attributes", attributes.into())
-        });
-        let renumbered = Remedy {
-            words: "if these keys number other people: define a population with a key system of its own".to_owned(),
-            call: "PUT /v1/populations/NAME".to_owned(),
-            body: None,
-            needs: OFFICER_SCOPE,
-        };
+        let without = self
+            .without_changed
+            .map(|job| self.other_job("leave out the columns of which values changed", job.clone()));
+        // numbers of their own: those of the population stand for its people
+        let keys = self
+            .person
+            .iter()
+            .map(|(system, columns)| json!({"key_system": format!("NAME/{system}"), "columns": columns}));
+        let renumbered = self.other_population(
+            "if these keys number other people: define their population, with a key system of its own, and upload the \
+             file into it",
+            keys.collect(),
+        );
         let remedies = unpublished.into_iter().chain(without).chain([renumbered]).collect();
         let mut document = self.document("overlapping-people", detail, remedies);
         let members = json!({"common": common, "added": added, "removed": removed, "changed": changed});
@@ -273,7 +301,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::people::{Evidence, KeyedHash};
+    use crate::people::{Evidence, KeyedHash, SystemEvidence};
 
     const TABLE: u128 = 0x00c0_ffee_0000_0000_0000_0000_0000_0001;
 
@@ -285,7 +313,18 @@ mod tests {
     fn document(refusal: &PeopleRefusal, population: Option<&str>, of: &[(CoverageId, Coverage)]) -> RefusalDocument {
         let job = json!({"dataset": "d", "method": {"type": "anatomy"}, "attributes": {"id": {"drop": true}}});
         let counts = PersonCounts { common: 3, added: 2, removed: 1 };
-        let refused = RefusedJob { dataset: Uuid::from_u128(9), population, job: &job, coverages: of, counts };
+        let person = BTreeMap::from([("patient".to_owned(), vec!["id".to_owned()])]);
+        let mut without = job.clone();
+        without["attributes"]["ward"] = json!({"drop": true});
+        let refused = RefusedJob {
+            dataset: Uuid::from_u128(9),
+            population,
+            person: &person,
+            job: &job,
+            without_changed: Some(&without),
+            coverages: of,
+            counts,
+        };
         let document = refusal.document(&refused);
         let shown = format!("{document:?}");
         assert!(!shown.contains("c0ffee"), "{shown}");
@@ -304,6 +343,9 @@ mod tests {
         assert_eq!((&body["people"], &body["method"]), (&json!("unpublished"), &json!({"type": "anatomy"})));
         let body = found.remedies[1].body.clone().unwrap();
         assert_eq!(body["attributes"], json!({"id": {"drop": true}, "ward": {"drop": true}}));
+        let body = found.remedies[2].body.clone().unwrap();
+        assert_eq!(body["person"], json!([{"key_system": "NAME/patient", "columns": ["id"]}]));
+        assert_eq!(body["disjoint_from"], json!(["population:clinic"]));
     }
 
     #[test]
@@ -318,7 +360,14 @@ mod tests {
         assert_eq!(found.remedies[0].call, "POST /v1/populations/births/statements");
         let refusal = PeopleRefusal::PeopleUnknown { coverages: vec![CoverageId(1)] };
         let found = document(&refusal, Some("clinic"), &[coverage(Some("clinic"), 1)]);
+        // the dataset has its key, the earlier table has none
         assert_eq!(found.remedies[0].call, "POST /v1/datasets?population=clinic&person=COLUMN");
+        assert!(found.remedies[0].words.starts_with("if the earlier file"), "{:?}", found.remedies[0].words);
+        assert_eq!(found.remedies.len(), 1);
+        let (id, mut badged) = coverage(Some("clinic"), 1);
+        badged.systems.insert("badge".to_owned(), SystemEvidence::default());
+        let found = document(&refusal, Some("clinic"), &[(id, badged)]);
+        assert!(found.remedies[0].words.starts_with("if this file"), "{:?}", found.remedies[0].words);
         assert_eq!(found.remedies.len(), 2);
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod links;
 pub(crate) mod many_releases;
 pub(crate) mod nights;
 pub(crate) mod populations;
+mod remedies;
 pub(crate) mod scenarios;
 pub(crate) mod transfer;
 pub(crate) mod undeclared;
