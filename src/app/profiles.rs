@@ -66,10 +66,7 @@ impl AppService {
             return Err(problem.with("limit", MAX_PROFILED_COLUMNS).with("found", used.len()));
         }
         self.record(caller, AuditAction::ReadProfile, id).await?;
-        let identifiers = used.iter().enumerate().filter(|(_, at)| profiles[**at].identifier);
-        let identifiers = identifiers.map(|(attr, _)| Attr::from(attr)).collect();
-        self.on_columns(dataset, &profiles, used, move |table, control| engine::profile(table, identifiers, control))
-            .await
+        self.on_columns(dataset, &profiles, used, engine::profile).await
     }
 
     /// A page of the values of a column, the most frequent first, then by value.

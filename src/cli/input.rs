@@ -14,7 +14,7 @@ use crate::engine::{Inspection, annotate_with_unknown};
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, IngestError, IngestLimits, InputFormat, TableReader};
-use crate::microdata::{Chunk, Column, ColumnBuilder, ColumnProfile, Table};
+use crate::microdata::{AttributeType, Chunk, Column, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
@@ -111,6 +111,61 @@ pub(super) fn job(
     let (specification, table) = checked(spec::read(document, &schema, origin), built)
         .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
     Ok(InputJob { specification, table, persons: persons.fault })
+}
+
+/// All columns of a table with their profiles.
+pub(super) struct ProfiledTable {
+    pub(super) profiles: Vec<ColumnProfile>,
+    pub(super) rows: u64,
+    /// None for a column that exceeds a limit.
+    columns: Vec<Option<Column>>,
+}
+
+impl ProfiledTable {
+    /// The columns at these positions; none of them exceeds a limit.
+    pub(super) fn table(&self, positions: &[usize]) -> Table {
+        let columns = positions.iter().filter_map(|&at| Some((self.profiles[at].name.clone(), self.columns[at].clone()?)));
+        let (names, columns) = columns.unzip();
+        Table::new(names, columns)
+    }
+}
+
+/// Reads and profiles all columns of a table.
+pub(super) fn profiled(
+    path: &Path,
+    limits: &IngestLimits,
+    control: &Control,
+) -> Result<ProfiledTable, CommandOutcome> {
+    let mut reader = opened(path, None, limits, control)?;
+    let ingest = |error| unread(path, control, error);
+    let names = reader.names().to_vec();
+    let mut columns: Vec<UsedColumn> =
+        (0..names.len()).map(|index| UsedColumn { index, builder: Some(ColumnBuilder::new(limits)) }).collect();
+    let mut rows = 0;
+    while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
+        rows += u64::from(chunk.rows);
+        columns.iter_mut().for_each(|column| column.push(&chunk));
+    }
+    if rows == 0 {
+        return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
+    }
+    let kinds = reader.kinds();
+    let columns: Vec<Option<Column>> =
+        columns.into_iter().map(|column| Some(column.builder?.finish(kinds[column.index]))).collect();
+    let profile = |(name, column): (&String, &Option<Column>)| match column {
+        Some(column) => ColumnProfile::new(name, column),
+        None => ColumnProfile {
+            name: name.clone(),
+            kind: AttributeType::Text,
+            distinct: None,
+            missing: 0,
+            top: 0,
+            identifier: false,
+            mostly_distinct: true,
+            bytes: None,
+        },
+    };
+    Ok(ProfiledTable { profiles: names.iter().zip(&columns).map(profile).collect(), rows, columns })
 }
 
 /// A column that the document uses.

@@ -5,6 +5,7 @@ mod demo;
 mod exit;
 mod folder;
 mod healthcheck;
+mod init;
 mod input;
 mod interrupt;
 mod keys;
@@ -60,6 +61,8 @@ pub enum Command {
     Ledger(ledger::LedgerCommand),
     /// Runs a service and publishes two example tables
     Demo(demo::DemoArguments),
+    /// Suggests a specification for a table and writes it to a file
+    Init(init::InitArguments),
     /// Publishes a table without a server: reads a table and a specification, writes a verified release
     Publish(publish::PublishArguments),
     /// Answers COUNT queries on a release in a folder
@@ -80,6 +83,7 @@ pub fn run(command: Command) -> CommandOutcome {
     // a panic message may quote data: neither the hook nor the message below repeats it
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
+        Command::Init(arguments) => init::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -11,6 +11,7 @@ mod prepare;
 mod read_back;
 mod release;
 mod sequential;
+mod suggest;
 mod verification;
 
 pub use attack::corruption::Corruption;
@@ -28,9 +29,7 @@ pub use attack::target::AttackTarget;
 pub use error::EngineError;
 pub use memory::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
 pub use plan::dry_run::{DryRunInput, TablePair, check, dry_run, dry_run_from_counts};
-pub use plan::profile::{
-    AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile,
-};
+pub use plan::profile::{AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, profile};
 pub use plan::types::{
     CompositionCounts, ExposedTo, Plan, PlanComposition, PlanExposures, PlanProxy, PlanRule, PlanTable,
 };
@@ -50,5 +49,8 @@ pub use release::run::release;
 pub use release::write::PartStore;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
+pub use suggest::{
+    ColumnQuestion, SuggestedColumn, SuggestedSubject, Suggestion, SuggestionInput, columns_to_load, suggest,
+};
 pub use verification::report::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable};
 pub use verification::run::verify_tables;

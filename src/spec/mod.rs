@@ -47,5 +47,6 @@ pub use requests::populations::{
 pub use requests::queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use requests::releases_of_policies::{PolicyEntry, ReleaseOfPolicy, policies_joined, with_releases};
 pub use requests::submitted::{REQUEST, SubmittedFile, SubmittedPart, SubmittedTable};
+pub use requests::suggestion::{ColumnRole, DeclaredRoles, read_suggestion_request};
 pub use requests::verification::{VerificationRules, VerificationSubject, read_verification, read_verification_rules};
 pub use schemas::schemas;

@@ -11,6 +11,7 @@ use super::requests::attacks::AttackRequestMembers;
 use super::requests::policy::PolicyMembers;
 use super::requests::populations::{PopulationMembers, StatementMembers};
 use super::requests::queries::QueryMembers;
+use super::requests::suggestion::SuggestionMembers;
 use super::requests::verification::{VerificationMembers, define_form};
 
 /// The JSON schemas of documents and of their parts, by the names that `components/schemas` of OpenAPI has for them.
@@ -32,6 +33,7 @@ pub fn schemas() -> ObjectMap {
     AttackRequestMembers::define(&mut schemas);
     QueryMembers::define(&mut schemas);
     DifferentialInferenceMembers::define(&mut schemas);
+    SuggestionMembers::define(&mut schemas);
     VerificationMembers::define(&mut schemas);
     define_form(&mut schemas);
     schemas

@@ -1,19 +1,16 @@
-//! The profile of a table before there are rules: associations, dependencies and suggested roles of attributes.
+//! The profile of a table before there are rules: associations and dependencies of attributes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Associations, Attr, AttrSet, DEFAULT_BINS, Table};
+use crate::microdata::{Associations, AttrSet, DEFAULT_BINS, Table};
 use crate::privacy;
-use crate::privacy::{DiscoveryOptions, WorkBudget};
+use crate::privacy::DiscoveryOptions;
 use crate::report::ManifestRatio;
 
 /// The number of evenly spaced rows on which associations of larger tables are computed.
 const MAX_ASSOCIATION_ROWS: usize = 100_000;
-
-/// The least number of rows per value of an attribute that may be sensitive: below it, rows rarely share values.
-const MIN_ROWS_PER_SENSITIVE_VALUE: usize = 20;
 
 /// Associations and dependencies between the columns of a dataset.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -33,24 +30,8 @@ pub struct DependencyProfile {
 pub struct ProfiledColumn {
     /// Its name.
     pub name: String,
-    /// Its suggested role in a rule.
-    pub suggested_role: SuggestedRole,
     /// The distinct values among the rows, a missing value counted as one.
     pub distinct_share: ManifestRatio,
-}
-
-/// The suggested role of a column in a rule, from counts alone; an officer decides.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SuggestedRole {
-    /// Nearly every row has a value of its own.
-    Identifier,
-    /// An attribute of a choice that singles out at least one row in a hundred.
-    QuasiIdentifier,
-    /// Neither of them; rows share its values, and no value is in more than half of the rows.
-    Sensitive,
-    /// No suggestion.
-    Other,
 }
 
 /// The strength of the association of two columns.
@@ -75,32 +56,17 @@ pub struct ExactDependency {
     pub rows_per_value: ManifestRatio,
 }
 
-/// The profile of a table. `identifiers` are the attributes with nearly distinct values.
+/// The profile of a table.
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result<DependencyProfile, Cancelled> {
+pub fn profile(table: &Table, control: &Control) -> Result<DependencyProfile, Cancelled> {
     let (rows, attrs) = (table.rows(), table.attributes());
     let named = |set: AttrSet| set.iter().map(|attr| table.name(attr).to_owned()).collect::<Vec<_>>();
     let ratio = |count: usize, of: usize| ManifestRatio { count: count as u64, of: of as u64 };
 
-    let choices = privacy::singling_out(table, attrs.minus(identifiers), &mut WorkBudget::default(), control)?;
-    let finding = choices.into_iter().fold(AttrSet::EMPTY, AttrSet::union);
-    let role = |attr: Attr| {
-        let column = table.column(attr);
-        let (values, most) = (column.domain.len(), column.counts().into_iter().max().unwrap_or(0));
-        match () {
-            () if identifiers.contains(attr) => SuggestedRole::Identifier,
-            () if finding.contains(attr) => SuggestedRole::QuasiIdentifier,
-            () if values > 1 && values <= rows / MIN_ROWS_PER_SENSITIVE_VALUE && most * 2 <= rows as u64 => {
-                SuggestedRole::Sensitive
-            }
-            () => SuggestedRole::Other,
-        }
-    };
     let columns = attrs.iter().map(|attr| ProfiledColumn {
         name: table.name(attr).to_owned(),
-        suggested_role: role(attr),
         distinct_share: ratio(table.column(attr).domain.len(), rows),
     });
     let columns = columns.collect();

@@ -7,4 +7,5 @@ pub(super) mod populations;
 pub(super) mod queries;
 pub(super) mod releases_of_policies;
 pub(super) mod submitted;
+pub(super) mod suggestion;
 pub(super) mod verification;

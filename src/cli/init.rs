@@ -1,0 +1,227 @@
+//! `guardian init`: writes a first specification for a table.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::exit::CommandOutcome;
+use super::progress::ProgressBarGuard;
+use super::{input, interrupt};
+use crate::config::LogFormat;
+use crate::control::Control;
+use crate::engine;
+use crate::engine::{ColumnQuestion, Suggestion, SuggestionInput};
+use crate::microdata::formats::IngestLimits;
+use crate::problem::Problem;
+use crate::publication::Unit;
+use crate::spec::{ColumnFacts, DeclaredRoles, read_suggestion_request};
+use crate::telemetry;
+
+/// Options of the suggestion.
+#[derive(Args)]
+pub struct InitArguments {
+    /// The table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
+    table: PathBuf,
+    /// The file of the specification; by default next to the table, with the ending `.spec.json`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Takes the suggested answer of each question instead of asking
+    #[arg(long)]
+    yes: bool,
+    /// Overwrites the file of the specification
+    #[arg(long)]
+    force: bool,
+    /// The role of a column: identifier, subject, quasi_identifier, sensitive or dropped
+    #[arg(long = "role", value_name = "COLUMN=ROLE", value_parser = declared_role)]
+    roles: Vec<(String, String)>,
+    /// The column that identifies data subjects with several rows; guarantees then hold for persons
+    #[arg(long, value_name = "COLUMN")]
+    subject: Option<String>,
+}
+
+fn declared_role(text: &str) -> Result<(String, String), String> {
+    // names may have the sign, roles have not
+    let (column, role) = text.rsplit_once('=').ok_or("write COLUMN=ROLE")?;
+    Ok((column.to_owned(), role.to_owned()))
+}
+
+impl InitArguments {
+    fn output(&self) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| {
+            let name = self.table.file_name().unwrap_or_default().to_string_lossy();
+            let stem = name.split('.').find(|stem| !stem.is_empty()).unwrap_or("table");
+            self.table.with_file_name(format!("{stem}.spec.json"))
+        })
+    }
+
+    /// The declared roles as the service takes them.
+    fn request(&self) -> Value {
+        let roles: Map<String, Value> =
+            self.roles.iter().map(|(column, role)| (column.clone(), role.clone().into())).collect();
+        json!({"roles": roles, "subject": self.subject})
+    }
+}
+
+pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOutcome> {
+    telemetry::start(LogFormat::Text);
+    let asks = !arguments.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if !asks && !arguments.yes {
+        let message = "there is no terminal to ask questions on; --yes takes the suggested answers";
+        return Err(CommandOutcome::Usage(message.to_owned()));
+    }
+    let output = arguments.output();
+    if !arguments.force && output.exists() {
+        let message = format!("{} exists; --force overwrites it, --output names another file", output.display());
+        return Err(CommandOutcome::Usage(message));
+    }
+    let control = Control::default();
+    interrupt::cancel_on_signal(&control);
+    let shown = ProgressBarGuard::begin(&control);
+    let limits = IngestLimits::default();
+    let read = input::profiled(&arguments.table, &limits, &control)?;
+    let facts: Vec<ColumnFacts> = read.profiles.iter().map(|profile| ColumnFacts::new(profile, read.rows)).collect();
+    let mut roles = read_suggestion_request(&arguments.request(), &facts)
+        .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
+    let mut suggestion = suggest(&read, &roles, &limits, &control)?;
+    drop(shown);
+    let io = |error: std::io::Error| CommandOutcome::io(Path::new("terminal"), &error);
+    // each round settles its questions, and there is at most one for each column
+    while asks && !suggestion.questions.is_empty() {
+        let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+        ask(&suggestion.questions, &mut roles, &mut stdin.lock(), &mut stdout.lock()).map_err(io)?;
+        suggestion = suggest(&read, &roles, &limits, &control)?;
+    }
+    write(&output, &suggestion.specification, arguments.force)?;
+    describe(&suggestion, arguments, &output).map_err(|error| CommandOutcome::io(Path::new("standard output"), &error))?;
+    Ok(CommandOutcome::Done)
+}
+
+fn suggest(
+    read: &input::ProfiledTable,
+    roles: &DeclaredRoles,
+    limits: &IngestLimits,
+    control: &Control,
+) -> Result<Suggestion, CommandOutcome> {
+    let loaded = engine::columns_to_load(&read.profiles, roles, limits);
+    let table = read.table(&loaded);
+    let input = SuggestionInput {
+        profiles: &read.profiles,
+        loaded: &loaded,
+        table: &table,
+        rows: read.rows,
+        keys: &[],
+        unit: &Unit::Row,
+        roles,
+        limits,
+    };
+    Ok(engine::suggest(&input, control)?)
+}
+
+/// Asks each question until it is answered with the number of a choice; an empty line, or the end, takes the suggested one.
+fn ask(
+    questions: &[ColumnQuestion],
+    roles: &mut DeclaredRoles,
+    reader: &mut dyn BufRead,
+    writer: &mut dyn Write,
+) -> std::io::Result<()> {
+    for ColumnQuestion { column, question, assumed, choices } in questions {
+        writeln!(writer, "\n{column}: {question}")?;
+        for (number, choice) in (1..).zip(choices) {
+            let mark = if choice == assumed { " (suggested)" } else { "" };
+            writeln!(writer, "  {number}  {}{mark}", choice.as_str())?;
+        }
+        let role = loop {
+            write!(writer, "> ")?;
+            writer.flush()?;
+            let mut line = String::new();
+            let is_end = reader.read_line(&mut line)? == 0;
+            let answer = line.trim();
+            let number = answer.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
+            let named = choices.iter().find(|choice| choice.as_str() == answer);
+            match number.or(named) {
+                Some(chosen) => break *chosen,
+                None if is_end || answer.is_empty() => break *assumed,
+                None => writeln!(writer, "a number from 1 to {}", choices.len())?,
+            }
+        };
+        roles.insert(column.clone(), role);
+    }
+    Ok(())
+}
+
+fn write(path: &Path, specification: &Value, force: bool) -> Result<(), CommandOutcome> {
+    let opened = match force {
+        true => File::create(path),
+        false => OpenOptions::new().write(true).create_new(true).open(path),
+    };
+    let written = opened.and_then(|mut file| file.write_all(format!("{specification:#}\n").as_bytes()));
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => CommandOutcome::Usage(format!("{} exists; --force overwrites it", path.display())),
+        _ => CommandOutcome::io(path, &error),
+    })
+}
+
+/// Prints the place of each column with its reason, the questions that are open, and how to go on.
+fn describe(suggestion: &Suggestion, arguments: &InitArguments, output: &Path) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let width = suggestion.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0).min(32);
+    for column in &suggestion.columns {
+        writeln!(stdout, "{:width$}  {:16}  {}", column.name, column.role.as_str(), column.reason)?;
+    }
+    if !suggestion.questions.is_empty() {
+        writeln!(stdout, "\nquestions, with the answer that is assumed (--role COLUMN=ROLE gives another):")?;
+        for ColumnQuestion { column, question, assumed, .. } in &suggestion.questions {
+            writeln!(stdout, "  {column}: {question} ({})", assumed.as_str())?;
+        }
+    }
+    write!(stdout, "\nwritten to {}; to publish:\n  guardian publish --input {}", output.display(), quoted(&arguments.table))?;
+    write!(stdout, " --spec {} --out release", quoted(output))?;
+    if let Some(subject) = &suggestion.subject {
+        let column = quoted(Path::new(&subject.column));
+        write!(stdout, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
+    }
+    writeln!(stdout)
+}
+
+/// A word of a shell.
+fn quoted(word: &Path) -> String {
+    let word = word.display().to_string();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::ColumnRole;
+
+    #[test]
+    fn questions_are_asked_until_they_are_answered() {
+        let question = |column: &str, assumed| ColumnQuestion {
+            column: column.to_owned(),
+            question: "is it a secret?".to_owned(),
+            assumed,
+            choices: vec![ColumnRole::QuasiIdentifier, ColumnRole::Sensitive, ColumnRole::Dropped],
+        };
+        let questions =
+            ["race", "party", "ward", "unit"].map(|column| question(column, ColumnRole::QuasiIdentifier));
+        let mut roles = DeclaredRoles::new();
+        let mut written = Vec::new();
+        ask(&questions, &mut roles, &mut &b"7\nmaybe\n2\n\ndropped\n"[..], &mut written).unwrap();
+        let chosen: Vec<ColumnRole> = ["race", "party", "ward", "unit"].map(|column| roles[column]).into();
+        use ColumnRole::{Dropped, QuasiIdentifier, Sensitive};
+        assert_eq!(chosen, [Sensitive, QuasiIdentifier, Dropped, QuasiIdentifier]);
+        let written = String::from_utf8(written).unwrap();
+        assert_eq!(written.matches("a number from 1 to 3").count(), 2);
+        assert!(written.contains("race: is it a secret?\n  1  quasi_identifier (suggested)\n  2  sensitive\n"), "{written}");
+    }
+
+    #[test]
+    fn words_of_a_shell_are_quoted() {
+        assert_eq!(quoted(Path::new("a/T.csv")), "a/T.csv");
+        assert_eq!(quoted(Path::new("my table's.csv")), r"'my table'\''s.csv'");
+    }
+}

@@ -1,0 +1,220 @@
+//! What the values of a column look like, whatever its name.
+
+use crate::microdata::{AttributeType, Domain};
+
+/// The most values of a column that are looked at, evenly spaced among its distinct ones.
+const MAX_VALUES: usize = 500;
+
+/// The share of these values, in percent, that must have a shape.
+const ENOUGH_PERCENT: usize = 90;
+
+/// A text of at least as many words, or of as many letters, is prose.
+const PROSE_WORDS: usize = 6;
+
+const PROSE_LETTERS: usize = 60;
+
+/// A shape of values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    /// `name@host.org`
+    Email,
+    /// A number of a telephone, with a prefix or separators.
+    Phone,
+    /// An international bank account number with correct check digits.
+    Iban,
+    /// Five groups of hexadecimal digits.
+    Uuid,
+    /// An official number of a person, with its separators: 123-45-6789, 010190-1234.
+    PersonalNumber,
+    /// An address of a computer: four numbers from 0 to 255.
+    NetworkAddress,
+    /// A page on the web.
+    Link,
+    /// A day, in any of the common orders.
+    Date,
+    /// Sentences.
+    Prose,
+    /// Numbers with two decimals.
+    Money,
+}
+
+/// The shapes of texts, in the order in which they are tried.
+const TEXTS: [Shape; 9] = [
+    Shape::Email,
+    Shape::Link,
+    Shape::Iban,
+    Shape::Uuid,
+    Shape::NetworkAddress,
+    Shape::PersonalNumber,
+    Shape::Date,
+    Shape::Phone,
+    Shape::Prose,
+];
+
+impl Shape {
+    /// What the values look like, for reasons.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Email => "e-mail addresses",
+            Self::Phone => "telephone numbers",
+            Self::Iban => "bank accounts",
+            Self::Uuid => "unique keys",
+            Self::PersonalNumber => "official numbers of persons",
+            Self::NetworkAddress => "addresses of computers",
+            Self::Link => "links",
+            Self::Date => "dates",
+            Self::Prose => "free text",
+            Self::Money => "amounts of money",
+        }
+    }
+
+    /// Whether such a value names a person.
+    pub(super) const fn identifies(self) -> bool {
+        match self {
+            Self::Email | Self::Phone | Self::Iban | Self::Uuid | Self::PersonalNumber | Self::NetworkAddress
+            | Self::Link => true,
+            Self::Date | Self::Prose | Self::Money => false,
+        }
+    }
+
+    fn fits(self, value: &str) -> bool {
+        match self {
+            Self::Email => is_email(value),
+            Self::Phone => is_phone(value),
+            Self::Iban => is_iban(value),
+            Self::Uuid => uuid::Uuid::try_parse(value).is_ok() && value.len() >= 32,
+            Self::PersonalNumber => {
+                ["999-99-9999", "999999-9999", "99999999-9999", "999999-99999"].contains(&mask(value).as_str())
+            }
+            Self::NetworkAddress => value.parse::<std::net::Ipv4Addr>().is_ok(),
+            Self::Link => value.starts_with("http://") || value.starts_with("https://"),
+            Self::Date => is_date(value),
+            Self::Prose => value.split_whitespace().count() >= PROSE_WORDS || value.chars().count() >= PROSE_LETTERS,
+            Self::Money => value.rsplit_once('.').is_some_and(|(_, cents)| cents.len() == 2),
+        }
+    }
+}
+
+/// The shape of most values of a column; `None` where they have none, or where there are too few to say so.
+pub(super) fn shape(domain: &Domain) -> Option<Shape> {
+    match domain.kind() {
+        AttributeType::Date | AttributeType::Timestamp => return Some(Shape::Date),
+        AttributeType::Boolean | AttributeType::Integer => return None,
+        AttributeType::Decimal | AttributeType::Text => {}
+    }
+    let step = (domain.len() / MAX_VALUES).max(1);
+    let values = domain.iter().step_by(step).flatten().filter_map(|value| std::str::from_utf8(value).ok());
+    let values: Vec<&str> = values.map(str::trim).filter(|value| !value.is_empty()).take(MAX_VALUES).collect();
+    let is_most = |shape: &Shape| {
+        let fitting = values.iter().filter(|value| shape.fits(value)).count();
+        fitting > 0 && fitting * 100 >= values.len() * ENOUGH_PERCENT
+    };
+    if domain.kind() == AttributeType::Decimal {
+        return Some(Shape::Money).filter(is_most);
+    }
+    // a few long texts among codes are prose all the same: they may say anything
+    let prose = values.iter().filter(|value| Shape::Prose.fits(value)).count();
+    let is_prose = values.len() > 10 && prose * 2 > values.len();
+    TEXTS.into_iter().find(is_most).or(is_prose.then_some(Shape::Prose))
+}
+
+/// The value with a 9 for each digit and an `a` for each letter.
+fn mask(value: &str) -> String {
+    let masked = |letter: char| match letter {
+        letter if letter.is_ascii_digit() => '9',
+        letter if letter.is_alphabetic() => 'a',
+        other => other,
+    };
+    value.chars().map(masked).collect()
+}
+
+fn is_email(value: &str) -> bool {
+    let Some((local, host)) = value.split_once('@') else { return false };
+    !local.is_empty() && host.contains('.') && !host.contains('@') && !value.contains(char::is_whitespace)
+}
+
+fn is_phone(value: &str) -> bool {
+    let digits = value.chars().filter(char::is_ascii_digit).count();
+    let separated = value.chars().any(|letter| matches!(letter, ' ' | '-' | '/' | '(' | '+' | '.'));
+    let begins = value.starts_with(['+', '0', '(']) || mask(value) == "999-999-9999";
+    let is_plain = value.chars().all(|letter| letter.is_ascii_digit() || " -/()+.".contains(letter));
+    is_plain && separated && begins && (7..=15).contains(&digits)
+}
+
+/// ISO 13616: the rest of the number, with letters from 10 on and the first four signs at the end, is 1 modulo 97.
+fn is_iban(value: &str) -> bool {
+    let signs: Vec<char> = value.chars().filter(|letter| *letter != ' ').collect();
+    let is_plausible = (15..=34).contains(&signs.len())
+        && signs[..2].iter().all(char::is_ascii_uppercase)
+        && signs[2..4].iter().all(char::is_ascii_digit);
+    if !is_plausible {
+        return false;
+    }
+    let rest = signs[4..].iter().chain(&signs[..4]).try_fold(0_u32, |rest, sign| {
+        let number = sign.to_digit(36)?;
+        Some((rest * if number < 10 { 10 } else { 100 } + number) % 97)
+    });
+    rest == Some(1)
+}
+
+/// Three numbers with one separator: year, month and day, or the other way round; a time may follow.
+fn is_date(value: &str) -> bool {
+    let day = value.split(['T', ' ']).next().unwrap_or_default();
+    let Some(separator) = day.chars().find(|letter| matches!(letter, '-' | '/' | '.')) else { return false };
+    let numbers: Vec<&str> = day.split(separator).collect();
+    let [first, second, third] = numbers[..] else { return false };
+    let within = |text: &str, most: u32| {
+        text.len() <= 2 && text.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
+    };
+    let is_year = |text: &str| text.len() == 4 && text.parse().is_ok_and(|year: u32| (1800..=2200).contains(&year));
+    let short_year = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let day_and_month = |one, other| (within(one, 12) && within(other, 31)) || (within(one, 31) && within(other, 12));
+    (is_year(first) && within(second, 12) && within(third, 31))
+        || (day_and_month(first, second) && (is_year(third) || short_year(third)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::Arena;
+
+    fn shape_of(values: &[&str]) -> Option<Shape> {
+        let mut sorted: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+        let kind = AttributeType::infer(sorted.iter().copied());
+        sorted.sort_by(|a, b| kind.compare(Some(a), Some(b)));
+        let mut arena = Arena::default();
+        sorted.iter().for_each(|value| arena.push(value));
+        shape(&Domain::from_sorted(kind, false, arena))
+    }
+
+    #[test]
+    fn values_have_their_shapes() {
+        assert_eq!(shape_of(&["a.b@c.org", "x@y.de"]), Some(Shape::Email));
+        assert_eq!(shape_of(&["+49 30 1234567", "030/998877"]), Some(Shape::Phone));
+        assert_eq!(shape_of(&["555-123-4567", "555-987-6543"]), Some(Shape::Phone));
+        assert_eq!(shape_of(&["DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819"]), Some(Shape::Iban));
+        assert_eq!(shape_of(&["018f0000-0000-7000-8000-000000000001"]), Some(Shape::Uuid));
+        assert_eq!(shape_of(&["123-45-6789", "987-65-4321"]), Some(Shape::PersonalNumber));
+        assert_eq!(shape_of(&["10.0.0.1", "192.168.7.9"]), Some(Shape::NetworkAddress));
+        assert_eq!(shape_of(&["https://a.org/x", "http://b.org"]), Some(Shape::Link));
+        assert_eq!(shape_of(&["2024-01-31", "1999-12-01"]), Some(Shape::Date));
+        assert_eq!(shape_of(&["31.12.2024", "01.02.99"]), Some(Shape::Date));
+        assert_eq!(shape_of(&["12/31/2024", "1/2/2024 10:30"]), Some(Shape::Date));
+        assert_eq!(shape_of(&["12.50", "7.25", "1200.00"]), Some(Shape::Money));
+        assert_eq!(shape_of(&["the patient said that she felt well", "no pain since the day of the operation"]), Some(Shape::Prose));
+    }
+
+    #[test]
+    fn codes_and_words_have_no_shape() {
+        for values in [
+            &["12", "13"][..], &["A01.1", "B20"], &["male", "female"], &["1.5", "2.25"], &[], &["DE00 3704 0044 0532 0130 00"],
+            &["40-44", "45-49"], &["2024-13-31"], &["a@b"], &["300.1.1.1"], &["d1", "d2", "2024-01-31"], &["10-20-30-40"],
+        ] {
+            assert_eq!(shape_of(values), None, "{values:?}");
+        }
+        // one value in ten may be something else
+        let mut dates: Vec<String> = (10..28).map(|day| format!("2024-01-{day}")).collect();
+        dates.push("unknown".to_owned());
+        assert_eq!(shape_of(&dates.iter().map(String::as_str).collect::<Vec<_>>()), Some(Shape::Date));
+    }
+}
