@@ -17,6 +17,7 @@ mod relate;
 mod series;
 mod service;
 mod statements;
+mod suggestions;
 pub(crate) mod upload;
 
 pub(crate) use blocking::{engine_problem, run_blocking, run_engine};

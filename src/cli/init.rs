@@ -95,7 +95,8 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
         suggestion = suggest(&read, &roles, &limits, &control)?;
     }
     write(&output, &suggestion.specification, arguments.force)?;
-    describe(&suggestion, arguments, &output).map_err(|error| CommandOutcome::io(Path::new("standard output"), &error))?;
+    describe(&suggestion, arguments, &output)
+        .map_err(|error| CommandOutcome::io(Path::new("standard output"), &error))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -177,7 +178,12 @@ fn describe(suggestion: &Suggestion, arguments: &InitArguments, output: &Path) -
             writeln!(stdout, "  {column}: {question} ({})", assumed.as_str())?;
         }
     }
-    write!(stdout, "\nwritten to {}; to publish:\n  guardian publish --input {}", output.display(), quoted(&arguments.table))?;
+    write!(
+        stdout,
+        "\nwritten to {}; to publish:\n  guardian publish --input {}",
+        output.display(),
+        quoted(&arguments.table)
+    )?;
     write!(stdout, " --spec {} --out release", quoted(output))?;
     if let Some(subject) = &suggestion.subject {
         let column = quoted(Path::new(&subject.column));
@@ -206,8 +212,7 @@ mod tests {
             assumed,
             choices: vec![ColumnRole::QuasiIdentifier, ColumnRole::Sensitive, ColumnRole::Dropped],
         };
-        let questions =
-            ["race", "party", "ward", "unit"].map(|column| question(column, ColumnRole::QuasiIdentifier));
+        let questions = ["race", "party", "ward", "unit"].map(|column| question(column, ColumnRole::QuasiIdentifier));
         let mut roles = DeclaredRoles::new();
         let mut written = Vec::new();
         ask(&questions, &mut roles, &mut &b"7\nmaybe\n2\n\ndropped\n"[..], &mut written).unwrap();
@@ -216,7 +221,10 @@ mod tests {
         assert_eq!(chosen, [Sensitive, QuasiIdentifier, Dropped, QuasiIdentifier]);
         let written = String::from_utf8(written).unwrap();
         assert_eq!(written.matches("a number from 1 to 3").count(), 2);
-        assert!(written.contains("race: is it a secret?\n  1  quasi_identifier (suggested)\n  2  sensitive\n"), "{written}");
+        assert!(
+            written.contains("race: is it a secret?\n  1  quasi_identifier (suggested)\n  2  sensitive\n"),
+            "{written}"
+        );
     }
 
     #[test]

@@ -124,18 +124,15 @@ pub(super) struct ProfiledTable {
 impl ProfiledTable {
     /// The columns at these positions; none of them exceeds a limit.
     pub(super) fn table(&self, positions: &[usize]) -> Table {
-        let columns = positions.iter().filter_map(|&at| Some((self.profiles[at].name.clone(), self.columns[at].clone()?)));
+        let columns =
+            positions.iter().filter_map(|&at| Some((self.profiles[at].name.clone(), self.columns[at].clone()?)));
         let (names, columns) = columns.unzip();
         Table::new(names, columns)
     }
 }
 
 /// Reads and profiles all columns of a table.
-pub(super) fn profiled(
-    path: &Path,
-    limits: &IngestLimits,
-    control: &Control,
-) -> Result<ProfiledTable, CommandOutcome> {
+pub(super) fn profiled(path: &Path, limits: &IngestLimits, control: &Control) -> Result<ProfiledTable, CommandOutcome> {
     let mut reader = opened(path, None, limits, control)?;
     let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();

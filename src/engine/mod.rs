@@ -49,8 +49,7 @@ pub use release::run::release;
 pub use release::write::PartStore;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
-pub use suggest::{
-    ColumnQuestion, SuggestedColumn, SuggestedSubject, Suggestion, SuggestionInput, columns_to_load, suggest,
-};
+pub use suggest::place::{SuggestionInput, columns_to_load, suggest};
+pub use suggest::suggestion::{ColumnQuestion, SuggestedColumn, SuggestedSubject, Suggestion};
 pub use verification::report::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable};
 pub use verification::run::verify_tables;

@@ -1,6 +1,6 @@
 //! Extractors with problems as rejections.
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -120,6 +120,20 @@ impl FromRequest<App> for JsonDocument {
         } else {
             Err(Problem::new(Kind::MalformedBody, "the body must be one JSON object"))
         }
+    }
+}
+
+/// A JSON document of any shape; an empty body is an empty document.
+pub(in crate::api) struct OptionalDocument(pub(in crate::api) Value);
+
+impl FromRequest<App> for OptionalDocument {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        if request.body().is_end_stream() {
+            return Ok(Self(Value::Object(serde_json::Map::new())));
+        }
+        JsonDocument::from_request(request, app).await.map(|JsonDocument(document)| Self(document))
     }
 }
 

@@ -82,13 +82,16 @@ fn add_formats_of_parts(document: &mut Value) {
     }
 }
 
+/// Operations whose body may be left out.
+const OPTIONAL_BODIES: [&str; 1] = ["suggest_specification"];
+
 fn complete_operation(operation: &Route, described: &mut Value, parameters: &Value) {
     described["operationId"] = operation.id.into();
     for parameter in described.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
         complete_parameter(operation, parameter, parameters);
     }
     if !operation.requests.is_empty() {
-        described["requestBody"]["required"] = true.into();
+        described["requestBody"]["required"] = (!OPTIONAL_BODIES.contains(&operation.id)).into();
         bodies(&mut described["requestBody"]["content"], operation.requests, true);
     }
     let security = described["security"].clone();

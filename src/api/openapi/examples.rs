@@ -68,6 +68,8 @@ files! {
     "series.json", "The series of the hospital table";
     "slicing.json", "Two columns that keep zip codes with hospitals";
     "statement.json", "An external table and an alias";
+    "suggestion.json", "The suggestion for the hospital table";
+    "suggestion_request.json", "Two answers to questions of a suggestion";
     "taxonomies.json", "A list of one taxonomy";
     "taxonomy.csv", "Jobs as rows of levels";
     "taxonomy.json", "The first version of a taxonomy";

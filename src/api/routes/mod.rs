@@ -24,6 +24,7 @@ pub(super) mod releases;
 pub(super) mod series;
 pub(super) mod served;
 pub(super) mod stored_parts;
+pub(super) mod suggestions;
 pub(super) mod table;
 pub(super) mod taxonomies;
 pub(super) mod upload;

@@ -25,7 +25,7 @@ pub(in crate::api) struct Columns {
 
 /// Profiles the columns of a dataset
 ///
-/// A profile covers at most 64 columns. Suggested roles are guesses from counts; people decide which attributes are sensitive. In
+/// A profile covers at most 64 columns. In
 /// tables above 100,000 rows, associations use a sample of that size. The audit log records every answer.
 #[utoipa::path(get, path = "/v1/datasets/{id}/profile", tag = "datasets", params(("id" = Uuid, Path), Columns),
     responses((status = 200, body = DependencyProfile)))]

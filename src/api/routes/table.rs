@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::{
     archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, parts, plans,
-    policies, populations, profile, queries, releases, series, taxonomies, upload, verifications,
+    policies, populations, profile, queries, releases, series, suggestions, taxonomies, upload, verifications,
 };
 use crate::api::http::access::RouteAccess;
 use crate::api::http::app::App;
@@ -140,6 +140,12 @@ route_table! {
         requests: &[],
         answers: &[("200", "The profile.", &[(JSON, "profile.json")])],
         problems: &[MalformedRequest, NotFound, Gone, TooManyColumns, WorkLimit],
+    }
+    POST "/v1/datasets/{id}/suggestion" => suggestions::create, "suggest_specification" {
+        access: Needs(DatasetsInspect),
+        requests: &[(JSON, "suggestion_request.json")],
+        answers: &[("200", "The suggestion.", &[(JSON, "suggestion.json")])],
+        problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
     }
     GET "/v1/datasets/{id}/attributes/{name}/values" => profile::values, "list_values" {
         access: Needs(DatasetsInspect),

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::SuggestedColumn;
 use super::guarantees::{K, OfferedGuarantee, offered};
 use super::roles::JudgedColumn;
+use super::suggestion::SuggestedColumn;
 use crate::microdata::ColumnProfile;
 use crate::spec::ColumnRole;
 
@@ -62,7 +62,9 @@ impl ColumnDraft {
         };
         let correlated = match self.unknown.is_empty() {
             true => String::new(),
-            false => format!("; it goes together with {}, which its rule does not count as known", self.unknown.join(", ")),
+            false => {
+                format!("; it goes together with {}, which its rule does not count as known", self.unknown.join(", "))
+            }
         };
         format!("{}; {}{correlated}", self.reason, guarantee.promise())
     }
@@ -130,7 +132,8 @@ impl SpecificationDraft {
             .clone()
             .filter_map(|column| {
                 let others = sensitive.clone().map(|other| other.name.as_str());
-                let others = others.filter(|other| *other != column.name && !column.unknown.iter().any(|name| name == other));
+                let others =
+                    others.filter(|other| *other != column.name && !column.unknown.iter().any(|name| name == other));
                 let known: Vec<&str> = known.iter().copied().chain(others).collect();
                 let guarantee = column.offered.first()?.to_json();
                 Some(json!({"quasi_identifiers": known, "sensitive": [column.name], "guarantee": guarantee}))
@@ -145,8 +148,11 @@ impl SpecificationDraft {
 
     /// Every column with its reason.
     pub(super) fn columns(&self) -> Vec<SuggestedColumn> {
-        let column =
-            |column: &ColumnDraft| SuggestedColumn { name: column.name.clone(), role: column.role, reason: column.reason() };
+        let column = |column: &ColumnDraft| SuggestedColumn {
+            name: column.name.clone(),
+            role: column.role,
+            reason: column.reason(),
+        };
         self.columns.iter().map(column).collect()
     }
 }

@@ -39,7 +39,9 @@ impl OfferedGuarantee {
         match self {
             Self::Diversity { l } => format!("no value is inferred with a probability above 1/{l}"),
             Self::Closeness => format!("its distribution in each bucket stays within {T} of that of the table"),
-            Self::Share { alpha_percent, .. } => format!("no value is inferred with a probability above {alpha_percent}%"),
+            Self::Share { alpha_percent, .. } => {
+                format!("no value is inferred with a probability above {alpha_percent}%")
+            }
         }
     }
 }
@@ -55,7 +57,8 @@ pub(super) fn offered(top: u64, rows: u64, per_person: u64) -> Vec<OfferedGuaran
         offered.push(OfferedGuarantee::Closeness);
     }
     let holds = |alpha: &&u64| u128::from(**alpha) * u128::from(rows) >= u128::from(top) * u128::from(per_person) * 100;
-    let shares = ALPHAS.iter().filter(holds).map(|&alpha_percent| OfferedGuarantee::Share { alpha_percent, k: K.min(rows) });
+    let shares =
+        ALPHAS.iter().filter(holds).map(|&alpha_percent| OfferedGuarantee::Share { alpha_percent, k: K.min(rows) });
     offered.extend(shares);
     offered
 }

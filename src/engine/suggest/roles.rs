@@ -1,8 +1,8 @@
 //! The role of one column, by its name, the shape of its values and their counts.
 
 use super::shape::Shape;
+use super::suggestion::ColumnQuestion;
 use super::words::{self, Meaning};
-use super::{ColumnQuestion, percent};
 use crate::microdata::{AttributeType, ColumnProfile};
 use crate::spec::ColumnRole;
 
@@ -31,7 +31,10 @@ pub(super) struct JudgedColumn {
 impl ColumnEvidence<'_> {
     /// The role; the first of these that applies: what identifies, what cannot be published, what its name says.
     pub(super) fn judge(&self) -> JudgedColumn {
-        self.unpublishable().or_else(|| self.identifying()).or_else(|| self.singling_out()).unwrap_or_else(|| self.named())
+        self.unpublishable()
+            .or_else(|| self.identifying())
+            .or_else(|| self.singling_out())
+            .unwrap_or_else(|| self.named())
     }
 
     /// Values, a missing one counted as one.
@@ -78,7 +81,8 @@ impl ColumnEvidence<'_> {
 
     /// What cannot be published or says nothing.
     fn unpublishable(&self) -> Option<JudgedColumn> {
-        let is_free_text = self.shape == Some(Shape::Prose) || (self.meaning == Some(Meaning::FreeText) && !self.is_number());
+        let is_free_text =
+            self.shape == Some(Shape::Prose) || (self.meaning == Some(Meaning::FreeText) && !self.is_number());
         let reason = match () {
             () if self.is_key => return Some(Self::new(ColumnRole::Identifier, "it is a key of the dataset")),
             () if self.present() == 0 => "it has no values".to_owned(),
@@ -106,7 +110,10 @@ impl ColumnEvidence<'_> {
         let has_all = self.profile.missing == 0;
         let is_unique = self.profile.distinct == Some(self.present());
         if (meaning == Meaning::Key || is_of_persons) && is_unique {
-            return Some(Self::new(ColumnRole::Identifier, format!("it is named like {}, and each row has its own value", meaning.noun())));
+            return Some(Self::new(
+                ColumnRole::Identifier,
+                format!("it is named like {}, and each row has its own value", meaning.noun()),
+            ));
         }
         if is_of_persons && has_all && !is_flag {
             let reason = format!("it is named like {}, and several rows share a value", meaning.noun());
@@ -114,7 +121,8 @@ impl ColumnEvidence<'_> {
             let choices = [ColumnRole::Subject, ColumnRole::Identifier, ColumnRole::QuasiIdentifier];
             return Some(self.asked(Self::new(ColumnRole::Subject, reason), question, &choices));
         }
-        let is_key = matches!(meaning, Meaning::Key | Meaning::PersonKey) && (self.is_distinct_above(50) || is_of_persons);
+        let is_key =
+            matches!(meaning, Meaning::Key | Meaning::PersonKey) && (self.is_distinct_above(50) || is_of_persons);
         is_key.then(|| Self::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())))
     }
 
@@ -177,5 +185,14 @@ impl ColumnEvidence<'_> {
                 self.asked(known("nothing says that it is a secret, so it counts as known"), question, &published)
             }
         }
+    }
+}
+
+/// A share of rows in whole percent; never 0% or 100% of what is not none or all.
+fn percent(count: u64, of: u64) -> String {
+    match (count * 200 + of) / (of.max(1) * 2) {
+        0 if count > 0 => "under 1%".to_owned(),
+        100 if count < of => "over 99%".to_owned(),
+        percent => format!("{percent}%"),
     }
 }

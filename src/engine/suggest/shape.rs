@@ -71,7 +71,12 @@ impl Shape {
     /// Whether such a value names a person.
     pub(super) const fn identifies(self) -> bool {
         match self {
-            Self::Email | Self::Phone | Self::Iban | Self::Uuid | Self::PersonalNumber | Self::NetworkAddress
+            Self::Email
+            | Self::Phone
+            | Self::Iban
+            | Self::Uuid
+            | Self::PersonalNumber
+            | Self::NetworkAddress
             | Self::Link => true,
             Self::Date | Self::Prose | Self::Money => false,
         }
@@ -163,9 +168,8 @@ fn is_date(value: &str) -> bool {
     let Some(separator) = day.chars().find(|letter| matches!(letter, '-' | '/' | '.')) else { return false };
     let numbers: Vec<&str> = day.split(separator).collect();
     let [first, second, third] = numbers[..] else { return false };
-    let within = |text: &str, most: u32| {
-        text.len() <= 2 && text.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
-    };
+    let within =
+        |text: &str, most: u32| text.len() <= 2 && text.parse().is_ok_and(|number: u32| (1..=most).contains(&number));
     let is_year = |text: &str| text.len() == 4 && text.parse().is_ok_and(|year: u32| (1800..=2200).contains(&year));
     let short_year = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
     let day_and_month = |one, other| (within(one, 12) && within(other, 31)) || (within(one, 31) && within(other, 12));
@@ -201,14 +205,27 @@ mod tests {
         assert_eq!(shape_of(&["31.12.2024", "01.02.99"]), Some(Shape::Date));
         assert_eq!(shape_of(&["12/31/2024", "1/2/2024 10:30"]), Some(Shape::Date));
         assert_eq!(shape_of(&["12.50", "7.25", "1200.00"]), Some(Shape::Money));
-        assert_eq!(shape_of(&["the patient said that she felt well", "no pain since the day of the operation"]), Some(Shape::Prose));
+        assert_eq!(
+            shape_of(&["the patient said that she felt well", "no pain since the day of the operation"]),
+            Some(Shape::Prose)
+        );
     }
 
     #[test]
     fn codes_and_words_have_no_shape() {
         for values in [
-            &["12", "13"][..], &["A01.1", "B20"], &["male", "female"], &["1.5", "2.25"], &[], &["DE00 3704 0044 0532 0130 00"],
-            &["40-44", "45-49"], &["2024-13-31"], &["a@b"], &["300.1.1.1"], &["d1", "d2", "2024-01-31"], &["10-20-30-40"],
+            &["12", "13"][..],
+            &["A01.1", "B20"],
+            &["male", "female"],
+            &["1.5", "2.25"],
+            &[],
+            &["DE00 3704 0044 0532 0130 00"],
+            &["40-44", "45-49"],
+            &["2024-13-31"],
+            &["a@b"],
+            &["300.1.1.1"],
+            &["d1", "d2", "2024-01-31"],
+            &["10-20-30-40"],
         ] {
             assert_eq!(shape_of(values), None, "{values:?}");
         }

@@ -4,8 +4,8 @@ use std::borrow::ToOwned;
 
 use serde_json::Value;
 
-use super::SuggestionInput;
 use super::draft::SpecificationDraft;
+use super::place::SuggestionInput;
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::plan::dry_run::{DryRunInput, TablePair, check, dry_run};
@@ -153,7 +153,10 @@ fn give_way(draft: &mut SpecificationDraft, sensitive: &[String]) {
         draft.k -= 1;
         return;
     }
-    let last = sensitive.last().cloned().or_else(|| draft.names(ColumnRole::QuasiIdentifier).last().map(|name| (*name).to_owned()));
+    let last = sensitive
+        .last()
+        .cloned()
+        .or_else(|| draft.names(ColumnRole::QuasiIdentifier).last().map(|name| (*name).to_owned()));
     if let Some(column) = last.and_then(|name| draft.column(&name)) {
         column.drop("the tables cannot be published with it");
     }

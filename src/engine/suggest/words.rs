@@ -10,8 +10,22 @@ const MAX_JOINED_PARTS: usize = 4;
 
 /// Parts by which a name says that it is a key: `patient_id`, `Kunden-Nr`.
 const KEY_PARTS: [&str; 16] = [
-    "id", "ids", "uid", "guid", "uuid", "nr", "no", "num", "number", "nummer", "numero", "key", "code", "kennung",
-    "identifier", "index",
+    "id",
+    "ids",
+    "uid",
+    "guid",
+    "uuid",
+    "nr",
+    "no",
+    "num",
+    "number",
+    "nummer",
+    "numero",
+    "key",
+    "code",
+    "kennung",
+    "identifier",
+    "index",
 ];
 
 /// Declares [`Meaning`] with the names of the dictionary and the words of reasons.
@@ -81,19 +95,13 @@ impl Meaning {
     /// Whether others may know such a value of a person.
     pub(super) const fn is_known(self) -> bool {
         use Meaning::{Age, Birth, Date, Education, Ethnicity, Family, Occupation, Origin, Place, Sex};
-        matches!(
-            self,
-            Age | Birth | Date | Education | Ethnicity | Family | Occupation | Origin | Place | Sex
-        )
+        matches!(self, Age | Birth | Date | Education | Ethnicity | Family | Occupation | Origin | Place | Sex)
     }
 
     /// Whether such a value must not be inferred.
     pub(super) const fn is_secret(self) -> bool {
         use Meaning::{Belief, Conduct, Diagnosis, Income, Measurement, Outcome, Performance, Treatment, Wealth};
-        matches!(
-            self,
-            Belief | Conduct | Diagnosis | Income | Measurement | Outcome | Performance | Treatment | Wealth
-        )
+        matches!(self, Belief | Conduct | Diagnosis | Income | Measurement | Outcome | Performance | Treatment | Wealth)
     }
 }
 
@@ -138,7 +146,9 @@ static WORDS: LazyLock<Vec<(Meaning, Pattern)>> = LazyLock::new(|| {
             }
             None => line,
         };
-        words.extend(meaning.into_iter().flat_map(|of| listed.split_whitespace().map(move |word| (of, Pattern::of(word)))));
+        words.extend(
+            meaning.into_iter().flat_map(|of| listed.split_whitespace().map(move |word| (of, Pattern::of(word)))),
+        );
     }
     words
 });
@@ -253,27 +263,93 @@ mod tests {
     fn registers_of_many_languages_are_understood() {
         use Meaning::*;
         let cases = [
-            ("age", Age), ("AgeGroup", Age), ("Alter", Age), ("edad", Age), ("leeftijd", Age), ("Ålder", Age),
-            ("wiek", Age), ("idade", Age), ("età", Age), ("age_at_diagnosis", Age),
-            ("gender", Sex), ("Geschlecht", Sex), ("sexe", Sex), ("sexo", Sex), ("kjønn", Sex), ("płeć", Sex),
-            ("zip_code", Place), ("PLZ", Place), ("code postal", Place), ("native-country", Place), ("Gemeinde", Place),
-            ("Kommunekode", Place), ("postnummer", Place), ("wojewodztwo", Place),
-            ("Geburtsdatum", Birth), ("date_of_birth", Birth), ("dateNaissance", Birth), ("fecha_nacimiento", Birth),
-            ("diagnosis_code", Diagnosis), ("Hauptdiagnose", Diagnosis), ("dx01", Diagnosis), ("icd9", Diagnosis),
-            ("rozpoznanie", Diagnosis), ("sygdom", Diagnosis), ("DRG", Diagnosis),
-            ("salary", Income), ("Bruttogehalt", Income), ("salaire", Income), ("stipendio", Income), ("lönn", Income),
-            ("wynagrodzenie", Income), ("household_income", Income),
-            ("capital-gain", Wealth), ("loanAmount", Wealth), ("religion", Belief), ("Konfession", Belief),
-            ("Parteipräferenz", Belief), ("patient_id", PersonKey), ("Kunden-Nr", PersonKey), ("pid", PersonKey),
-            ("patient", PersonKey), ("employeeNumber", PersonKey), ("id", Key), ("record_id", Key),
-            ("first_name", PersonName), ("Nachname", PersonName), ("name", PersonName), ("apellidos", PersonName),
-            ("E-Mail", Contact), ("telefonnummer", Contact), ("IBAN", Contact), ("SSN", Identity), ("NIF", Identity),
-            ("Sozialversicherungsnummer", Identity), ("PESEL", Identity), ("personnummer", Identity),
-            ("street_address", Address), ("Hausnummer", Address), ("marital-status", Family), ("number_of_children", Family),
-            ("Familienstand", Family), ("workclass", Occupation), ("Beruf", Occupation), ("education-num", Education),
-            ("school", Education), ("race", Ethnicity), ("nationality", Origin), ("fnlwgt", Weight),
-            ("comments", FreeText), ("Bemerkungen", FreeText), ("exam_score", Performance), ("Note", FreeText),
-            ("betyg", Performance), ("admission_date", Date), ("dc_month", Date), ("treatment", Treatment), ("hba1c", Measurement),
+            ("age", Age),
+            ("AgeGroup", Age),
+            ("Alter", Age),
+            ("edad", Age),
+            ("leeftijd", Age),
+            ("Ålder", Age),
+            ("wiek", Age),
+            ("idade", Age),
+            ("età", Age),
+            ("age_at_diagnosis", Age),
+            ("gender", Sex),
+            ("Geschlecht", Sex),
+            ("sexe", Sex),
+            ("sexo", Sex),
+            ("kjønn", Sex),
+            ("płeć", Sex),
+            ("zip_code", Place),
+            ("PLZ", Place),
+            ("code postal", Place),
+            ("native-country", Place),
+            ("Gemeinde", Place),
+            ("Kommunekode", Place),
+            ("postnummer", Place),
+            ("wojewodztwo", Place),
+            ("Geburtsdatum", Birth),
+            ("date_of_birth", Birth),
+            ("dateNaissance", Birth),
+            ("fecha_nacimiento", Birth),
+            ("diagnosis_code", Diagnosis),
+            ("Hauptdiagnose", Diagnosis),
+            ("dx01", Diagnosis),
+            ("icd9", Diagnosis),
+            ("rozpoznanie", Diagnosis),
+            ("sygdom", Diagnosis),
+            ("DRG", Diagnosis),
+            ("salary", Income),
+            ("Bruttogehalt", Income),
+            ("salaire", Income),
+            ("stipendio", Income),
+            ("lönn", Income),
+            ("wynagrodzenie", Income),
+            ("household_income", Income),
+            ("capital-gain", Wealth),
+            ("loanAmount", Wealth),
+            ("religion", Belief),
+            ("Konfession", Belief),
+            ("Parteipräferenz", Belief),
+            ("patient_id", PersonKey),
+            ("Kunden-Nr", PersonKey),
+            ("pid", PersonKey),
+            ("patient", PersonKey),
+            ("employeeNumber", PersonKey),
+            ("id", Key),
+            ("record_id", Key),
+            ("first_name", PersonName),
+            ("Nachname", PersonName),
+            ("name", PersonName),
+            ("apellidos", PersonName),
+            ("E-Mail", Contact),
+            ("telefonnummer", Contact),
+            ("IBAN", Contact),
+            ("SSN", Identity),
+            ("NIF", Identity),
+            ("Sozialversicherungsnummer", Identity),
+            ("PESEL", Identity),
+            ("personnummer", Identity),
+            ("street_address", Address),
+            ("Hausnummer", Address),
+            ("marital-status", Family),
+            ("number_of_children", Family),
+            ("Familienstand", Family),
+            ("workclass", Occupation),
+            ("Beruf", Occupation),
+            ("education-num", Education),
+            ("school", Education),
+            ("race", Ethnicity),
+            ("nationality", Origin),
+            ("fnlwgt", Weight),
+            ("comments", FreeText),
+            ("Bemerkungen", FreeText),
+            ("exam_score", Performance),
+            ("Note", FreeText),
+            ("betyg", Performance),
+            ("admission_date", Date),
+            ("dc_month", Date),
+            ("treatment", Treatment),
+            ("hba1c", Measurement),
         ];
         let wrong: Vec<_> = cases.iter().filter(|(name, of)| meaning(name) != Some(*of)).collect();
         let wrong: Vec<_> = wrong.iter().map(|(name, of)| (name, of, meaning(name))).collect();

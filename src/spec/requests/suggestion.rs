@@ -29,8 +29,7 @@ pub enum ColumnRole {
 
 impl ColumnRole {
     /// Every role.
-    pub const ALL: [Self; 5] =
-        [Self::Identifier, Self::Subject, Self::QuasiIdentifier, Self::Sensitive, Self::Dropped];
+    pub const ALL: [Self; 5] = [Self::Identifier, Self::Subject, Self::QuasiIdentifier, Self::Sensitive, Self::Dropped];
 
     /// The name used in the contract.
     #[must_use]

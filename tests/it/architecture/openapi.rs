@@ -382,6 +382,9 @@ async fn examples_equal_the_answers_of_the_service() {
     let id = text(&dataset["id"]);
     note("dataset.json", &dataset);
     note("profile.json", &server.get(&format!("/v1/datasets/{id}/profile")).await.ok(200));
+    let request: Value =
+        serde_json::from_str(include_str!("../../../openapi/examples/suggestion_request.json")).unwrap();
+    note("suggestion.json", &server.post(&format!("/v1/datasets/{id}/suggestion"), &request).await.ok(200));
     note("values.json", &server.get(&format!("/v1/datasets/{id}/attributes/zipcode/values?limit=3")).await.ok(200));
     note("datasets.json", &server.get("/v1/datasets").await.ok(200));
     let job = json!({"dataset": id, "method": hospital_method()});

@@ -3,6 +3,7 @@
 pub(crate) mod command_line;
 pub(crate) mod durability;
 pub(crate) mod fault_injection;
+pub(crate) mod first_specification;
 pub(crate) mod metrics;
 pub(crate) mod telemetry;
 pub(crate) mod torture;

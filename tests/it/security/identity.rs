@@ -114,6 +114,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
     ("DELETE", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
     ("GET", "/v1/datasets/{id}/profile", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
+    ("POST", "/v1/datasets/{id}/suggestion", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("GET", "/v1/datasets/{id}/attributes/{name}/values", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("POST", "/v1/plans", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("POST", "/v1/jobs", Some(Scope::Jobs), SUBMITTERS, 202, 404),
@@ -236,6 +237,7 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         ("POST", act) if act.ends_with("/attacks") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
         ("POST", asked) if asked.ends_with("/queries") => client.post(asked, &json!({"queries": []})).await,
         ("POST", act) if act.starts_with("/v1/releases/") => client.post(act, &json!({"reason": "why"})).await,
+        ("POST", asked) if asked.ends_with("/suggestion") => client.post(asked, &json!({})).await,
         ("POST", _) => client.post(&path, &document).await,
         ("DELETE", _) => client.delete(&path).await,
         ("PUT", kept) if kept.starts_with("/v1/taxonomies") => {
