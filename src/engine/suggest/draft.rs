@@ -52,21 +52,22 @@ impl ColumnDraft {
         let next = (1..self.offered.len()).find(|&at| is_lower(&self.offered[at])).unwrap_or(self.offered.len());
         self.offered.drain(..next);
         if self.offered.is_empty() {
-            self.drop("the data can hold no guarantee of it");
+            self.drop("no guarantee of it holds together with the other columns");
         }
     }
 
-    fn reason(&self) -> String {
+    /// The reason of its role with the promise; `sensitive` are the columns that have rules.
+    fn reason(&self, sensitive: &[&str]) -> String {
         let Some(guarantee) = self.offered.first().filter(|_| self.role == ColumnRole::Sensitive) else {
             return self.reason.clone();
         };
-        let correlated = match self.unknown.is_empty() {
-            true => String::new(),
-            false => {
-                format!("; it goes together with {}, which its rule does not count as known", self.unknown.join(", "))
-            }
-        };
-        format!("{}; {}{correlated}", self.reason, guarantee.promise())
+        let unknown = self.unknown.iter().map(String::as_str).filter(|name| sensitive.contains(name));
+        let unknown: Vec<&str> = unknown.collect();
+        let promise = format!("{}; {}", self.reason, guarantee.promise());
+        if unknown.is_empty() {
+            return promise;
+        }
+        format!("{promise}; it goes together with {}, which its rule does not count as known", unknown.join(", "))
     }
 }
 
@@ -148,10 +149,11 @@ impl SpecificationDraft {
 
     /// Every column with its reason.
     pub(super) fn columns(&self) -> Vec<SuggestedColumn> {
+        let sensitive = self.names(ColumnRole::Sensitive);
         let column = |column: &ColumnDraft| SuggestedColumn {
             name: column.name.clone(),
             role: column.role,
-            reason: column.reason(),
+            reason: column.reason(&sensitive),
         };
         self.columns.iter().map(column).collect()
     }

@@ -96,7 +96,7 @@ impl SuggestionInput<'_> {
     }
 
     /// The attribute of a column of the table.
-    fn attr(&self, column: usize) -> Option<Attr> {
+    pub(super) fn attr(&self, column: usize) -> Option<Attr> {
         self.loaded.binary_search(&column).ok().map(Attr::from)
     }
 }
@@ -126,14 +126,13 @@ fn judge_columns(input: &SuggestionInput<'_>) -> Vec<JudgedColumn> {
             } else {
                 format!("a suggestion publishes at most {MAX_SUGGESTED_COLUMNS} columns, and others come first")
             };
-            return JudgedColumn { role: ColumnRole::Dropped, reason, question: None };
+            return JudgedColumn::new(ColumnRole::Dropped, reason);
         };
         if input.is_subject(&profile.name) {
-            let reason = "it identifies the persons of the dataset".to_owned();
-            return JudgedColumn { role: ColumnRole::Subject, reason, question: None };
+            return JudgedColumn::new(ColumnRole::Subject, "it identifies the persons of the dataset");
         }
         if let Some(role) = declared {
-            return JudgedColumn { role, reason: "you declare it".to_owned(), question: None };
+            return JudgedColumn::new(role, "you declare it");
         }
         let evidence = ColumnEvidence {
             profile,

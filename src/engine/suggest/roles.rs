@@ -28,6 +28,13 @@ pub(super) struct JudgedColumn {
     pub(super) question: Option<ColumnQuestion>,
 }
 
+impl JudgedColumn {
+    /// A role for a reason, without a question.
+    pub(super) fn new(role: ColumnRole, reason: impl Into<String>) -> Self {
+        Self { role, reason: reason.into(), question: None }
+    }
+}
+
 impl ColumnEvidence<'_> {
     /// The role; the first of these that applies: what identifies, what cannot be published, what its name says.
     pub(super) fn judge(&self) -> JudgedColumn {
@@ -65,10 +72,6 @@ impl ColumnEvidence<'_> {
         format!("{values} values, the most frequent in {} of the rows", percent(self.profile.top, self.rows))
     }
 
-    fn new(role: ColumnRole, reason: impl Into<String>) -> JudgedColumn {
-        JudgedColumn { role, reason: reason.into(), question: None }
-    }
-
     fn asked(&self, judged: JudgedColumn, question: String, choices: &[ColumnRole]) -> JudgedColumn {
         let question = ColumnQuestion {
             column: self.profile.name.clone(),
@@ -84,7 +87,7 @@ impl ColumnEvidence<'_> {
         let is_free_text =
             self.shape == Some(Shape::Prose) || (self.meaning == Some(Meaning::FreeText) && !self.is_number());
         let reason = match () {
-            () if self.is_key => return Some(Self::new(ColumnRole::Identifier, "it is a key of the dataset")),
+            () if self.is_key => return Some(JudgedColumn::new(ColumnRole::Identifier, "it is a key of the dataset")),
             () if self.present() == 0 => "it has no values".to_owned(),
             () if self.values() <= 1 => "it has the same value in all rows".to_owned(),
             () if self.profile.distinct.is_none() => "it has more distinct values than a job can load".to_owned(),
@@ -92,25 +95,25 @@ impl ColumnEvidence<'_> {
             () if self.meaning == Some(Meaning::Weight) => format!("it is named like {}", Meaning::Weight.noun()),
             () => return None,
         };
-        Some(Self::new(ColumnRole::Dropped, reason))
+        Some(JudgedColumn::new(ColumnRole::Dropped, reason))
     }
 
     /// What names a person or a record.
     fn identifying(&self) -> Option<JudgedColumn> {
         if let Some(shape) = self.shape.filter(|shape| shape.identifies()) {
-            return Some(Self::new(ColumnRole::Identifier, format!("its values look like {}", shape.noun())));
+            return Some(JudgedColumn::new(ColumnRole::Identifier, format!("its values look like {}", shape.noun())));
         }
         let meaning = self.meaning?;
         // whether there is a telephone is no number of one
         let is_flag = self.rows >= FEW_ROWS && self.values() <= 2;
         if meaning.identifies() && !is_flag {
-            return Some(Self::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())));
+            return Some(JudgedColumn::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())));
         }
         let is_of_persons = meaning == Meaning::PersonKey || words::is_bare_key(&self.profile.name);
         let has_all = self.profile.missing == 0;
         let is_unique = self.profile.distinct == Some(self.present());
         if (meaning == Meaning::Key || is_of_persons) && is_unique {
-            return Some(Self::new(
+            return Some(JudgedColumn::new(
                 ColumnRole::Identifier,
                 format!("it is named like {}, and each row has its own value", meaning.noun()),
             ));
@@ -119,15 +122,21 @@ impl ColumnEvidence<'_> {
             let reason = format!("it is named like {}, and several rows share a value", meaning.noun());
             let question = "does it identify persons who have several rows?".to_owned();
             let choices = [ColumnRole::Subject, ColumnRole::Identifier, ColumnRole::QuasiIdentifier];
-            return Some(self.asked(Self::new(ColumnRole::Subject, reason), question, &choices));
+            return Some(self.asked(JudgedColumn::new(ColumnRole::Subject, reason), question, &choices));
         }
         let is_key =
             matches!(meaning, Meaning::Key | Meaning::PersonKey) && (self.is_distinct_above(50) || is_of_persons);
-        is_key.then(|| Self::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())))
+        is_key.then(|| JudgedColumn::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())))
     }
 
     /// What singles out rows by its values: distinctness precedes names, but for numbers and codes that are a secret by name.
     fn singling_out(&self) -> Option<JudgedColumn> {
+        if words::ends_as_key(&self.profile.name) && self.is_distinct_above(90) {
+            return Some(JudgedColumn::new(
+                ColumnRole::Identifier,
+                "it is named like a key, and nearly every row has its own value",
+            ));
+        }
         let is_measured = self.is_number() && (self.is_secret() || self.meaning == Some(Meaning::Age));
         let is_amount = self.shape == Some(Shape::Money) || self.profile.kind == AttributeType::Decimal;
         if is_measured || (is_amount && !self.meaning.is_some_and(Meaning::is_known)) {
@@ -138,16 +147,16 @@ impl ColumnEvidence<'_> {
             && self.present() > 2
             && self.profile.distinct == Some(self.present());
         if self.is_distinct_above(90) || is_unique_text {
-            return Some(Self::new(ColumnRole::Identifier, "nearly every row has its own value"));
+            return Some(JudgedColumn::new(ColumnRole::Identifier, "nearly every row has its own value"));
         }
         if self.is_distinct_above(50) && !self.is_secret() {
-            let reason = match self.meaning {
-                Some(Meaning::Birth | Meaning::Date) => {
-                    "more than half of its values are distinct, so it singles out persons; publish years instead"
-                }
-                _ => "more than half of its values are distinct, so it singles out persons",
+            let is_date = self.meaning == Some(Meaning::Birth) || self.shape == Some(Shape::Date);
+            let reason = if is_date {
+                "more than half of its values are distinct, so it singles out persons; publish years instead"
+            } else {
+                "more than half of its values are distinct, so it singles out persons"
             };
-            return Some(Self::new(ColumnRole::Identifier, reason));
+            return Some(JudgedColumn::new(ColumnRole::Identifier, reason));
         }
         None
     }
@@ -156,8 +165,8 @@ impl ColumnEvidence<'_> {
     fn named(&self) -> JudgedColumn {
         let counts = self.counts();
         let published = [ColumnRole::QuasiIdentifier, ColumnRole::Sensitive, ColumnRole::Dropped];
-        let known = |what: &str| Self::new(ColumnRole::QuasiIdentifier, format!("{what}; {counts}"));
-        let secret = |what: &str| Self::new(ColumnRole::Sensitive, format!("{what}; {counts}"));
+        let known = |what: &str| JudgedColumn::new(ColumnRole::QuasiIdentifier, format!("{what}; {counts}"));
+        let secret = |what: &str| JudgedColumn::new(ColumnRole::Sensitive, format!("{what}; {counts}"));
         match self.meaning {
             Some(Meaning::FreeText) => secret("it is named like a note, and has numbers"),
             Some(meaning) if meaning.is_secret() => {

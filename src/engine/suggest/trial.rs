@@ -117,7 +117,7 @@ fn mend(draft: &mut SpecificationDraft, fault: &Value, protected: Option<String>
     let Some(protected) = protected else { return give_way(draft, &sensitive) };
     let Some(column) = draft.column(&protected).filter(|column| column.role == ColumnRole::Sensitive) else { return };
     if !is_patient {
-        return column.drop("the data can hold no guarantee of it");
+        return column.drop("no guarantee of it holds together with the other columns");
     }
     let tied = tied(fault);
     let is_other = |name: &&String| sensitive.contains(name) && **name != protected && !column.unknown.contains(name);

@@ -114,7 +114,7 @@ enum Pattern {
 }
 
 impl Pattern {
-    fn of(word: &'static str) -> Self {
+    fn new(word: &'static str) -> Self {
         match (word.strip_prefix('='), word.strip_suffix('*')) {
             (Some(whole), _) => Self::Whole(whole),
             (_, Some(beginning)) => Self::Beginning(beginning),
@@ -147,7 +147,7 @@ static WORDS: LazyLock<Vec<(Meaning, Pattern)>> = LazyLock::new(|| {
             None => line,
         };
         words.extend(
-            meaning.into_iter().flat_map(|of| listed.split_whitespace().map(move |word| (of, Pattern::of(word)))),
+            meaning.into_iter().flat_map(|of| listed.split_whitespace().map(move |word| (of, Pattern::new(word)))),
         );
     }
     words
@@ -175,6 +175,12 @@ fn is_key(parts: &[String]) -> bool {
 pub(super) fn is_bare_key(name: &str) -> bool {
     let parts = parts(name, false);
     !parts.is_empty() && parts.iter().all(|part| KEY_PARTS.contains(&part.as_str()) && part != "code")
+}
+
+/// Whether a name ends as that of a key: `loan_id`.
+pub(super) fn ends_as_key(name: &str) -> bool {
+    let last = parts(name, false).pop().unwrap_or_default();
+    last != "code" && KEY_PARTS.contains(&last.as_str())
 }
 
 /// The parts of a name in lower case and ASCII; `long` writes ä, ö and ü with an e, as German does.
@@ -345,6 +351,10 @@ mod tests {
             ("Bemerkungen", FreeText),
             ("exam_score", Performance),
             ("Note", FreeText),
+            ("payor_primary", Wealth),
+            ("insurance_number", Identity),
+            ("dc_status", Outcome),
+            ("care_days", Treatment),
             ("betyg", Performance),
             ("admission_date", Date),
             ("dc_month", Date),
@@ -362,6 +372,8 @@ mod tests {
             assert_eq!(meaning(name), None, "{name}");
         }
         assert_eq!(meaning("persons_in_room"), None, "persons, and no key of them");
+        assert_eq!(["loan_id", "KreditNr", "icd_code", "idle"].map(ends_as_key), [true, true, false, false]);
+        assert_eq!(["id", "ID_no", "patient_id", ""].map(is_bare_key), [true, true, false, false]);
     }
 
     #[test]

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(read(json!({})), Ok(DeclaredRoles::new()));
         let roles = read(json!({"roles": {"salary": "sensitive"}, "subject": "patient"})).unwrap();
         assert_eq!((roles["salary"], roles["patient"]), (ColumnRole::Sensitive, ColumnRole::Subject));
-        let faults = read(json!({"roles": {"agee": "sensitive", "age": "secret"}, "subject": "nobody", "x": 1}));
+        let faults = read(json!({"roles": {"agee": "sensitive", "age": "secret"}, "subject": "person", "x": 1}));
         let faults = faults.unwrap_err();
         let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, ["/roles/age", "/roles/agee", "/subject", "/x"]);
