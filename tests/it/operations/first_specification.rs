@@ -233,7 +233,8 @@ const REGISTERS: &[Register] = &[
             let illness = draw(i, 3, 12);
             format!("{},{},m{illness},i{illness},h{}", draw(i, 1, 80), draw(i, 2, 2), illness / 3)
         },
-        roles: &[("age", "known"), ("illness", "sensitive")],
+        // each of the two secrets gives the other away: one of them is enough
+        roles: &[("age", "known"), ("medication_plan", "sensitive"), ("illness", "dropped")],
     },
     Register {
         name: "no secret",
