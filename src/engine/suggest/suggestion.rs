@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::Ref;
 
 use crate::spec::ColumnRole;
 
@@ -10,7 +11,7 @@ use crate::spec::ColumnRole;
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct Suggestion {
     /// The document of a job; on the command line without `dataset`.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = job_document)]
     pub specification: Value,
     /// Every column, in the order of the table.
     pub columns: Vec<SuggestedColumn>,
@@ -18,6 +19,14 @@ pub struct Suggestion {
     pub questions: Vec<ColumnQuestion>,
     /// The column that identifies persons with several rows, whom the guarantees protect; null where each row is a person.
     pub subject: Option<SuggestedSubject>,
+}
+
+/// The schema of job documents, which their reader declares.
+fn job_document() -> Ref {
+    Ref::builder()
+        .ref_location_from_schema_name("JobDocument")
+        .description(Some("The document of a job; on the command line without `dataset`."))
+        .build()
 }
 
 /// The place of a column in a suggestion.

@@ -136,7 +136,7 @@ const REGISTERS: &[Register] = &[
                 draw(i, 5, 12)
             )
         },
-        roles: &[("customer_id", "dropped"), ("iban", "dropped"), ("date", "dropped"), ("amount", "sensitive")],
+        roles: &[("customer_id", "dropped"), ("iban", "dropped"), ("date", "known"), ("amount", "sensitive")],
     },
     Register {
         name: "survey with empty cells",
