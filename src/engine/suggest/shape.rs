@@ -94,7 +94,7 @@ impl Shape {
             Self::NetworkAddress => value.parse::<std::net::Ipv4Addr>().is_ok(),
             Self::Link => value.starts_with("http://") || value.starts_with("https://"),
             Self::Date => is_date(value),
-            Self::Prose => value.split_whitespace().count() >= PROSE_WORDS || value.chars().count() >= PROSE_LETTERS,
+            Self::Prose => is_prose(value),
             Self::Money => value.rsplit_once('.').is_some_and(|(_, cents)| cents.len() == 2),
         }
     }
@@ -144,6 +144,12 @@ fn is_phone(value: &str) -> bool {
     let begins = value.starts_with(['+', '0', '(']) || mask(value) == "999-999-9999";
     let is_plain = value.chars().all(|letter| letter.is_ascii_digit() || " -/()+.".contains(letter));
     is_plain && separated && begins && (7..=15).contains(&digits)
+}
+
+/// Groups of digits are no words: a number may be written in many.
+fn is_prose(value: &str) -> bool {
+    let words = value.split_whitespace().filter(|word| !word.contains(|letter: char| letter.is_ascii_digit()));
+    words.count() >= PROSE_WORDS || value.chars().count() >= PROSE_LETTERS
 }
 
 /// ISO 13616: the rest of the number, with letters from 10 on and the first four signs at the end, is 1 modulo 97.
