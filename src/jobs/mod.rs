@@ -11,5 +11,5 @@ mod turn;
 mod worker;
 
 pub use publisher::Publisher;
-pub use runner::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig};
+pub use runner::{JobAssignment, JobReservation, JobRunner, RunCompletion, RunError, WorkerConfig};
 pub use worker::{Workers, WorkersHandle};

@@ -11,14 +11,14 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::runner::{JobAssignment, JobRunner, RunCompletion, RunError};
+use super::runner::{JobAssignment, JobReservation, JobRunner, RunCompletion, RunError};
 use super::turn::Turn;
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, MemoryPermit,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget,
     PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
@@ -56,17 +56,21 @@ pub struct Publisher {
 
 #[async_trait]
 impl JobRunner for Publisher {
-    async fn reserve_memory(&self, job: &JobRecord, store: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
+    async fn reserve(&self, job: &JobRecord, store: &Arc<dyn Store>) -> Result<JobReservation, RunError> {
         let env = self.env(&Handle::current(), store);
         let context = JobContext::for_job(job, &env).await?;
-        let earlier = context.composition(&env).await?.earlier;
-        let need = context.inputs(&env, &earlier).await?.bytes();
-        self.budget.acquire(need).await.map_err(RunError::Failed)
+        let found = context.composition(&env).await?;
+        let need = context.inputs(&env, &found.earlier).await?.bytes();
+        let memory = self.budget.acquire(need).await.map_err(RunError::Failed)?;
+        // which rows are unpublished is decided when the job runs
+        let is_of_all = context.specification.people == PeopleChoice::All;
+        Ok(JobReservation { memory, seen: is_of_all.then(|| Box::new(found)) })
     }
 
-    fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
+    fn run(&self, mut assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         for _ in 0..MAX_LEDGER_RETRIES {
-            if let Some(completion) = self.run_once(&assignment, control)? {
+            let seen = assignment.seen.take();
+            if let Some(completion) = self.run_once(&assignment, seen, control)? {
                 return Ok(completion);
             }
             // other rows are left: none of the parts that were made may stand among theirs
@@ -80,7 +84,12 @@ impl JobRunner for Publisher {
 
 impl Publisher {
     /// Makes and commits a release; `None` if others came first, with persons that it would publish again.
-    fn run_once(&self, assignment: &JobAssignment, control: &Control) -> Result<Option<RunCompletion>, RunError> {
+    fn run_once(
+        &self,
+        assignment: &JobAssignment,
+        seen: Option<Box<CompositionContext>>,
+        control: &Control,
+    ) -> Result<Option<RunCompletion>, RunError> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
         let handle = &assignment.handle;
@@ -91,7 +100,7 @@ impl Publisher {
         let table = context.load(&env, control)?;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work = PublishRun { assignment, dataset, specification, streams: &streams, clock: &self.clock };
-        let mut turn = Turn::new(assignment, &env, &context, &evidence);
+        let mut turn = Turn::new(assignment, &env, &context, &evidence).seeing(seen);
         let mut made: Option<MadeRelease> = None;
         let (extra_columns, extra) = (ColumnSelection::default(), None);
         let mut maker =

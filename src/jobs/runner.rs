@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::control::{Cancelled, Control};
 use crate::engine::EngineError;
-use crate::inputs::{InputError, MemoryPermit, dictionary_problem};
+use crate::inputs::{CompositionContext, InputError, MemoryPermit, dictionary_problem};
 use crate::ports::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, Notifier, Store, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
@@ -30,6 +30,24 @@ pub struct JobAssignment {
     pub store: Arc<dyn Store>,
     /// To wait for the store with [`Handle::block_on`].
     pub handle: Handle,
+    /// The ledger as it was seen when the memory was reserved.
+    pub(crate) seen: Option<Box<CompositionContext>>,
+}
+
+/// What a job gets before it runs.
+pub struct JobReservation {
+    /// Its memory, held until it has ended.
+    pub memory: MemoryPermit,
+    /// The ledger as it was seen on the way: good for a first design, which the ledger at the ticket decides about.
+    pub(crate) seen: Option<Box<CompositionContext>>,
+}
+
+impl JobReservation {
+    /// The memory alone.
+    #[must_use]
+    pub const fn new(memory: MemoryPermit) -> Self {
+        Self { memory, seen: None }
+    }
 }
 
 /// How a runner ends well.
@@ -96,12 +114,12 @@ impl From<EngineError> for RunError {
 /// Computes jobs, from the assignment to the commit.
 #[async_trait]
 pub trait JobRunner: Send + Sync {
-    /// The memory that a job needs, held until it has ended; waits until it is free.
+    /// The memory that a job needs; waits until it is free.
     ///
     /// # Errors
     /// Why the job cannot run.
-    async fn reserve_memory(&self, _job: &JobRecord, _store: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
-        Ok(MemoryPermit::nothing())
+    async fn reserve(&self, _job: &JobRecord, _store: &Arc<dyn Store>) -> Result<JobReservation, RunError> {
+        Ok(JobReservation::new(MemoryPermit::nothing()))
     }
 
     /// Called on a blocking thread; checks the control as it goes.

@@ -28,6 +28,8 @@ pub(super) struct Turn<'a> {
     env: &'a InputEnv,
     context: &'a JobContext,
     people: &'a JobPeople,
+    /// The ledger as it was seen before, for the first design.
+    seen: Option<Box<CompositionContext>>,
     announced: Option<Announcement>,
     audit: Option<PeopleAudit<'a>>,
     /// Whether the audit found a fault, once.
@@ -47,7 +49,13 @@ impl<'a> Turn<'a> {
         context: &'a JobContext,
         people: &'a JobPeople,
     ) -> Self {
-        Self { assignment, env, context, people, announced: None, audit: None, is_doubted: false }
+        Self { assignment, env, context, people, seen: None, announced: None, audit: None, is_doubted: false }
+    }
+
+    /// With a ledger seen a moment ago. One that would refuse the job is read once more.
+    pub(super) fn seeing(mut self, seen: Option<Box<CompositionContext>>) -> Self {
+        self.seen = seen.filter(|seen| seen.clash.is_none());
+        self
     }
 
     /// What the ledger holds about the people of the job: now, or at its ticket, once all lower ones are decided that
@@ -71,9 +79,12 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// Why the job is refused.
-    pub(super) fn admitted(&self, control: &Control) -> Result<Option<CompositionContext>, RunError> {
+    pub(super) fn admitted(&mut self, control: &Control) -> Result<Option<CompositionContext>, RunError> {
         let (job, specification) = (&self.assignment.job, &self.context.specification);
-        let mut found = self.look(control)?;
+        let mut found = match self.seen.take() {
+            Some(seen) => *seen,
+            None => self.look(control)?,
+        };
         if let Some(clash) = found.clash.take() {
             if specification.people == PeopleChoice::Unpublished && clash.overlap().is_some() {
                 return Ok(None);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::phases::Phases;
 use crate::control::{Control, Progress};
-use crate::jobs::runner::{JobAssignment, RunCompletion, RunError, WorkerContext, log_store_error};
+use crate::jobs::runner::{JobAssignment, JobReservation, RunCompletion, RunError, WorkerContext, log_store_error};
 use crate::meter;
 use crate::ports::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, WriteOutcome, instance};
 use crate::problem::{Kind, Problem};
@@ -125,17 +125,17 @@ impl JobRun {
                 return failed(job.id, &Problem::new(Kind::Internal, "the release key of the job cannot be opened"));
             }
         };
-        let room = tokio::select! {
-            room = self.shared.runner.reserve_memory(job, &self.shared.store) => room,
+        let reserved = tokio::select! {
+            reserved = self.shared.runner.reserve(job, &self.shared.store) => reserved,
             () = self.verdict.stopped.cancelled() => Err(RunError::Cancelled),
         };
-        let room = match room {
-            Ok(room) => room,
+        let JobReservation { memory, seen } = match reserved {
+            Ok(reserved) => reserved,
             Err(stop) => return self.without_release(stop),
         };
         // set once: the run is only gone through once
         let _ = self.verdict.begun.set(self.shared.clock.now());
-        let assignment = self.assignment(release_key);
+        let assignment = JobAssignment { seen, ..self.assignment(release_key) };
         let runner = Arc::clone(&self.shared.runner);
         let control = self.verdict.control.clone();
         // of the highest level, so that no filter of the log takes the job's id from its errors
@@ -143,7 +143,7 @@ impl JobRun {
         let phases = Phases::watch(&job.method, &control);
         let computation = move || {
             // kept by the thread, which may run on after its waiter has gone
-            let _room = room;
+            let _memory = memory;
             let _inside = span.entered();
             let ended = runner.run(assignment, &control);
             phases.finish();
@@ -220,6 +220,7 @@ impl JobRun {
             release_key,
             store: Arc::clone(&self.shared.store),
             handle: Handle::current(),
+            seen: None,
         }
     }
 

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::*;
-use crate::inputs::{MemoryBudget, MemoryPermit};
+use crate::inputs::MemoryBudget;
+use crate::jobs::runner::JobReservation;
 use crate::store::conformance;
 
 const MIB: u64 = 1 << 20;
@@ -13,8 +14,9 @@ struct Rationed<F>(MemoryBudget, F);
 
 #[async_trait]
 impl<F: Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync> JobRunner for Rationed<F> {
-    async fn reserve_memory(&self, job: &JobRecord, _: &Arc<dyn Store>) -> Result<MemoryPermit, RunError> {
-        self.0.acquire(u64::from(job.reuse_key[0]) * MIB).await.map_err(RunError::Failed)
+    async fn reserve(&self, job: &JobRecord, _: &Arc<dyn Store>) -> Result<JobReservation, RunError> {
+        let memory = self.0.acquire(u64::from(job.reuse_key[0]) * MIB).await;
+        memory.map(JobReservation::new).map_err(RunError::Failed)
     }
 
     fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
