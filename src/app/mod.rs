@@ -14,6 +14,7 @@ mod populations;
 mod profiles;
 mod record_key;
 mod relate;
+mod remedies;
 mod series;
 mod service;
 mod statements;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::blocking::{engine_problem, run_engine};
 use super::people::{identity_warning, unrelated_warning};
+use super::remedies::{FaultyDocument, mended, refusal};
 use super::service::{AppService, ResolvedDocument, add_composition};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
@@ -25,18 +26,25 @@ impl AppService {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let ResolvedDocument { dataset, profiles, reading } =
+        let ResolvedDocument { dataset, profiles, reading, expanded } =
             self.resolve(caller, document, DocumentSource::Plan).await?;
-        let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
+        let faulty = |dataset, profiles| {
+            let (sent, origin) = (document.clone(), DocumentSource::Plan);
+            FaultyDocument { sent, expanded, origin, dataset, profiles }
+        };
         let mut faults = reading.faults;
+        let Some(specification) = reading.specification else {
+            return Err(refusal(faulty(dataset, profiles), faults, &self.limits).await);
+        };
         let is_malformed =
             |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
         if faults.iter().any(is_malformed) {
             // no outcome can be planned
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check(&specification, &counts));
-            return Err(Problem::of_faults(faults));
+            return Err(refusal(faulty(dataset, profiles), faults, &self.limits).await);
         }
+        let document = faulty(dataset.clone(), profiles.clone());
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
         let PlanLedger { earlier, clash, reused, unrelated } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
@@ -61,6 +69,7 @@ impl AppService {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
         };
+        plan.problems = mended(document, plan.problems, &self.limits).await;
         // that there are no rows is said already
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::people::check_population_of_key;
+use super::remedies::{FaultyDocument, refusal};
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
@@ -21,7 +22,7 @@ use crate::ports::{
     AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, Notifier, ReleaseRecord,
     Store, StoreError,
 };
-use crate::problem::{Kind, Problem};
+use crate::problem::{Fault, Kind, Problem};
 use crate::report::InternalReport;
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice, Specification};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
@@ -58,12 +59,15 @@ pub(super) struct ResolvedDocument {
     pub(super) dataset: DatasetRecord,
     pub(super) profiles: Vec<ColumnProfile>,
     pub(super) reading: ParsedDocument,
+    /// The document written out with its policy, taxonomies and releases; `None` if it is as it was sent.
+    pub(super) expanded: Option<Value>,
 }
 
 impl ResolvedDocument {
-    /// The context of the job of a document without faults.
-    fn into_context(self) -> Result<JobContext, Problem> {
-        let Self { dataset, profiles, reading: ParsedDocument { specification, mut faults, .. } } = self;
+    /// The context of the job of a document without faults, or the faults of the document.
+    fn into_context(self, sent: &Value) -> Result<JobContext, (FaultyDocument, Vec<Fault>)> {
+        let Self { dataset, profiles, reading, expanded } = self;
+        let ParsedDocument { specification, mut faults } = reading;
         // the counts of columns are of all persons
         if let Some(specification) = specification.as_ref().filter(|of| of.people == PeopleChoice::All) {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -71,7 +75,10 @@ impl ResolvedDocument {
         }
         match specification {
             Some(specification) if faults.is_empty() => Ok(JobContext::new(dataset, profiles, specification)),
-            _ => Err(Problem::of_faults(faults)),
+            _ => {
+                let (sent, origin) = (sent.clone(), DocumentSource::Http);
+                Err((FaultyDocument { sent, expanded, origin, dataset, profiles }, faults))
+            }
         }
     }
 }
@@ -224,7 +231,9 @@ impl AppService {
         let document = with_policy.as_ref().unwrap_or(document);
         let with_taxonomies = self.expand_taxonomies(caller, document).await?;
         let document = with_taxonomies.as_ref().unwrap_or(document);
-        let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
+        // no fault hides another: the rest of the document is read as one for any table
+        let faults = |_| Problem::of_faults(spec::faults_on_any_table(document, origin));
+        let id = spec::dataset_of(document).map_err(faults)?;
         let dataset = self.dataset(caller, id).await?;
         check_population_of_key(caller, dataset.population.as_deref())?;
         let with_releases = self.expand_releases(&dataset, document).await?;
@@ -234,7 +243,8 @@ impl AppService {
         let (keys, unit) = (dataset.key_columns(), dataset.unit());
         let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
         let reading = spec::read(document, &schema, origin);
-        Ok(ResolvedDocument { dataset, profiles, reading })
+        let expanded = with_releases.or(with_taxonomies).or(with_policy);
+        Ok(ResolvedDocument { dataset, profiles, reading, expanded })
     }
 
     /// Accepts a job under an id that nothing has, or says everything that is wrong with it.
@@ -244,8 +254,11 @@ impl AppService {
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
         let policy = spec::policy_of(document).ok().flatten().map(|policy| policy.name);
-        let document = self.resolve(caller, document, DocumentSource::Http).await?;
-        let context = document.into_context()?;
+        let resolved = self.resolve(caller, document, DocumentSource::Http).await?;
+        let context = match resolved.into_context(document) {
+            Ok(context) => context,
+            Err((document, faults)) => return Err(refusal(document, faults, &self.limits).await),
+        };
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [
             (specification.unproven.is_some(), "to publish without proof"),

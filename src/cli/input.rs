@@ -108,8 +108,11 @@ pub(super) fn job(
         }
     }
     let schema = DatasetSchema { columns: &facts, keys: &[], unit };
-    let (specification, table) = checked(spec::read(document, &schema, origin), built)
-        .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
+    let (specification, table) = checked(spec::read(document, &schema, origin), built).map_err(|faults| {
+        let read = |patched: &Value| spec::read(patched, &schema, origin).faults;
+        let problem = spec::with_remedies(Problem::of_faults(faults), document, read);
+        CommandOutcome::Refused(Box::new(problem))
+    })?;
     Ok(InputJob { specification, table, persons: persons.fault })
 }
 

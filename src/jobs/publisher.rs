@@ -18,8 +18,7 @@ use crate::control::{Control, Phase};
 use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget,
-    PartStorage,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -90,19 +89,15 @@ impl Publisher {
         seen: Option<Box<CompositionContext>>,
         control: &Control,
     ) -> Result<Option<RunCompletion>, RunError> {
-        let store = assignment.store.as_ref();
-        let job = &assignment.job;
-        let handle = &assignment.handle;
-        let env = self.env(handle, &assignment.store);
+        let JobAssignment { job, handle, store, .. } = assignment;
+        let env = self.env(handle, store);
         let mut context = handle.block_on(JobContext::for_job(job, &env))?;
         let evidence = context.choose_rows(&env, control)?;
-        let JobContext { dataset, specification, .. } = &context;
-        let table = context.load(&env, control)?;
+        let (table, JobContext { dataset, specification, .. }) = (context.load(&env, control)?, &context);
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work = PublishRun { assignment, dataset, specification, streams: &streams, clock: &self.clock };
         let mut turn = Turn::new(assignment, &env, &context, &evidence).seeing(seen);
-        let mut made: Option<MadeRelease> = None;
-        let (extra_columns, extra) = (ColumnSelection::default(), None);
+        let (mut made, extra_columns, extra) = (None::<MadeRelease>, ColumnSelection::default(), None);
         let mut maker =
             ReleaseMaker { publisher: self, work: &work, env: &env, context: &context, table, extra_columns, extra };
         let mut tries = 0;

@@ -34,6 +34,8 @@ pub fn hide_counts(document: &mut Value) {
         let kind = KINDS_WITH_COUNTS.iter().find(|kind| fault.get("type") == Some(&kind.uri().into()));
         if let Some(kind) = kind {
             fault.insert("detail".to_owned(), detail_without_counts(*kind).into());
+            // what the data can hold is a count
+            fault.remove("remedies");
         }
     }
 }
@@ -57,6 +59,7 @@ impl Problem {
             remove_counts(&mut fault.members);
             if KINDS_WITH_COUNTS.contains(&fault.kind) {
                 detail_without_counts(fault.kind).clone_into(&mut fault.detail);
+                fault.remedies.clear();
             }
         }
         self

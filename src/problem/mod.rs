@@ -9,10 +9,10 @@ mod nearest;
 mod page;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use counts::hide_counts;
-pub use nearest::nearest_names;
+pub use nearest::{nearest_names, similar_name};
 pub use page::page;
 
 /// The prefix of every problem type.
@@ -238,7 +238,40 @@ pub struct Fault {
     pub detail: String,
     /// Members of the type, such as `row` or `limit`.
     pub members: Map<String, Value>,
+    /// Patches of the document, each of which ends the fault.
+    pub remedies: Vec<FaultRemedy>,
 }
+
+/// A change of a document that ends a fault in it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FaultRemedy {
+    /// What it does, in words.
+    pub title: String,
+    /// A JSON Patch (RFC 6902) of the submitted document.
+    #[schema(value_type = Vec<PatchOperationDocument>, min_items = 1)]
+    pub patch: Value,
+}
+
+/// An operation of a JSON Patch (RFC 6902).
+#[derive(utoipa::ToSchema)]
+#[schema(as = PatchOperation)]
+#[expect(dead_code, reason = "the schema of what patches are made of")]
+pub struct PatchOperationDocument {
+    /// What is done at the place: `add`, `remove`, `replace` or `move`.
+    #[schema(pattern = "^(add|remove|replace|move)$")]
+    op: String,
+    /// A JSON pointer (RFC 6901).
+    path: String,
+    /// Where a moved value is taken from.
+    #[schema(nullable = false)]
+    from: Option<String>,
+    /// What stands at the place afterwards.
+    #[schema(nullable = false)]
+    value: Option<Value>,
+}
+
+/// The most faults of one answer.
+pub const MAX_FAULTS: usize = 100;
 
 impl Problem {
     /// A problem without additional members.
@@ -261,18 +294,23 @@ impl Problem {
         self
     }
 
-    /// The problem with all faults of a specification, sorted by pointer.
+    /// The problem with the faults of a specification, sorted by pointer; with the first of them and the number of the
+    /// others, if they are many.
     #[must_use]
     pub fn of_faults(mut errors: Vec<Fault>) -> Self {
         errors.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        let others = errors.len().saturating_sub(MAX_FAULTS);
+        errors.truncate(MAX_FAULTS);
         let detail = "the specification has faults; nothing was started";
-        Self { errors, ..Self::new(Kind::InvalidSpecification, detail) }
+        let problem = Self { errors, ..Self::new(Kind::InvalidSpecification, detail) };
+        if others == 0 { problem } else { problem.with("others", others) }
     }
 
     /// The title; for specifications with the number of faults.
     #[must_use]
     pub fn title(&self) -> String {
-        match (self.kind, self.errors.len()) {
+        let others = self.members.get("others").and_then(Value::as_u64).unwrap_or(0);
+        match (self.kind, self.errors.len() as u64 + others) {
             (Kind::InvalidSpecification, 1) => "1 fault in the specification".to_owned(),
             (Kind::InvalidSpecification, faults) => format!("{faults} faults in the specification"),
             (kind, _) => kind.title().to_owned(),
@@ -300,7 +338,7 @@ impl Fault {
     /// A fault without additional members.
     #[must_use]
     pub fn new(pointer: impl Into<String>, kind: Kind, detail: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), kind, detail: detail.into(), members: Map::new() }
+        Self { pointer: pointer.into(), kind, detail: detail.into(), members: Map::new(), remedies: Vec::new() }
     }
 
     /// Adds a member of the type.
@@ -316,8 +354,23 @@ impl Fault {
         document.insert("type".into(), self.kind.uri().into());
         document.insert("detail".into(), self.detail.clone().into());
         document.extend(self.members.clone());
+        if !self.remedies.is_empty() {
+            let remedy = |of: &FaultRemedy| json!({"title": of.title, "patch": of.patch});
+            document.insert("remedies".into(), self.remedies.iter().map(remedy).collect());
+        }
         Value::Object(document)
     }
+}
+
+/// The faults of a problem that was written; `None` if it is of another version.
+#[must_use]
+pub fn faults_of(problem: &Value) -> Option<Vec<Fault>> {
+    let fault = |written: &Value| {
+        let FaultDocument { pointer, r#type, detail, members, .. } = FaultDocument::deserialize(written).ok()?;
+        let kind = Kind::ALL.iter().copied().find(|kind| kind.uri() == r#type)?;
+        Some(Fault { members, ..Fault::new(pointer, kind, detail) })
+    };
+    problem["errors"].as_array()?.iter().map(fault).collect()
 }
 
 /// The reason why a request was refused or failed (RFC 9457). Other members depend on the type; none contains a value of the data.
@@ -337,9 +390,10 @@ pub struct ProblemDocument {
     /// Identifies this occurrence.
     #[schema(format = "uri-reference")]
     pub instance: String,
-    /// The faults of a specification; only in `invalid-specification`.
+    /// The faults of a specification; only in `invalid-specification`. The member `others` has the number of more faults, if
+    /// there are more than fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_items = 1)]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
     pub errors: Option<Vec<FaultDocument>>,
     /// Members of the type, such as `row` or `limit`.
     #[serde(flatten)]
@@ -357,6 +411,10 @@ pub struct FaultDocument {
     pub r#type: String,
     /// Explains the fault.
     pub detail: String,
+    /// Changes of the document that end the fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_items = 1)]
+    pub remedies: Option<Vec<FaultRemedy>>,
     /// Members of the type, such as `largest_l` or `allowed`.
     #[serde(flatten)]
     pub members: Map<String, Value>,

@@ -20,6 +20,23 @@ pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most:
     nearest.into_iter().map(|(_, name)| name).collect()
 }
 
+/// The name that a misspelled one most likely means: near enough to be meant, or an abbreviation of it.
+pub fn similar_name<'a>(text: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let names: Vec<&str> = among.collect();
+    let (nearest, folded) = (*nearest_names(text, names.iter().copied(), 1).first()?, text.to_lowercase());
+    let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
+    let (distance, length) = (edit_distance(&letters(text), &letters(nearest)), folded.chars().count());
+    if distance <= 1 + length / 4 && distance < length {
+        return Some(nearest);
+    }
+    let abbreviates = |short: &str, long: &str| short.chars().count() > 2 && long.starts_with(short);
+    let is_short_for = |name: &&str| {
+        let name = name.to_lowercase();
+        abbreviates(&folded, &name) || abbreviates(&name, &folded)
+    };
+    names.into_iter().find(is_short_for)
+}
+
 /// The least number of inserted, deleted and replaced characters that turn one text into the other.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -44,6 +61,21 @@ mod tests {
         let cases = [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("HVI", "HIV", 2), ("grün", "grun", 1)];
         for (a, b, distance) in cases {
             assert_eq!((of(a, b), of(b, a)), (distance, distance), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn similar_names_are_near_or_abbreviations() {
+        let names = ["publish", "quasi_identifiers", "l"];
+        let cases = [
+            ("publsh", Some("publish")),
+            ("quasi", Some("quasi_identifiers")),
+            ("diagnosis", None),
+            ("k", None),
+            ("L", Some("l")),
+        ];
+        for (text, similar) in cases {
+            assert_eq!(similar_name(text, names.into_iter()), similar, "{text}");
         }
     }
 

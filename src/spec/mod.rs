@@ -10,6 +10,7 @@ mod check;
 mod document;
 mod grammar;
 mod methods;
+mod remedies;
 mod requests;
 mod schemas;
 
@@ -37,9 +38,10 @@ pub use methods::types::{
     Algorithm, AnatomySpec, AssumedKnowledge, AssumedUnknown, CellKind, ClassSplit, CorrelatedPolicy,
     DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, VersatileSpec,
 };
+pub use remedies::with_remedies;
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, AttackRequest, read_attack_request};
-pub use requests::policy::{expand_policy, policy_of, read_policy};
+pub use requests::policy::{expand_policy, faults_on_any_table, policy_of, read_policy};
 pub use requests::populations::{
     DisjointPlaces, NamedPlace, POPULATION_NAME, PersonFold, PersonKeyRequest, PopulationRequest, PopulationStatements,
     is_population_name, read_population, read_population_statements,

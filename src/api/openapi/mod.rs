@@ -19,7 +19,7 @@ use super::http::access::{RouteAccess, either};
 use super::http::app::App;
 use super::routes::table;
 use crate::identity::Scope;
-use crate::problem::{FaultDocument, ProblemDocument};
+use crate::problem::{FaultDocument, FaultRemedy, PatchOperationDocument, ProblemDocument};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -38,7 +38,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     servers((url = "/", description = "This service")),
-    components(schemas(ProblemDocument, FaultDocument)),
+    components(schemas(ProblemDocument, FaultDocument, FaultRemedy, PatchOperationDocument)),
     tags(
         (name = "datasets", description = "Uploaded microdata tables"),
         (name = "plans", description = "Dry runs of jobs"),

@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::reader::FaultList;
 use super::schema::{ColumnFacts, DatasetSchema, DocumentSource};
-use crate::problem::{Fault, Kind};
+use crate::problem::{Fault, Kind, nearest_names};
+
+/// How many names are offered for an unknown one.
+const NEAREST_NAMES: usize = 3;
 
 /// What has the columns.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -62,7 +65,10 @@ impl<'a> DatasetColumns<'a> {
                 ColumnOwner::Release => "the release publishes no attribute of this name".to_owned(),
                 ColumnOwner::Tables => format!("no table that is verified has an attribute {name}"),
             };
-            faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
+            let fault = Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name);
+            let names = self.facts.iter().map(|column| column.name.as_str());
+            let nearest = if faults.is_long() { Vec::new() } else { nearest_names(name, names, NEAREST_NAMES) };
+            faults.push(if nearest.is_empty() { fault } else { fault.with("nearest", nearest) });
         }
         found
     }

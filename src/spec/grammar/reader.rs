@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Fault, Kind};
+use crate::problem::{Fault, Kind, MAX_FAULTS, similar_name};
 use crate::publication::Ratio;
 
 /// Whether a text can be a reason.
@@ -13,9 +13,15 @@ pub(in crate::spec) fn is_reason(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0')
 }
 
+/// The most faults that are kept of a document: an answer has fewer, and a document may be made of nothing else.
+const MAX_KEPT: usize = 1000;
+
 /// The faults found so far.
 #[derive(Debug, Default)]
-pub struct FaultList(Vec<Fault>);
+pub struct FaultList {
+    kept: Vec<Fault>,
+    found: usize,
+}
 
 impl FaultList {
     /// A list without faults.
@@ -24,9 +30,17 @@ impl FaultList {
         Self::default()
     }
 
-    /// Adds a fault at the end.
+    /// Adds a fault at the end. Of too many the later ones are counted only.
     pub fn push(&mut self, fault: Fault) {
-        self.0.push(fault);
+        self.found += 1;
+        if self.kept.len() < MAX_KEPT {
+            self.kept.push(fault);
+        }
+    }
+
+    /// Whether more faults would not be answered, so that nothing is looked for that explains them.
+    pub(in crate::spec) fn is_long(&self) -> bool {
+        self.found >= MAX_FAULTS
     }
 
     /// A value that is missing, of the wrong type or out of range.
@@ -41,26 +55,26 @@ impl FaultList {
 
     /// The faults after the first `count` ones.
     pub(in crate::spec) fn after(&mut self, count: usize) -> impl Iterator<Item = &mut Fault> {
-        self.0.iter_mut().skip(count)
+        self.kept.iter_mut().skip(count)
     }
 
     /// Number of faults so far.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.found
     }
 
     /// Whether no fault was found so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found == 0
     }
 
     /// The faults, ordered by pointer.
     #[must_use]
     pub fn into_sorted(mut self) -> Vec<Fault> {
-        self.0.sort_by(|a, b| a.pointer.cmp(&b.pointer));
-        self.0
+        self.kept.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        self.kept
     }
 }
 
@@ -159,7 +173,10 @@ impl<'a> ObjectReader<'a> {
         let known = if known.is_empty() { "none is".to_owned() } else { format!("known are {}", known.join(", ")) };
         for name in self.map.keys().filter(|name| !each.contains(name.as_str())) {
             let detail = format!("no member {name} is known here; {known}");
-            faults.push(Fault::new(self.at(name), Kind::UnknownField, detail));
+            let absent = each.iter().copied().filter(|known| !self.map.contains_key(*known));
+            let similar = if faults.is_long() { None } else { similar_name(name, absent) };
+            let fault = Fault::new(self.at(name), Kind::UnknownField, detail);
+            faults.push(similar.into_iter().fold(fault, |fault, similar| fault.with("nearest", similar)));
         }
     }
 }
@@ -220,7 +237,7 @@ mod tests {
         // taken twice, reported once
         assert_eq!(members.take("a"), Some(&json!("x")));
         members.finish(&mut faults);
-        let detail = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
+        let detail = |faults: &FaultList| faults.kept.last().map(|fault| fault.detail.clone()).unwrap_or_default();
         assert_eq!(detail(&faults), "no member e/f is known here; known are a, b, c");
         let mut none = FaultList::new();
         ObjectReader::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);

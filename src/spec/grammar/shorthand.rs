@@ -75,8 +75,14 @@ fn tokens(text: &str) -> Result<Vec<(usize, RuleToken)>, RuleSyntaxError> {
 }
 
 fn bare_length(text: &str) -> usize {
-    let special = text.find([',', '&', '(', ')', '"']);
-    special.into_iter().chain(text.find("->")).min().unwrap_or(text.len())
+    // in one step to the next separator: a search for each of them would look at the rest of the rule for every name
+    let bytes = text.as_bytes();
+    let ends = |at: usize| match bytes[at] {
+        b',' | b'&' | b'(' | b')' | b'"' => true,
+        b'-' => bytes.get(at + 1) == Some(&b'>'),
+        _ => false,
+    };
+    (0..bytes.len()).find(|at| ends(*at)).unwrap_or(bytes.len())
 }
 
 /// The name that a quote opens, and the bytes it takes.

@@ -58,7 +58,7 @@ impl Member for PolicySpecification {
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        for mut fault in faults_of(value) {
+        for mut fault in faults_on_any_table(value, DocumentSource::Policy) {
             fault.pointer.insert_str(0, &context.pointer);
             context.faults.push(fault);
         }
@@ -97,7 +97,8 @@ pub fn read_policy(document: &Value) -> Result<Value, Vec<Fault>> {
 }
 
 /// What is wrong with a job on a table that has every column which the job names.
-fn faults_of(specification: &Value) -> Vec<Fault> {
+#[must_use]
+pub fn faults_on_any_table(specification: &Value, origin: DocumentSource) -> Vec<Fault> {
     let specification = &with_any_releases(specification);
     let mut names = BTreeSet::new();
     loop {
@@ -105,7 +106,7 @@ fn faults_of(specification: &Value) -> Vec<Fault> {
         let faults = read(
             specification,
             &DatasetSchema { columns: &columns, keys: &[], unit: &crate::publication::Unit::Row },
-            DocumentSource::Policy,
+            origin,
         )
         .faults;
         // the columns that it names are those that it misses

@@ -4,6 +4,7 @@ mod arbitrary;
 mod columns;
 mod faults;
 mod normal;
+mod remedies;
 mod slicing;
 mod taxonomies;
 

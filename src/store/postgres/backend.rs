@@ -10,7 +10,7 @@ pub(in crate::store) use super::error::{PostgresTransactionError as TransactionE
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
 pub(in crate::store) use super::people::{
-    LOCKED_COVERAGE, insert_marks, insert_persons, selected_coverages, share_persons,
+    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, selected_coverages, share_persons,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;

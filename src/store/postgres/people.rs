@@ -7,7 +7,7 @@ use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{CommonMarkRow, CoverageRow};
+use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow};
 
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
@@ -37,6 +37,11 @@ JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'voi
 AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
   WHERE b.hash = w.hash AND o.state <> 'void' LIMIT 6) AS others) < 6
 ORDER BY a.coverage, a.kind, a.hash";
+
+const MARKS_OF: &str = "\
+-- marks_of
+SELECT a.hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3 ORDER BY a.kind, a.hash";
 
 /// Takes arrays of coverages and of datasets.
 const SELECT_COVERAGES: &str = "\
@@ -102,6 +107,16 @@ impl PostgresStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
     }
+}
+
+/// The marks of a coverage from a kind on, by kind and hash.
+pub(in crate::store) async fn marks_of(
+    connection: &mut PgConnection,
+    tenant: &str,
+    coverage: i64,
+    least_kind: i64,
+) -> Result<Vec<AlikeRow>, sqlx::Error> {
+    run_sql!(query_as.fetch_all, connection, MARKS_OF, tenant, coverage, least_kind)
 }
 
 pub(in crate::store) async fn selected_coverages(

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer};
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -88,8 +89,9 @@ pub(in crate::store) struct CutsRow {
     pub(in crate::store) cuts: Vec<bool>,
 }
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 pub(in crate::store) struct AlikeRow {
+    #[serde(deserialize_with = "from_digits")]
     hash: Vec<u8>,
     kind: i64,
     weight: i64,
@@ -102,7 +104,12 @@ impl AlikeRow {
     }
 }
 
-#[derive(FromRow)]
+/// Of a store that gives hashes in hexadecimal digits.
+fn from_digits<'de, D: Deserializer<'de>>(digits: D) -> Result<Vec<u8>, D::Error> {
+    Ok(KeyedHash::deserialize(digits)?.to_bytes().to_vec())
+}
+
+#[derive(FromRow, Deserialize)]
 pub(in crate::store) struct CommonMarkRow {
     coverage: i64,
     #[sqlx(flatten)]

@@ -14,8 +14,8 @@ use crate::ports::{
     PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
 };
 use crate::store::rows::{
-    AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
-    joined, number, parted, registry, samples,
+    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of, joined,
+    number, parted, registry, samples,
 };
 use crate::store::sql::{disclosures, people as sql, series as series_sql};
 
@@ -64,6 +64,9 @@ fn records(rows: Vec<CoverageRow>) -> Vec<CoverageRecord> {
     records.sort_by_key(|record| (record.ticket, record.id));
     records
 }
+
+/// The kind of marks that signatures begin with, after that of blocks.
+const FIRST_SIGNATURE: i64 = 1;
 
 both_stores! {
     #[async_trait]
@@ -283,8 +286,7 @@ both_stores! {
                 query_as.fetch_optional, &mut *tx, sql::COVERAGE_CUTS, tenant, coverage.0
             ).map_err(failed)?;
             let CutsRow { cuts } = found.ok_or(StoreError::NotFound)?;
-            let rows: Vec<AlikeRow> =
-                run_sql!(query_as.fetch_all, &mut *tx, sql::SIGNATURES, coverage.0).map_err(failed)?;
+            let rows = marks_of(&mut tx, tenant, coverage.0, FIRST_SIGNATURE).await.map_err(failed)?;
             samples(&cuts, rows)
         }
 

@@ -74,8 +74,8 @@ both_stores! {
         }
 
         async fn coverage_marks(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<AlikeMark>, StoreError> {
-            let rows: Vec<AlikeRow> =
-                run_sql!(query_as.fetch_all, self.reader(), sql::COVERAGE_MARKS, tenant, coverage.0).map_err(failed)?;
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let rows = marks_of(&mut tx, tenant, coverage.0, 0).await.map_err(failed)?;
             rows.iter().map(AlikeRow::mark).collect()
         }
 

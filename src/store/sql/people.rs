@@ -161,10 +161,6 @@ pub(crate) const DESCRIBE_COVERAGE: &str = "\
 -- describe_coverage
 UPDATE coverages SET body = $3, published = $4 WHERE tenant = $1 AND id = $2 AND state = 'live'";
 
-pub(crate) const SIGNATURES: &str = "\
--- signatures
-SELECT hash, kind, weight FROM alike WHERE coverage = $1 AND kind > 0 ORDER BY kind, hash";
-
 /// Announcements of jobs that do not run: their worker vanished, or they ended otherwise.
 pub(crate) const VOID_LOST: &str = "\
 -- void_lost

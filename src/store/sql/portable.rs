@@ -56,11 +56,6 @@ pub(crate) const COVERAGE_PERSONS: &str = "\
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
 
-pub(crate) const COVERAGE_MARKS: &str = "\
--- coverage_marks
-SELECT a.hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-WHERE v.tenant = $1 AND a.coverage = $2 ORDER BY a.kind, a.hash";
-
 pub(crate) const IMPORT_COVERAGE: &str = "\
 -- import_coverage
 INSERT INTO coverages (tenant, job, state, ticket, body, published, cuts) VALUES ($1, $2, 'live', $3, $4, $5, $6)

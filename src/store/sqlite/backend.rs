@@ -12,7 +12,7 @@ pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{SqliteTransactionError as TransactionError, failed};
 pub(in crate::store) use super::people::{
-    LOCKED_COVERAGE, insert_marks, insert_persons, selected_coverages, share_persons,
+    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, selected_coverages, share_persons,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;

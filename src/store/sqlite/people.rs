@@ -8,7 +8,7 @@ use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{CommonMarkRow, CoverageRow};
+use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
@@ -29,15 +29,23 @@ ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND ($4 IS NULL OR v.job = $4)";
 
 /// A mark that more than four other coverages have says nothing of any; without a bound, the marks of small domains would grow
-/// with each night.
+/// with each night. In one row: each row that is fetched wakes the thread of the caller.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT a.coverage, a.hash, a.kind, a.weight FROM json_each($2) AS w
+SELECT json_group_array(json_array(coverage, json_array(hash, kind, weight))) FROM (
+SELECT a.coverage, hex(a.hash) AS hash, a.kind, a.weight FROM json_each($2) AS w
 CROSS JOIN alike AS a ON a.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void'
 AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
   WHERE b.hash = unhex(w.value) AND o.state <> 'void' LIMIT 6)) < 6
-ORDER BY a.coverage, a.kind, a.hash";
+ORDER BY a.coverage, a.kind, a.hash)";
+
+/// In one row, like [`COMMON_MARKS`].
+const MARKS_OF: &str = "\
+-- marks_of
+SELECT json_group_array(json_array(hash, kind, weight)) FROM (
+SELECT hex(a.hash) AS hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3 ORDER BY a.kind, a.hash)";
 
 /// Takes JSON lists of coverages and of hexadecimal datasets.
 const SELECT_COVERAGES: &str = "\
@@ -99,8 +107,22 @@ impl SqliteStore {
         tenant: &str,
         hashes: &[KeyedHash],
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)
+        let found: Json<Vec<CommonMarkRow>> =
+            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)?;
+        Ok(found.0)
     }
+}
+
+/// The marks of a coverage from a kind on, by kind and hash.
+pub(in crate::store) async fn marks_of(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    coverage: i64,
+    least_kind: i64,
+) -> Result<Vec<AlikeRow>, sqlx::Error> {
+    let found: Json<Vec<AlikeRow>> =
+        run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage, least_kind)?;
+    Ok(found.0)
 }
 
 pub(in crate::store) async fn selected_coverages(

@@ -7,6 +7,7 @@ pub(crate) mod input_formats;
 pub(crate) mod limits;
 pub(crate) mod long_responses;
 pub(crate) mod policies;
+pub(crate) mod remedies;
 pub(crate) mod request_errors;
 pub(crate) mod specification_errors;
 pub(crate) mod taxonomies;

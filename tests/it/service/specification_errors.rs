@@ -22,7 +22,7 @@ fn l(value: Value) -> Value {
 }
 
 /// Document, pointer, kind, members.
-fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
+pub(super) fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
     let rule = |text: &str| changed("/method/rules/0", text.into());
     let range = json!({"allowed": "an integer of at least 2"});
     let at_l = "/method/default_guarantee/l";
@@ -200,7 +200,7 @@ async fn the_record_key_is_an_identifier() {
 }
 
 /// A table in which `zip` determines `county`.
-fn dependent_table() -> String {
+pub(super) fn dependent_table() -> String {
     let mut csv = String::from("zip,county,age,disease\n");
     for row in 0..200 {
         csv.push_str(&format!("z{},c{},{},d{}\n", row % 8, row % 8 / 2, row * 7 % 31, row * 11 % 13));

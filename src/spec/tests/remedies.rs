@@ -1,0 +1,128 @@
+//! Remedies: each is applied, and ends its fault.
+
+use super::*;
+use crate::problem::Problem;
+
+/// The problem of a document on the hospital table, with remedies.
+fn mended(document: &Value) -> Problem {
+    let read = |document: &Value| read_on(document, &hospital()).faults;
+    with_remedies(Problem::of_faults(read(document)), document, read)
+}
+
+fn patched(document: &Value, patch: &Value) -> Value {
+    let mut document = document.clone();
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    json_patch::patch(&mut document, &patch).unwrap();
+    document
+}
+
+/// A change of the hospital document, and the titles of the remedies of the fault that follows at a pointer.
+type Case<'a> = (&'a str, Value, &'a str, &'a [&'a str]);
+
+#[test]
+fn each_remedy_ends_its_fault() {
+    let rule = json!({"quasi_identifiers": ["age"], "sensitive": ["race", "race"]});
+    let cases: &[Case<'_>] = &[
+        ("/methods", json!({}), "/methods", &["leave methods out"]),
+        ("/atributes", json!({"age": {"publish": true}}), "/atributes", &["call it attributes", "leave atributes out"]),
+        ("/attributes", json!({"agee": {"publish": true}}), "/attributes/agee", &["name age", "leave agee out"]),
+        (
+            "/attributes",
+            json!({"age": {"publsh": true}}),
+            "/attributes/age/publsh",
+            &["call it publish", "leave publsh out"],
+        ),
+        ("/priority", json!(101), "/priority", &["write 100", "leave it out, and take the default"]),
+        ("/priority", json!("7"), "/priority", &["write 7", "leave it out, and take the default"]),
+        ("/unlisted", json!("dropp"), "/unlisted", &["write \"drop\"", "leave it out, and take the default"]),
+        ("/hold", json!("no"), "/hold", &["leave it out, and take the default"]),
+        ("/utility", json!("entropy"), "/utility", &["write an array", "leave it out, and take the default"]),
+        (
+            "/method/algorithm",
+            json!("UAD"),
+            "/method/algorithm",
+            &["write \"uad\"", "leave it out, and take the default"],
+        ),
+        ("/method/rules/0", json!("agee, icd9 -> race"), "/method/rules/0", &["name age"]),
+        ("/method/rules/1", rule, "/method/rules/1", &[]),
+        ("/method/default_guarantee/l", json!(1), "/method/default_guarantee/l", &["ask for 2"]),
+    ];
+    for (pointer, value, at, titles) in cases {
+        let mut document = hospital_document();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = document.pointer_mut(parent).unwrap();
+        match parent {
+            Value::Array(items) => items[name.parse::<usize>().unwrap()] = value.clone(),
+            members => members[name] = value.clone(),
+        }
+        let problem = mended(&document);
+        let fault = problem.errors.iter().find(|fault| fault.pointer == *at).unwrap_or_else(|| panic!("{problem:?}"));
+        let found: Vec<&str> = fault.remedies.iter().map(|remedy| remedy.title.as_str()).collect();
+        assert_eq!(found, *titles, "{pointer}: {fault:?}");
+        for remedy in &fault.remedies {
+            let faults = read_on(&patched(&document, &remedy.patch), &hospital()).faults;
+            assert!(faults.iter().all(|other| (&other.pointer, &other.detail) != (&fault.pointer, &fault.detail)));
+        }
+    }
+}
+
+#[test]
+fn attributes_without_a_place_are_dropped() {
+    let mut document = hospital_document();
+    document["method"]["rules"] = json!(["age -> race"]);
+    let problem = mended(&document);
+    let [fault] = &problem.errors[..] else { panic!("{problem:?}") };
+    assert_eq!((fault.kind, fault.remedies.len()), (Kind::UnclassifiedAttributes, 2));
+    for remedy in &fault.remedies {
+        assert_eq!(read_on(&patched(&document, &remedy.patch), &hospital()).faults, []);
+    }
+}
+
+#[test]
+fn ineligible_rules_and_identifiers_have_remedies() {
+    let mut facts = columns(&["id", "age", "salary"]);
+    facts[0].identifier = true;
+    let document = json!({"dataset": ID, "attributes": {"id": {"publish": true}}, "method": {"type": "versatile", "rules": [
+        "age -> salary", {"quasi_identifiers": ["age"], "sensitive": ["salary"]}],
+        "default_guarantee": {"type": "l_diversity", "l": 7}}});
+    let read = |document: &Value| {
+        let mut faults = read_on(document, &facts).faults;
+        let guarantee = |rule: usize| document.pointer(&format!("/method/rules/{rule}/guarantee/l"));
+        for rule in (0..2).filter(|rule| guarantee(*rule).is_none_or(|l| l != 3)) {
+            let fault = Fault::new(format!("/method/rules/{rule}"), Kind::RuleIneligible, "at most 3");
+            faults.push(fault.with("largest_l", 3));
+        }
+        faults
+    };
+    let problem = with_remedies(Problem::of_faults(read(&document)), &document, read);
+    let titles = |fault: &Fault| fault.remedies.iter().map(|remedy| remedy.title.clone()).collect::<Vec<_>>();
+    let found: Vec<_> = problem.errors.iter().map(|fault| (fault.pointer.as_str(), titles(fault))).collect();
+    let id = ["drop id", "publish id although it may identify persons"].map(str::to_owned).to_vec();
+    let l = vec!["ask for l = 3".to_owned()];
+    assert_eq!(found, [("/attributes/id", id), ("/method/rules/0", l.clone()), ("/method/rules/1", l)]);
+    // what the data can hold is a count
+    let hidden = problem.without_counts();
+    assert!(hidden.errors.iter().filter(|fault| fault.kind == Kind::RuleIneligible).all(|of| of.remedies.is_empty()));
+}
+
+#[test]
+fn answers_have_a_hundred_faults_and_the_number_of_the_others() {
+    let names: serde_json::Map<String, Value> = (0..300).map(|number| (format!("x{number:03}"), json!(1))).collect();
+    let mut document = hospital_document();
+    document.as_object_mut().unwrap().extend(names);
+    let problem = mended(&document);
+    assert_eq!((problem.errors.len(), problem.members.get("others")), (100, Some(&json!(200))));
+    assert_eq!(problem.title(), "300 faults in the specification");
+    let many: serde_json::Map<String, Value> = (0..100_000).map(|number| (number.to_string(), json!(1))).collect();
+    let faults = read_on(&many.into(), &hospital()).faults;
+    assert_eq!(faults.len(), 1000);
+}
+
+#[test]
+fn large_documents_have_no_remedies() {
+    let mut document = hospital_document();
+    document["priority"] = json!(101);
+    assert_eq!(mended(&document).errors[0].remedies.len(), 2);
+    document["exclusions"] = (0..20_000).collect();
+    assert!(mended(&document).errors.iter().all(|fault| fault.remedies.is_empty()));
+}

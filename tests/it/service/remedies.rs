@@ -1,0 +1,133 @@
+//! Remedies of faults: a client that applies the patch of any of them gets past the fault.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::specification_errors::{dependent_table, faults};
+use crate::support::harness::{HOSPITAL, Server, kind, text, versatile};
+
+fn patched(document: &Value, patch: &Value) -> Value {
+    let mut document = document.clone();
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    json_patch::patch(&mut document, &patch).unwrap_or_else(|error| panic!("{error}: {patch} on {document}"));
+    document
+}
+
+/// The faults of an answer, also of a plan.
+fn faults_of(answer: &Value) -> Vec<Value> {
+    let plans = answer["problems"].as_array().into_iter().flatten();
+    let listed = plans.chain([answer]).filter_map(|problem| problem["errors"].as_array());
+    listed.flatten().cloned().collect()
+}
+
+/// Sends a document to `path` and again with each remedy; how many remedies faults of each kind had.
+async fn mend(server: &Server, path: &str, document: &Value, found: &mut BTreeMap<String, usize>) {
+    let answer = server.post(path, document).await.json();
+    for fault in faults_of(&answer) {
+        for remedy in fault["remedies"].as_array().into_iter().flatten() {
+            assert!(!text(&remedy["title"]).is_empty(), "{fault:#}");
+            let mended = patched(document, &remedy["patch"]);
+            let after = server.post(path, &mended).await.json();
+            let is_it = |other: &Value| (&other["pointer"], &other["detail"]) == (&fault["pointer"], &fault["detail"]);
+            assert!(!faults_of(&after).iter().any(is_it), "{remedy:#} does not end {fault:#}: {after:#}");
+            *found.entry(kind(&fault).to_owned()).or_default() += 1;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_remedy_gets_past_its_fault() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let mut found = BTreeMap::new();
+    for (mut document, ..) in faults() {
+        document["dataset"] = dataset.as_str().into();
+        mend(&server, "/v1/jobs", &document, &mut found).await;
+    }
+    let kinds: Vec<&str> = found.keys().map(String::as_str).collect();
+    let expected = [
+        "guarantee-unsupported",
+        "identifier-published",
+        "parameter-range",
+        "reserved-name",
+        "rule-ineligible",
+        "unclassified-attributes",
+        "unknown-attribute",
+        "unknown-field",
+        "vacuous-guarantee",
+    ];
+    assert_eq!(kinds, expected, "{found:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn remedies_of_a_job_lead_to_its_release() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let document = json!({"dataset": dataset, "priorty": 7, "attributes": {"ages": {"publish": true}},
+        "method": versatile(&["gender -> zipcod"])});
+    let mut mended = document.clone();
+    // the first remedy of each answer, until nothing is wrong
+    for round in 0.. {
+        let answer = server.post("/v1/jobs?wait=60", &mended).await.json();
+        let faults = faults_of(&answer);
+        if faults.is_empty() {
+            assert_eq!(answer["status"], "succeeded", "{answer:#}");
+            break;
+        }
+        let remedied = faults.iter().find(|fault| !fault["remedies"].is_null());
+        let fault = remedied.filter(|_| round < 6).unwrap_or_else(|| panic!("{answer:#}"));
+        mended = patched(&mended, &fault["remedies"][0]["patch"]);
+    }
+    let expected = json!({"dataset": dataset, "priority": 7,
+        "attributes": {"age": {"publish": true}, "hospital": {"drop": true}, "race": {"drop": true},
+            "icd9": {"drop": true}},
+        "method": versatile(&["gender -> zipcode"])});
+    assert_eq!(mended, expected);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_mend_what_dependencies_forbid() {
+    let server = Server::start().await;
+    let dataset = server.dataset(dependent_table()).await;
+    let document = json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&["zip, age -> county"])});
+    let mut found = BTreeMap::new();
+    mend(&server, "/v1/plans", &document, &mut found).await;
+    assert!(found["rule-impossible"] > 0, "{found:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_dataset_hides_no_other_fault() {
+    let server = Server::start().await;
+    let document = json!({"dataset": "mine", "priority": 101, "surprise": 1, "method": versatile(&["age -> "])});
+    let answer = server.post("/v1/jobs", &document).await;
+    for (pointer, name) in [
+        ("/dataset", "parameter-range"),
+        ("/priority", "parameter-range"),
+        ("/surprise", "unknown-field"),
+        ("/method/rules/0", "rule-malformed"),
+    ] {
+        answer.fault(pointer, name);
+    }
+    assert_eq!(faults_of(&answer.json()).len(), 4);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_a_policy_are_mended_in_the_job() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let policy = json!({"specification": {"unlisted": "drop", "method": versatile(&["gender -> zipcode"])}});
+    server.put("/v1/policies/wards", &policy).await.ok(201);
+    let name = "wards-v1";
+    let document = json!({"dataset": dataset, "policy": name, "priority": 101});
+    let answer = server.post("/v1/jobs", &document).await;
+    let fault = answer.fault("/priority", "parameter-range");
+    let mended = patched(&document, &fault["remedies"][0]["patch"]);
+    assert_eq!(mended, json!({"dataset": dataset, "policy": name, "priority": 100}));
+    assert_eq!(server.post("/v1/jobs?wait=60", &mended).await.json()["status"], "succeeded");
+    server.stop().await;
+}
