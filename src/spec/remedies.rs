@@ -96,7 +96,8 @@ fn ends(fault: &Fault, before: &[Fault], after: &[Fault], candidate: &Candidate)
         let paths = candidate.operations.iter().filter_map(|operation| operation["path"].as_str());
         paths.into_iter().any(|path| other.pointer.starts_with(path) || path.starts_with(&other.pointer))
     };
-    let is_new = |other: &&Fault| !before.iter().any(|known| is_it(known, other));
+    let place = |fault: &Fault| (fault.pointer.clone(), fault.kind);
+    let is_new = |other: &&Fault| !before.iter().any(|known| place(known) == place(other));
     !after.iter().any(|other| is_it(other, fault)) && !after.iter().filter(is_new).any(changed)
 }
 
