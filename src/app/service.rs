@@ -65,7 +65,7 @@ pub(super) struct ResolvedDocument {
 
 impl ResolvedDocument {
     /// The context of the job of a document without faults, or the faults of the document.
-    fn into_context(self, sent: &Value) -> Result<JobContext, (FaultyDocument, Vec<Fault>)> {
+    fn into_context(self, sent: &Value) -> Result<JobContext, (Box<FaultyDocument>, Vec<Fault>)> {
         let Self { dataset, profiles, reading, expanded } = self;
         let ParsedDocument { specification, mut faults } = reading;
         // the counts of columns are of all persons
@@ -77,7 +77,8 @@ impl ResolvedDocument {
             Some(specification) if faults.is_empty() => Ok(JobContext::new(dataset, profiles, specification)),
             _ => {
                 let (sent, origin) = (sent.clone(), DocumentSource::Http);
-                Err((FaultyDocument { sent, expanded, origin, dataset, profiles }, faults))
+                let document = FaultyDocument { sent, expanded, origin, dataset, profiles };
+                Err((Box::new(document), faults))
             }
         }
     }
@@ -257,7 +258,7 @@ impl AppService {
         let resolved = self.resolve(caller, document, DocumentSource::Http).await?;
         let context = match resolved.into_context(document) {
             Ok(context) => context,
-            Err((document, faults)) => return Err(refusal(document, faults, &self.limits).await),
+            Err((document, faults)) => return Err(refusal(*document, faults, &self.limits).await),
         };
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [
